@@ -10,25 +10,19 @@ import numpy as np
 from flint import arb, ctx
 
 from pufferflow._util.types import Bools, Floats
-from pufferflow.coupling.affine import AffineSide, RobustFlows
-from pufferflow.coupling.interval_leakage import MOST_ROBUST_STATES
-from pufferflow.coupling.periodic import (
-    CouplingWay,
-    Rounds,
-    average_leakages,
-    tree_parents,
-    walk_once,
-)
-from pufferflow.coupling.robust import AscendingSide
-from pufferflow.coupling.sides import (
-    CouplingSide,
-    ForgettingSide,
-    LeakageEquation,
-    RatioSide,
+from pufferflow.coupling.affine import AffineRows, RobustFlows
+from pufferflow.coupling.distribution_sets import (
+    ExactRows,
     costs_of,
     largest_log_cross_ratios,
-    post_fixed_point,
+    reweighted_columns,
+    reweighted_within,
 )
+from pufferflow.coupling.periodic import Rounds, Way, average_leakages
+from pufferflow.coupling.process import MOST_ROBUST_STATES
+from pufferflow.coupling.robust import AscendingRows
+from pufferflow.coupling.solver import LeakageEquation, beginning, post_fixed_point
+from pufferflow.coupling.walks import tree_parents, walk_once
 from pufferflow.models.bounded import BoundedFamily
 from pufferflow.models.periodic import PeriodicChain
 from pufferflow.verify.interpret import Node, Nodes, Terms, sides_of
@@ -180,18 +174,18 @@ def _guess(writer: _Writer, nodes: Any, node: Node, tables: list[Table], power: 
     def solved(side: Any, extra: float) -> Floats:
         away = (1 - np.eye(len(within))) * (extra + _ROOM * writer.cost)
         equation = LeakageEquation(side, cost, caps, extra=away, floor=np.minimum(floor[inside], cap))
-        return post_fixed_point(equation, np.minimum(side.start() * writer.cost, cap))
+        return post_fixed_point(equation, np.minimum(beginning(side) * writer.cost, cap))
 
     best, far = caps * (1 - np.eye(len(within))), 1
     matrix = floats(nodes.model.rows)
     if nodes.informed or not (nodes.forward or writer.member.start == "stationary"):
         for m in dict.fromkeys((1, power)):
             rows = np.linalg.matrix_power(matrix, m)
-            found = solved(ForgettingSide((rows.T if nodes.forward else rows)[inside]), (m - 1) * writer.cost)
+            found = solved(reweighted_columns((rows.T if nodes.forward else rows)[inside]), (m - 1) * writer.cost)
             if m == 1 or found.max() < best.max():
                 best, far = found, m
     if node.rows is not None:
-        side = CouplingSide(floats(node.rows)[inside], 1e-15, values)
+        side = ExactRows(floats(node.rows)[inside], 1e-15, values)
         excess, near = math.log(float(node.excess)), best
         for _ in range(_GUESSES):
             near = solved(side, excess)
@@ -262,7 +256,7 @@ def _phase_side(writer: _Writer, nodes: Any, chain: PeriodicChain) -> Document:
     guess = writer.cost * average_leakages(chain, writer.around + 1, ahead=ahead)
     steps: list[Document] = [{"power": 1}] * pieces
     if known:
-        way = CouplingWay(chain, ahead=ahead, trees_alone=True)
+        way = Way(chain, ahead=ahead, trees_alone=True)
         guess = Rounds(way, chain.period, writer.cost, writer.cap).family(guess).start
         way.freeze()
         guess = _frozen(way, chain, guess, writer.cost)
@@ -273,7 +267,7 @@ def _phase_side(writer: _Writer, nodes: Any, chain: PeriodicChain) -> Document:
     return {"prefix": [], "start": decimals(leakages), "cycle": steps}
 
 
-def _frozen(way: CouplingWay, chain: PeriodicChain, guess: Floats, cost: float) -> Floats:
+def _frozen(way: Way, chain: PeriodicChain, guess: Floats, cost: float) -> Floats:
     """Where a round of the trees found last begins that ends below, in floats."""
     away = 1 - np.eye(chain.states)
     for _ in range(20 + _STEPS // chain.period):
@@ -303,7 +297,7 @@ class _RowsWriter(_Writer):
         self.rows = {True: family.rows}
         if family.backward is not None:
             self.rows[False] = family.backward.rows
-        self.affine = {forward: AffineSide(rows) for forward, rows in self.rows.items() if self.coupled}
+        self.affine = {forward: AffineRows(rows) for forward, rows in self.rows.items() if self.coupled}
 
     def found(self, nodes: Any, node: Node, leakages: Floats) -> list[list[Any]]:
         """Flows for every two values."""
@@ -318,14 +312,14 @@ class _RowsWriter(_Writer):
     def side(self, nodes: Any, many: int) -> Document:
         """The program of one side: flows throughout, or ratios throughout where these bound more."""
         rows, away = self.rows.get(nodes.forward), 1 - np.eye(self.k)
-        ratios = [] if nodes.forward else [RatioSide(self.family.rows.log_column_ratios())]
+        ratios = [] if nodes.forward else [reweighted_within(self.family.rows.log_column_ratios())]
         if rows is not None and not self.coupled:
-            ratios.append(RatioSide(rows.log_ratios()))
+            ratios.append(reweighted_within(rows.log_ratios()))
         start = np.random.default_rng(0).random((self.k, self.k)) / 2 * self.cost
         found = [self._fixed([kind], start) for kind in ratios]
         bound, flows = np.minimum.reduce([self.cap * away, *found]), False
         if rows is not None and self.coupled:
-            coupled = self._fixed([AscendingSide(rows), self.affine[nodes.forward]], start)
+            coupled = self._fixed([AscendingRows(rows), self.affine[nodes.forward]], start)
             flows = nodes.forward or bool(coupled.max() <= bound.max())
             bound = coupled if flows else bound
         self.witnessed = flows

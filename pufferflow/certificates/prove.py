@@ -15,7 +15,7 @@ from pufferflow.audit.wasserstein import TIE, chain_sensitivity
 from pufferflow.certificates.exact_families import exact_family
 from pufferflow.certificates.programs import most_early, program_of_chain, program_of_phases, program_of_rows
 from pufferflow.certificates.quilts import quilts_of_chain
-from pufferflow.coupling.calibration import MOST_STATES
+from pufferflow.coupling.bounds import MOST_STATES
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.influence.search import worst_node
 from pufferflow.influence.tables import influence_tables

@@ -13,9 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from pufferflow._util.checks import Lengths
-from pufferflow.coupling.bounds import MOST_BLOCK_STATES
-from pufferflow.coupling.calibration import MOST_STATES
-from pufferflow.coupling.interval_leakage import MOST_ROBUST_STATES
+from pufferflow.coupling.bounds import MOST_BLOCK_STATES, MOST_STATES
+from pufferflow.coupling.process import MOST_ROBUST_STATES
 from pufferflow.models.families import AnyFamily, Family, as_family, standing_chains
 from pufferflow.models.hidden import HiddenChain
 from pufferflow.models.periodic import PeriodicChain

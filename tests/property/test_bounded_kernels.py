@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 import pufferflow as pf
-from pufferflow._util.protection import Protection
 from pufferflow.certificates import programs
-from pufferflow.coupling import calibration, periodic, sides
-from pufferflow.coupling.interval_leakage import IntervalLeakage
-from pufferflow.coupling.periodic import CouplingWay, walk_once
-from pufferflow.coupling.robust import AscendingSide, RobustSide
-from pufferflow.coupling.sides import CouplingSide, ForgettingSide, RatioSide
+from pufferflow.coupling import bounds, distribution_sets, solver, walks
+from pufferflow.coupling.distribution_sets import ExactRows, reweighted_columns, reweighted_within
+from pufferflow.coupling.loss import ProcessLoss
+from pufferflow.coupling.periodic import Way
+from pufferflow.coupling.process import of_chain, of_sets
+from pufferflow.coupling.robust import AscendingRows, VertexRows
+from pufferflow.coupling.walks import walk_once
 from pufferflow.verify import CertificateError
 
 BEGUN = """
@@ -117,15 +118,15 @@ def spoilt(number):
 @pytest.mark.parametrize("number", [np.nan, np.inf, 1e300])
 def test_costs_beyond_floats_prove_nothing(number):
     apart = ~np.eye(4, dtype=bool)
-    coupled = CouplingSide(ROWS).apply(spoilt(number))
+    coupled = ExactRows(ROWS).bound(spoilt(number))
     assert np.isposinf(coupled[apart]).all()
     assert (coupled[~apart] == 0).all()
     bounds = pf.IntervalFamily(ROWS * 0.9, np.minimum(ROWS * 1.1, 1)).rows
-    assert np.isposinf(RobustSide(bounds).apply(spoilt(number))[apart]).all()
-    assert not AscendingSide(bounds).apply(spoilt(number)).any()  # values that some laws attain: none is known
+    assert np.isposinf(VertexRows(bounds).bound(spoilt(number))[apart]).all()
+    assert not AscendingRows(bounds).bound(spoilt(number)).any()  # values that some laws attain: none is known
     told, _ = walk_once(ROWS, np.ones(4, dtype=bool), spoilt(number), np.zeros((4, 4)))
     assert told == np.inf
-    out = CouplingWay(pf.PeriodicChain([ROWS]), ahead=True, trees_alone=True).walk(0, spoilt(number), 0.1, 50.0)
+    out = Way(pf.PeriodicChain([ROWS]), ahead=True, trees_alone=True).walk(0, spoilt(number), 0.1, 50.0)
     assert (out[0][apart] == 50).all()
 
 
@@ -133,31 +134,36 @@ def test_costs_beyond_floats_prove_nothing(number):
 @pytest.mark.parametrize("length", [5, 10**6])
 def test_what_is_no_number_proves_nothing(number, length):
     """All of the records then count, or the largest ratio, near the ends and far from them."""
-    chain = pf.MarkovChain(ROWS)
-    bounds, wanted = calibration.ChainLeakage(chain, length), length * 0.1
-    if bounds.exact:
-        bounds._all_nodes = lambda name, view: np.full((length, 4, 4), number)
+
+    def spoil(process):
+        for side in (process.forward, process.backward):
+            side.blocks.blocks.clear()
+            side.blocks.pairwise.clear()
+            for rows in side.sets:
+                rows.bound = lambda costs: np.full((4, 4), number)
+        return ProcessLoss(process), process.forward.sets[-1].limit + process.backward.sets[-1].limit
+
+    loss, limit = spoil(of_chain(pf.MarkovChain(ROWS), length))
+    if length == 5:
+        wanted = length * 0.1
+        for side in (loss._forward, loss._backward):
+            side._all.walk = lambda *others: (np.full((length, 4, 4), number), None)
     else:
-        bounds._ahead.apply = lambda costs: np.full((4, 4), number)
-        bounds._ahead_blocks.caps = lambda cost: np.full((4, 4), length * cost)
-        wanted = 0.1 + bounds._ahead.limit.max()
-    assert bounds.loss(0.1).value >= wanted
-    theta = IntervalLeakage(pf.IntervalFamily(ROWS, ROWS), length, Protection())
-    theta._past[0].apply = theta._ahead[0].apply = lambda costs: np.full((4, 4), number)
-    theta._blocks.clear()
-    both = float((theta._past[0].limit + theta._ahead[0].limit).max())
-    assert theta.loss(0.1).value >= min(length * 0.1, 0.1 + both)
+        wanted = 0.1 + float(limit.max())
+    assert loss.loss(0.1).value >= wanted
+    loss, limit = spoil(of_sets(pf.IntervalFamily(ROWS, ROWS), length))
+    assert loss.loss(0.1).value >= min(length * 0.1, 0.1 + float(limit.max()))
 
 
 @pytest.mark.parametrize("number", [np.nan, np.inf])
 def test_what_any_law_lets_through_is_never_less_than_for_large_costs(number):
     bounds = pf.IntervalFamily(ROWS * 0.9, np.minimum(ROWS * 1.1, 1)).rows
-    for side in (ForgettingSide(ROWS), RatioSide(bounds.log_column_ratios())):
-        assert (side.apply(spoilt(number)) >= side.apply(spoilt(1e6)) * (1 - 1e-12)).all()
+    for side in (reweighted_columns(ROWS), reweighted_within(bounds.log_column_ratios())):
+        assert (side.bound(spoilt(number)) >= side.bound(spoilt(1e6)) * (1 - 1e-12)).all()
 
 
 def test_trees_that_were_never_found_prove_nothing():
-    way = CouplingWay(pf.PeriodicChain([ROWS]), ahead=True, trees_alone=True)
+    way = Way(pf.PeriodicChain([ROWS]), ahead=True, trees_alone=True)
     way.freeze()
     out = way.walk(0, np.zeros((4, 4)), 0.1, 50.0)
     assert (out[0] == 50.0 * (1 - np.eye(4))).all()
@@ -167,7 +173,7 @@ def test_no_round_of_infinite_leakages_is_closed(monkeypatch):
     """A round of larger leakages that ends below them is one; where they leave the floats there is none."""
     chain = pf.PeriodicChain([[[1, 0], [1e-3, 1 - 1e-3]]])
     for start in (1.0, 1e29, np.inf, np.nan):
-        way = CouplingWay(chain, ahead=True, trees_alone=True)
+        way = Way(chain, ahead=True, trees_alone=True)
         for grown in (np.inf, np.nan):
             monkeypatch.setattr(programs.Rounds, "once", lambda self, begin, grown=grown: np.full((2, 2), grown))
             with pytest.raises(CertificateError, match="no round ends below where it starts"):
@@ -178,7 +184,7 @@ def test_newton_steps_that_are_no_numbers_are_left(monkeypatch):
     """A start or a step that is no number costs nothing but time."""
     chain = pf.MarkovChain(ROWS)
     expected = pf.leakage_loss(chain, 10**6, 2.0)
-    monkeypatch.setattr(sides, "_newton_step", lambda side, now, *others: np.full_like(now, np.nan))
+    monkeypatch.setattr(solver, "newton_step", lambda side, now, *others: np.full_like(now, np.nan))
     found = pf.leakage_loss(pf.MarkovChain(ROWS), 10**6, 2.0)
     assert expected * (1 - 1e-5) <= found <= expected * 1.01
 
@@ -187,7 +193,7 @@ def test_newton_steps_that_are_no_numbers_are_left(monkeypatch):
 
 
 def results():
-    calibration._kept.clear()  # bounds of the same chain, which would begin where they ended last
+    bounds._kept.clear()  # bounds of the same chain, which would begin where they ended last
     rng = np.random.default_rng(5)
     matrices = rng.dirichlet(np.ones(3), (2, 3))
     slow = 0.98 * np.eye(4) + 0.02 * rng.dirichlet(np.ones(4), 4)
@@ -201,6 +207,6 @@ def results():
 
 def test_portions_change_no_bit(monkeypatch):
     expected = list(map(str, results()))
-    for module in (sides, periodic):
+    for module in (distribution_sets, walks):
         monkeypatch.setattr(module, "PORTION", 50)  # a pair at a time
     assert list(map(str, results())) == expected

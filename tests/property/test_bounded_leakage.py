@@ -14,10 +14,11 @@ from sequence_programs import largest_loss
 
 import pufferflow as pf
 from pufferflow._util.protection import Protection
-from pufferflow.coupling.affine import AffineSide
-from pufferflow.coupling.interval_leakage import IntervalLeakage
-from pufferflow.coupling.robust import AscendingSide, RobustSide
-from pufferflow.coupling.sides import CouplingSide, ForgettingSide, RatioSide
+from pufferflow.coupling.affine import AffineRows
+from pufferflow.coupling.distribution_sets import ExactRows, reweighted_columns, reweighted_within
+from pufferflow.coupling.loss import ProcessLoss
+from pufferflow.coupling.process import of_sets
+from pufferflow.coupling.robust import AscendingRows, VertexRows
 
 SEEDS = st.integers(0, 2**32 - 1)
 WIDTHS = st.sampled_from([0.0, 1e-9, 0.001, 0.03, 0.1, 0.5, 1.0])
@@ -47,7 +48,7 @@ def test_the_worst_laws_are_vertices_of_one_order(seed, k, width, sticky, cost):
     rows = some_family(rng, k, width, sticky).rows
     costs = some_costs(rng, k, cost)
     plain = robust_values(rows, costs)
-    found = RobustSide(rows).apply(costs)
+    found = VertexRows(rows).bound(costs)
     assert (found >= plain * (1 - 1e-7) - 1e-9).all()
     assert (found <= plain * (1 + MOVED) + 1e-9).all()
     crude = crude_values(rows, [rows.vertex(x, range(k), largest=True) for x in range(k)], costs)
@@ -60,20 +61,20 @@ def test_affine_flows_are_above_and_ascents_below(seed, k, width, sticky, cost):
     rng = np.random.default_rng(seed)
     rows = some_family(rng, k, width, sticky).rows
     costs = some_costs(rng, k, cost)
-    exact, ascent = RobustSide(rows).apply(costs), AscendingSide(rows).apply(costs)
+    exact, ascent = VertexRows(rows).bound(costs), AscendingRows(rows).bound(costs)
     assert (ascent <= exact * (1 + 1e-12)).all()
-    affine = AffineSide(rows)
-    bound = affine.apply(costs)
+    affine = AffineRows(rows)
+    bound = affine.bound(costs)
     assert (bound >= ascent * (1 - 1e-12) - 1e-13).all()
     assert (bound >= exact * (1 - MOVED) - 1e-13).all()
     assert (bound <= 2.5 * exact + 1e-6).all()
-    assert (affine.apply(costs) == bound).all()  # from the programs kept
+    assert (affine.bound(costs) == bound).all()  # from the programs kept
     # whatever the flows are, they prove a bound
     growth = np.exp(costs)
     for x, y in product(range(k), repeat=2):
         if x != y and (flows := affine.flows(x, y, growth)) is not None:
             worse = flows._replace(flow=flows.flow * rng.uniform(0.5, 2, (k, k)))
-            assert affine.bound(x, y, growth, worse) >= ascent[x, y] * (1 - 1e-12)
+            assert affine.proved(x, y, growth, worse) >= ascent[x, y] * (1 - 1e-12)
 
 
 @given(SEEDS, st.integers(2, 5), STICKY, COSTS)
@@ -82,12 +83,12 @@ def test_rows_known_exactly(seed, k, sticky, cost):
     rng = np.random.default_rng(seed)
     box = family(rng, k, 0.0, sticky)
     matrix, costs = box.low, some_costs(rng, k, cost)
-    robust, coupling = RobustSide(box.rows).apply(costs), CouplingSide(matrix).apply(costs)
-    assert (robust >= AscendingSide(box.rows).apply(costs) * (1 - 1e-12) - 1e-13).all()
+    robust, coupling = VertexRows(box.rows).bound(costs), ExactRows(matrix).bound(costs)
+    assert (robust >= AscendingRows(box.rows).bound(costs) * (1 - 1e-12) - 1e-13).all()
     assert (robust >= coupling * (1 - MOVED) - 1e-12).all()
     assert (robust <= coupling * (1 + MOVED) + 1e-12).all()
-    forgetting = RatioSide(box.rows.log_column_ratios()).apply(costs)
-    assert np.allclose(forgetting, ForgettingSide(matrix).apply(costs), rtol=1e-9, atol=1e-12)
+    forgetting = reweighted_within(box.rows.log_column_ratios()).bound(costs)
+    assert np.allclose(forgetting, reweighted_columns(matrix).bound(costs), rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("seed", seeds(4, 40))
@@ -129,7 +130,7 @@ def test_less_known_costs_no_less(seed, k, width, sticky, epsilon, length):
     both = pf.IntervalFamily(inner.low, inner.high, backward=outer)
     assert pf.leakage(both, length, epsilon).scale <= small.scale * (1 + SLACK)
     losses = [
-        IntervalLeakage(both, length, Protection(window, side_information)).loss(epsilon / 3).value
+        ProcessLoss(of_sets(both, length, Protection(window, side_information))).loss(epsilon / 3).value
         for window, side_information in ((1, "none"), (2, "none"), (10**4, "none"), (1, "any"))
     ]
     assert losses[0] <= losses[1] * (1 + SLACK) <= losses[2] * (1 + 2 * SLACK)
@@ -153,7 +154,7 @@ def test_whoever_knows_other_records(seed):
     joint = rng.dirichlet(np.ones(k))
     for matrix in steps:
         joint = joint[..., None] * matrix
-    bound = IntervalLeakage(box, length, Protection(1, "any")).loss(cost).value
+    bound = ProcessLoss(of_sets(box, length, Protection(1, "any"))).loss(cost).value
     for size in range(length):
         for known in combinations(range(length), size):
             for values in product(range(k), repeat=size):

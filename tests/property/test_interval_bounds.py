@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from interval_families import draw, family
 
 import pufferflow as pf
-from pufferflow.coupling.interval_leakage import ReweightedBlocks
+from pufferflow.coupling.blocks import Blocks, blocks_of_sets
 
 SEEDS = st.integers(0, 2**32 - 1)
 WIDTHS = st.sampled_from([0.0, 1e-9, 0.001, 0.01, 0.03, 0.1, 0.3, 1.0])
@@ -29,7 +29,7 @@ def cross_ratios(rows):
 def test_every_product_of_steps_is_within_the_bounds(columns, seed, k, width, sticky, zeros, length):
     rng = np.random.default_rng(seed)
     box = family(rng, k, width, sticky, zeros)
-    blocks = {block.steps: block for block in ReweightedBlocks(box.rows, length, columns=columns).blocks}
+    blocks = {int(block.steps): block for block in blocks_of_sets(box.rows, length, columns=columns)}
     assert all(1 < steps <= length for steps in blocks)
     for trial in range(4):
         product = np.eye(k)
@@ -40,7 +40,7 @@ def test_every_product_of_steps_is_within_the_bounds(columns, seed, k, width, st
             if n in blocks:
                 exact = cross_ratios(product.T if columns else product)
                 slack = 1e-12 * n / product[product > 0].min()
-                assert (exact <= np.minimum(blocks[n].limit, blocks[n].side.limit) + slack).all()
+                assert (exact <= np.minimum(blocks[n].limit, blocks[n].rows.limit) + slack).all()
 
 
 @given(SEEDS, st.integers(2, 4), WIDTHS, STICKY, st.sampled_from([1e-3, 0.3, 4.0]))
@@ -52,6 +52,9 @@ def test_blocks_are_about_as_good_as_one_known_chain(seed, k, width, sticky, cos
     one = draw(box, rng, corner=False)
     alone = pf.IntervalFamily(one, one)
     cap = np.where(np.eye(k) > 0, 0.0, 1000 * cost)
-    small, large = (ReweightedBlocks(theta.rows, 1000, columns=True).lowered(cap, cost) for theta in (alone, box))
+    small, large = (
+        Blocks(blocks_of_sets(theta.rows, 1000, columns=True), pairwise=True).caps(cap, cost, cost)
+        for theta in (alone, box)
+    )
     assert (small <= large * (1 + 1e-5) + 1e-9).all()
     assert (large <= cap).all()

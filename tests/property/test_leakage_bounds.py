@@ -16,13 +16,14 @@ from scipy.optimize import linprog
 import pufferflow as pf
 from pufferflow._util.protection import Protection
 from pufferflow.audit import CountQuery
-from pufferflow.coupling import sides
-from pufferflow.coupling._node_kernels import beyond_stationary
+from pufferflow.coupling import distribution_sets, process, walks
 from pufferflow.coupling._pair_kernels import staircase
 from pufferflow.coupling._reweighting_kernels import reweight_blocks
-from pufferflow.coupling.calibration import ChainLeakage, View
-from pufferflow.coupling.periodic import CouplingWay
-from pufferflow.coupling.sides import CouplingSide, ForgettingSide, costs_of
+from pufferflow.coupling._step_kernels import beyond_stationary
+from pufferflow.coupling.distribution_sets import ExactRows, ReweightedRows, costs_of, reweighted_columns
+from pufferflow.coupling.loss import ProcessLoss
+from pufferflow.coupling.periodic import Way
+from pufferflow.coupling.process import of_chain
 from pufferflow.errors import ChainError
 
 WEIGHTS = st.sampled_from([0.0, 0.0, 1e-6, 0.01, 0.2, 0.5, 1.0, 1.0, 3.0])
@@ -68,7 +69,7 @@ def closed(costs):
 @examples(8, 110)
 def test_pairs_equal_the_linear_program(case):
     rows, costs = case
-    bounds = CouplingSide(rows).apply(costs)
+    bounds = ExactRows(rows).bound(costs)
     for x, y in product(range(len(rows)), repeat=2):
         if x != y:
             assert bounds[x, y] == pytest.approx(program(rows[x], rows[y], costs), abs=2e-6, rel=1e-6)
@@ -86,9 +87,9 @@ def test_many_states_equal_the_linear_program_from_any_trees(seed, k, spread, co
     rows[:, 0] += 1e-3
     rows /= rows.sum(axis=1, keepdims=True)
     one, other = (closed(costs_of(cost * rng.random((k, k)) * rng.choice([0.1, 3.0]), cost)) for _ in range(2))
-    side = CouplingSide(rows)
-    side.apply(one)
-    found, fresh = side.apply(other), CouplingSide(rows).apply(other)
+    side = ExactRows(rows)
+    side.bound(one)
+    found, fresh = side.bound(other), ExactRows(rows).bound(other)
     # what rounding leaves is moved at e^cost, from and to states that are as far from each other (costs: up to 8)
     assert found == pytest.approx(fresh, rel=1e-9 if cost < 1 else 1e-4, abs=1e-12)
     if 1e-6 < cost < 1:  # within the program's digits
@@ -103,10 +104,10 @@ def test_pairs_are_bounds_and_feasible(case):
     """The proved bound is met by potentials that the trees make feasible, zeros and ties included."""
     rows, costs = case
     k = len(rows)
-    side = CouplingSide(rows)
-    bounds = side.apply(costs)
+    side = ExactRows(rows)
+    bounds = side.bound(costs)
     assert np.isfinite(bounds).all()
-    again = side.apply(costs)  # from the trees of the first time
+    again = side.bound(costs)  # from the trees of the first time
     assert bounds == pytest.approx(again, rel=1e-9, abs=1e-12)
     rng = np.random.default_rng(0)
     shortest = closed(costs)
@@ -132,7 +133,7 @@ def test_a_step_of_a_clock_is_a_bound_at_any_costs(case, size, rare):
     except ChainError:  # no unique stationary law
         assume(False)
     shortest = closed(size * costs + 0.01 * (1 - np.eye(k)))
-    told = CouplingWay(chain, ahead=True).walk(0, shortest - 0.01 * (1 - np.eye(k)), 0.01, 1e6)[0]
+    told = Way(chain, ahead=True).walk(0, shortest - 0.01 * (1 - np.eye(k)), 0.01, 1e6)[0]
     assert np.isfinite(told).all()
     with np.errstate(divide="ignore"):
         logs = np.log(rows)
@@ -144,18 +145,19 @@ def test_a_step_of_a_clock_is_a_bound_at_any_costs(case, size, rare):
 @pytest.mark.parametrize("start", ["any", [1, 0, 0]])
 def test_pairs_solved_in_portions_are_the_same(start, monkeypatch):
     matrix = [[0.9, 0.1, 0], [0.2, 0.7, 0.1], [0.3, 0, 0.7]]
-    whole = ChainLeakage(pf.MarkovChain(matrix, start), 50).loss(0.2)
-    monkeypatch.setattr(sides, "PORTION", 60)  # two pairs at a time, or six
-    assert ChainLeakage(pf.MarkovChain(matrix, start), 50).loss(0.2) == whole
+    whole = ProcessLoss(of_chain(pf.MarkovChain(matrix, start), 50)).loss(0.2)
+    for module in (distribution_sets, walks):
+        monkeypatch.setattr(module, "PORTION", 60)  # two pairs at a time, or six
+    assert ProcessLoss(of_chain(pf.MarkovChain(matrix, start), 50)).loss(0.2) == whole
 
 
 def test_pairs_solved_on_threads_are_the_same(monkeypatch):
     """Each fills only the places of its pairs."""
     chain = pf.MarkovChain(np.random.default_rng(5).dirichlet(np.ones(20), 20))
-    alone = ChainLeakage(chain, 10**6).scale(1.0, 100.0)
-    monkeypatch.setattr(sides, "PORTION", 20**4)
-    monkeypatch.setattr(sides, "most_threads", lambda: 3)
-    assert ChainLeakage(chain, 10**6).scale(1.0, 100.0) == alone
+    alone = ProcessLoss(of_chain(chain, 10**6)).scale(1.0, 100.0)
+    monkeypatch.setattr(distribution_sets, "PORTION", 20**4)
+    monkeypatch.setattr(distribution_sets, "most_threads", lambda: 3)
+    assert ProcessLoss(of_chain(chain, 10**6)).scale(1.0, 100.0) == alone
 
 
 @given(cases(), st.integers(0, 10**6))
@@ -166,7 +168,7 @@ def test_staircases_are_the_transport_along_a_line(case, seed):
     k = len(rows)
     line = np.random.default_rng(seed).permutation(k)
     place = np.argsort(line)
-    trees, arcs = sides.no_trees(k), np.full((k, k, k), -1, dtype=np.int32)
+    trees, arcs = distribution_sets.no_trees(k), np.full((k, k, k), -1, dtype=np.int32)
     flows = np.zeros((k, k, k))
     staircase(rows, rows > 0, np.ones(k, dtype=bool), line, trees, (arcs, flows), (0, k * k))
     for x, y in product(range(k), repeat=2):
@@ -189,8 +191,8 @@ def test_no_law_of_the_past_tells_more(case, seed):
     """The bound for free laws, against random laws on random states; two states reach it."""
     matrix, costs = case
     k = len(matrix)
-    side = ForgettingSide(matrix)
-    bounds = side.apply(costs)
+    side = reweighted_columns(matrix)
+    bounds = side.bound(costs)
     rng = np.random.default_rng(seed)
     reached = np.zeros((k, k))
     laws = [rng.dirichlet(np.ones(k) * 0.3) for _ in range(20)]
@@ -204,7 +206,7 @@ def test_no_law_of_the_past_tells_more(case, seed):
         secret = law @ matrix > 1e-300
         rows = np.zeros((k, k))
         rows[secret] = (law[None, :] * matrix.T)[secret] / (law @ matrix)[secret, None]
-        now = CouplingSide(rows, 0.0, secret).apply(costs)
+        now = ExactRows(rows, 0.0, secret).bound(costs)
         assert (now <= bounds + 1e-9).all()
         reached = np.maximum(reached, now)
     assert (bounds <= reached * 1.2 + 1e-3).all() or (matrix < 1e-5).any()
@@ -224,13 +226,12 @@ def test_between_the_lower_bound_and_quilts(chain, length, epsilon):
 @examples(10, 50)
 def test_post_fixed_points_bound_the_recursions(chain, length, cost):
     """What serves all nodes alike is no smaller than what is computed node by node."""
-    exact = ChainLeakage(chain, length)
-    fixed = ChainLeakage(chain, length)
+    exact = of_chain(chain, length)
     assert exact.exact
-    fixed._early, fixed.exact = 1, False
-    if chain.start == "given":
-        fixed.past_blocks = []  # of several steps at once, which are not taken under a law that is given
-    assert exact.loss(cost).value <= fixed.loss(cost).value * (1 + 1e-9)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(process, "_EXACT_NODES", 1)
+        fixed = of_chain(chain, length)
+    assert ProcessLoss(exact).loss(cost).value <= ProcessLoss(fixed).loss(cost).value * (1 + 1e-6)
 
 
 @given(st.integers(0, 10**6), st.sampled_from(["stationary", "given"]), st.sampled_from([0.2, 1.0, 4.0]))
@@ -335,10 +336,10 @@ def test_rows_that_are_equal_after_rounding_only_keep_their_margin():
     law, error, costs = np.array([0.25, 0.75]), 1e-9, np.array([[0.0, 2.0], [2.0, 0.0]])
     perturbed = np.array([law, law * [1 + error, 1]])
     perturbed /= perturbed.sum(axis=1, keepdims=True)
-    truth = CouplingSide(perturbed).apply(costs)
+    truth = ExactRows(perturbed).bound(costs)
     assert truth.max() > 0
-    assert (CouplingSide(np.array([law, law]), error).apply(costs) >= truth).all()
-    assert (CouplingSide(np.array([law, law])).apply(costs) == 0).all()
+    assert (ExactRows(np.array([law, law]), error).bound(costs) >= truth).all()
+    assert (ExactRows(np.array([law, law])).bound(costs) == 0).all()
 
 
 @given(cases(), st.integers(1, 4), st.integers(0, 2**32 - 1))
@@ -348,51 +349,58 @@ def test_blocks_of_steps_are_taken_as_one_by_one(case, nodes, seed):
     rows, costs = case
     k, rng = len(rows), np.random.default_rng(seed)
     steps, extra = np.arange(1, 4), rng.random(3)
-    blocks = [ForgettingSide(rows @ np.linalg.matrix_power(rows, int(n))) for n in steps]
-    history, cap, told = rng.random((nodes, k, k)), 3 * rng.random((k, k)), 2 * rng.random((k, k))
+    blocks = [reweighted_columns(rows @ np.linalg.matrix_power(rows, int(n))) for n in steps]
+    history, told = rng.random((nodes, k, k)), 2 * rng.random((k, k))
     np.fill_diagonal(told, 0.0)
     wanted = told.copy()
     for side, n, more in zip(blocks, steps, extra, strict=True):
         if n <= nodes:
             beside = history[nodes - n] + costs
             np.fill_diagonal(beside, 0.0)
-            through = np.minimum(side.apply(beside) + more, cap)
+            through = side.bound(beside) + more
             np.fill_diagonal(through, 0.0)
             wanted = np.minimum(wanted, through)
-    reweight_blocks((steps, np.array([side.roots for side in blocks]), extra), history, costs, cap, told, (0, k * k))
+    roots = np.array([side.roots for side in blocks])
+    reweight_blocks((steps, np.ones_like(steps), roots, extra), history, costs, told, (0, k * k))
     assert (told == wanted).all()
+
+
+def one_by_one(loss, side, cost):
+    """Plain twin of the early nodes of a side, or of all: a node after the other, each set on its own."""
+    process, chain = loss._process, side.side
+    k, around = len(process.distance), process.around
+    away, costs = 1 - np.eye(k), cost * process.distance
+    cap = chain.blocks.caps(around * cost * (1 + 1e-12) * away, cost, costs)
+    found, early = [np.zeros((k, k))], chain.early
+    for step in range(early.count if early else around):
+        beside, image = costs_of(found[-1], costs), cap
+        if early is None:
+            image = np.minimum(image, chain.sets[0].bound(beside))
+        else:
+            there = early.possible[step + 1]
+            rows, error, _, spreads = early._exact
+            if early._which[step] >= 0:
+                image = np.minimum(image, ReweightedRows(early._roots[early._which[step]], cap).bound(beside))
+                for block in chain.blocks.pairwise:
+                    if block.steps <= step + 1:
+                        before = costs_of(found[step + 1 - block.steps], costs)
+                        image = np.minimum(image, block.rows.bound(before) + block.extra(cost) * away)
+            if spreads[step] < np.inf:
+                known = ExactRows(rows[min(step, len(rows) - 1)], 0.0, there).bound(beside)
+                more = 2 * np.log1p(error * np.expm1(min(beside.max(), 700)))
+                image = np.minimum(image, known + more + beyond_stationary(*spreads[step : step + 2], beside.max()))
+            image = np.where(there[:, None] & there, image, 0.0)
+        found.append(image * away)
+    return np.array(found)
 
 
 @given(chains(), st.integers(1, 60), st.sampled_from([1e-3, 0.1, 1.0, 20.0]), st.booleans())
 @examples(20, 300)
 def test_nodes_one_after_another_are_taken_as_one_by_one(chain, length, cost, informed):
-    """Up to roundings: the kernel takes all nodes at once, the plain twin steps from each to the next."""
-    protection = Protection(1, "any" if informed else "none")
-    # plans begin where the last ones ended, so each has its own
-    bounds, twin = (ChainLeakage(chain, length, protection) for _ in range(2))
-    k = bounds._chain.states
-    cap = np.full((k, k), (length - 1) * cost)
-
-    def view(side):
-        return View(side, cost, 0.0, cap, bounds._differ)
-
-    for name, side, plain in [("ahead", bounds._ahead, twin._ahead), ("stationary", bounds._reversed, twin._reversed)]:
-        if side is not None:
-            told = [np.zeros((k, k))]
-            for _ in range(length - 1):
-                told.append(view(plain).step(told[-1]))
-            np.testing.assert_allclose(bounds._all_nodes(name, view(side)), told, rtol=1e-13, atol=0)
-    if bounds._chain.start == "any" or informed:
-        bounds, twin = (ChainLeakage(chain, length, protection) for _ in range(2))
-        forget, stationary = view(twin._forgetting(np.ones(k, dtype=np.bool_))), twin._stationary_side(cost, cap)
-        wanted = np.zeros((twin._early, k, k))
-        for i in range(1, twin._early):
-            before = wanted[i - 1]
-            wanted[i] = view(twin._forgetting(twin._early_secrets[i - 1])).step(before)
-            if twin.past_blocks:
-                twin._through_blocks(wanted[:i], forget, wanted[i])
-            if stationary is not None and twin.spread(i) < np.inf:
-                more = beyond_stationary(twin.spread(i), twin.spread(i + 1), cost + before.max())
-                wanted[i] = np.minimum(wanted[i], stationary.step(before) + more * (1 - np.eye(k)))
-        told = bounds._early_nodes.leakages(cost, forget.costs, cap, bounds._all_blocks(cost))
-        np.testing.assert_allclose(told, wanted, rtol=1e-13, atol=0)
+    """But for what trees that are nearly the best leave: the kernel takes all nodes at once."""
+    loss = ProcessLoss(of_chain(chain, length, Protection(1, "any" if informed else "none")))
+    for side in (loss._forward, loss._backward):
+        wanted = one_by_one(loss, side, cost)
+        found = np.array(side.tables(cost)[: len(wanted)])
+        assert (found >= wanted * (1 - 1e-9) - 1e-13).all()
+        assert (found <= wanted * (1 + 1e-5) + 1e-5 * cost).all()

@@ -7,7 +7,8 @@ from sequence_programs import label_law, largest_loss, largest_loss_of_counts
 
 import pufferflow as pf
 from pufferflow._util.protection import Protection
-from pufferflow.coupling.words import WordLeakage
+from pufferflow.coupling.loss import ProcessLoss
+from pufferflow.coupling.process import of_histories
 from pufferflow.errors import ChainError
 
 
@@ -118,7 +119,7 @@ def informed_excess(seed):
         least = max(
             least, *(largest_loss(joint, cost, min(window, length), side_information="any") for joint in joints)
         )
-    bound = WordLeakage(family, length, Protection(window, "any")).loss(cost).value
+    bound = ProcessLoss(of_histories(family, length, Protection(window, "any"))).loss(cost).value
     assert bound >= least * (1 - 1e-6), seed
     assert pf.leakage_loss(family, length, 1 / cost, window=window, side_information="any") <= bound * (1 + 1e-12)
     return bound / least - 1, bound < length * cost * (1 - 1e-6)

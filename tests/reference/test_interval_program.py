@@ -8,7 +8,8 @@ from sequence_programs import largest_loss
 
 import pufferflow as pf
 from pufferflow._util.protection import Protection
-from pufferflow.coupling.interval_leakage import IntervalLeakage
+from pufferflow.coupling.loss import ProcessLoss
+from pufferflow.coupling.process import of_sets
 
 
 def joint_law(law, steps):
@@ -76,7 +77,7 @@ def excess(seed):
     """Excess of the bound over the program."""
     theta, law, steps, cost, window = random_case(seed)
     program = largest_loss(joint_law(law, steps), cost, window)
-    bound = IntervalLeakage(theta, len(steps) + 1, Protection(window)).loss(cost).value
+    bound = ProcessLoss(of_sets(theta, len(steps) + 1, Protection(window))).loss(cost).value
     return bound / program - 1
 
 

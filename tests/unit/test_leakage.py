@@ -11,17 +11,12 @@ import pytest
 from cases import counts
 
 import pufferflow as pf
-from pufferflow.coupling import calibration
-from pufferflow.coupling.blocks import Blocks
-from pufferflow.coupling.calibration import ChainLeakage, kept
-from pufferflow.coupling.sides import (
-    CouplingSide,
-    ForgettingSide,
-    LeakageEquation,
-    costs_of,
-    largest_log_cross_ratios,
-    post_fixed_point,
-)
+from pufferflow.coupling import process
+from pufferflow.coupling.blocks import Blocks, known_blocks, reweighted_blocks
+from pufferflow.coupling.bounds import kept
+from pufferflow.coupling.distribution_sets import ExactRows, costs_of, largest_log_cross_ratios, reweighted_columns
+from pufferflow.coupling.process import of_chain
+from pufferflow.coupling.solver import LeakageEquation, post_fixed_point
 from pufferflow.errors import ParameterError
 
 EPSILONS = (0.2, 1.0, 5.0)
@@ -93,8 +88,8 @@ def test_transient_states_are_no_secrets_of_a_stationary_chain():
 )
 def test_scales_do_not_fall_with_the_length(start, exact, monkeypatch):
     """Nor where nodes are no longer looked at one by one."""
-    assert calibration._EXACT_NODES == 400
-    monkeypatch.setattr(calibration, "_EXACT_NODES", exact)
+    assert process._EXACT_NODES == 400
+    monkeypatch.setattr(process, "_EXACT_NODES", exact)
     chain = pf.MarkovChain([[0.7, 0.3, 0], [0.2, 0.5, 0.3], [0.1, 0.4, 0.5]], start)
     lengths = (1, 2, 3, 10, 100, exact - 1, exact, exact + 1, 10**4, 10**9)
     scales = [pf.leakage(chain, length, 1.0).scale for length in sorted(lengths)]
@@ -138,19 +133,20 @@ def test_blocks_are_never_above_a_quilt():
     chain = pf.MarkovChain([[0.8, 0.2, 0], [0.1, 0.8, 0.1], [0.05, 0.15, 0.8]])
     quilts = pf.mqm_exact(chain, 10**6, 1.0)
     cost = 1 / quilts.scale
-    ahead = Blocks(chain.transition_matrix, 0.0, 10**6).caps(cost)
-    past = Blocks(chain.time_reversal, 2 * chain.stationary_error, 10**6).caps(cost)
+    cap = 10**6 * cost * (1 - np.eye(3))
+    ahead = Blocks(known_blocks(chain.transition_matrix, 0.0, 10**6)).caps(cap, cost, cost)
+    past = Blocks(known_blocks(chain.time_reversal, 2 * chain.stationary_error, 10**6)).caps(cap, cost, cost)
     assert cost + (ahead + past).max() <= 1.0
 
 
 def test_post_fixed_points_are():
     rng = np.random.default_rng(5)
     matrix = rng.dirichlet(np.ones(5), 5) * 0.3 + 0.7 * np.eye(5)
-    for side in (CouplingSide(matrix), ForgettingSide(matrix)):
+    for side in (ExactRows(matrix), reweighted_columns(matrix)):
         for cost in (1e-4, 0.02, 0.5, 3.0):
             cap = np.full((5, 5), 1e4 * cost)
             found = post_fixed_point(LeakageEquation(side, cost, cap), np.zeros((5, 5)))
-            image = np.minimum(side.apply(costs_of(found, cost)), cap)
+            image = np.minimum(side.bound(costs_of(found, cost)), cap)
             np.fill_diagonal(image, 0.0)
             assert (image <= found).all()
             assert (found <= image * (1 + 1e-3)).all()
@@ -173,8 +169,8 @@ def test_probabilities_near_the_end_of_floats(start, length):
 
 def test_threads_do_not_share_what_is_worked_out_in_place():
     chain = binary((0.9, 0.6))
-    found = [kept(ChainLeakage, chain, 30), kept(ChainLeakage, chain, 30)]
-    other = threading.Thread(target=lambda: found.append(kept(ChainLeakage, chain, 30)))
+    found = [kept(of_chain, chain, 30), kept(of_chain, chain, 30)]
+    other = threading.Thread(target=lambda: found.append(kept(of_chain, chain, 30)))
     other.start()
     other.join()
     assert found[0] is found[1] is not found[2]
@@ -183,13 +179,13 @@ def test_threads_do_not_share_what_is_worked_out_in_place():
 def test_rows_of_powers_that_look_alike_are_told_apart_by_rounding():
     # pairs of bits, one new bit a step: after two steps every row is (¼, ¼, ¼, ¼)
     matrix = np.array([[0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5]] * 2)
-    settled = Blocks(matrix, 0.0, 10**6).blocks[-1]
+    settled = list(known_blocks(matrix, 0.0, 10**6))[-1]
     assert settled.steps == 2
     assert ((settled.limit > 0) == (np.abs(matrix[:, None] - matrix).max(axis=-1) > 0)).all()
     assert settled.limit.max() < 1e-8
-    alike = Blocks(np.array([[0.5, 0.25, 0.25], [0.5, 0.25, 0.25], [0.1, 0.2, 0.7]]), 0.0, 100)
-    assert all(d.limit[0, 1] == 0 < d.limit[0, 2] for d in alike.blocks)
-    assert all(d.distance[0, 1] == 0 < d.distance[0, 2] for d in alike.blocks)
+    alike = list(known_blocks(np.array([[0.5, 0.25, 0.25], [0.5, 0.25, 0.25], [0.1, 0.2, 0.7]]), 0.0, 100))
+    assert all(d.limit[0, 1] == 0 < d.limit[0, 2] for d in alike)
+    assert all(d.distance[0, 1] == 0 < d.distance[0, 2] for d in alike)
 
 
 def test_cross_ratios_are_those_of_fractions():
@@ -215,8 +211,8 @@ def test_cross_ratios_are_those_of_fractions():
 def test_blocks_forget_the_start():
     # whatever the first state is, far apart entries tell nothing of each other, also where states are unlike
     chain = pf.MarkovChain([[0.8, 0.15, 0.05], [0.7, 0.2, 0.1], [0.75, 0.15, 0.1]], "any")
-    forgetting = Blocks(chain.transition_matrix, 0.0, 10**6, forget=True)
-    assert forgetting.blocks[-1].limit.max() < 1e-8
+    forgetting = list(reweighted_blocks(chain.transition_matrix, 10**6, pairwise=False))
+    assert forgetting[-1].limit.max() < 1e-8
 
 
 def test_tiny_epsilon_and_huge_length_from_any_start():
