@@ -20,8 +20,8 @@ pytest: .venv/.dev
 slurm: .venv/.dev
 	$(BIN)/python -m pytest tests/workflow/test_slurm.py
 
-# The same properties on many more cases (tests/helpers/cases.py), and what takes long: linear programs over all
-# sequences for 500 random cases of each kind, 1,000 forged certificates of each, a whole run that is killed again and again.
+# The same properties on many more cases (tests/helpers/cases.py), for hours: linear programs over all sequences for
+# 500 random cases of each kind, 1,000 forged certificates of each, a whole run that is killed again and again.
 test-long: .venv/.dev
 	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -n auto --dist loadgroup -m long tests
 

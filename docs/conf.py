@@ -1,4 +1,4 @@
-"""How the pages of this folder become a site: `make docs`. Nothing of it is loaded from elsewhere when read."""
+"""Build the site: `make docs`. Its pages load nothing from elsewhere."""
 
 import os
 import re
@@ -22,20 +22,21 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "myst_nb",
-    "plain_mathematics",
+    "mathml",
     "command_help",
 ]
 exclude_patterns = ["_build", "_static", "_extensions"]
 
-# Pages in Markdown; those with code cells are run at every build, and a cell that fails stops it.
+# Pages with code cells are run at every build; a cell that fails stops it.
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 600  # a cell, on a busy machine
 nb_execution_in_temp = True
 nb_merge_streams = True
 myst_heading_anchors = 3
-myst_enable_extensions = ["deflist"]
-suppress_warnings = ["ref.python"]  # `states` in a type is a word, not one of three attributes of that name
+myst_enable_extensions = ["deflist", "dollarmath"]
+html_math_renderer = "mathml"
+suppress_warnings = ["ref.python"]  # `states` in a type is no attribute of that name
 
 # The reference, from docstrings.
 add_module_names = False
@@ -66,5 +67,5 @@ def bars_are_bars(_app: Any, _what: str, _name: str, _object: object, _options: 
 
 
 def setup(app: Any) -> None:
-    """Tell Sphinx."""
+    """Connect the function above."""
     app.connect("autodoc-process-docstring", bars_are_bars)

@@ -3,9 +3,7 @@
 import gc
 import io
 import os
-import random
 import sys
-import time
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -24,24 +22,12 @@ if settings().derandomize:
     providers.is_local_module_file = lambda file: False
 
 
-UNTIL = float(os.environ.get("TESTS_UNTIL", "inf"))
-"""No test begins later, in seconds since 1970: continuous integration takes what it has time for."""
-
-
 def pytest_collection_modifyitems(items):
-    if float("inf") > UNTIL:  # others every time
-        random.Random(UNTIL).shuffle(items)
-        return
     items.sort(key=lambda item: "workflow" not in item.path.parts)  # the longest first: workers then end together
 
 
 def pytest_collection_finish():
     gc.freeze()  # what is there from now on is never garbage
-
-
-def pytest_runtest_setup(item):
-    if time.time() > UNTIL:
-        pytest.skip("no time is left")
 
 
 @pytest.fixture

@@ -6,8 +6,7 @@ from typing import Any
 
 from flint import ctx
 
-from pufferflow.influence.search import Candidate, QuiltSearch, worst_node
-from pufferflow.influence.tables import influence_tables
+from pufferflow.influence.quilts import Candidate, QuiltSearch, influence_tables, worst_node
 from pufferflow.models.chain import MarkovChain
 from pufferflow.verify.interpret import QuiltReader, Terms
 from pufferflow.verify.model import PRECISIONS, Model, UndecidedError
@@ -93,7 +92,7 @@ class _Cover:
         for a, b in self.forms:
             if (a or 0) < node <= self.windows - (b or 0) and self._good(quilt := Quilt(node, node, a, b)):
                 return quilt
-        best = self.search.best_quilt(node)
+        best = self.search.best_quilt(self.search.nodes(node))
         self._learn(best)
         return Quilt(node, node, best.left, best.right)
 

@@ -1,6 +1,6 @@
 """Check with interval arithmetic that the scale of a certificate suffices for every node.
 
-It prints what is proved to be the largest loss at that scale.
+It prints the proved bound of the loss at that scale.
 
 Example: pufferflow verify meter.csv.release/publish/certificate.json
 """

@@ -7,21 +7,18 @@ the rest taken as infinite this is the bound of a Markov quilt, so nothing here 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from pufferflow._util.jit import constant
 from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
-from pufferflow._util.types import Bools, Floats
+from pufferflow._util.types import Bools, Floats, Ints
 from pufferflow.coupling._clock_kernels import PASSED
-from pufferflow.coupling._set_kernels import set_leakages, sets_leak
 from pufferflow.coupling.sides import (
     ForgettingSide,
     largest_log_cross_ratios,
     largest_log_ratios,
-    portions,
     reached,
 )
 from pufferflow.models.powers import matrix_power
@@ -31,11 +28,25 @@ _FARTHEST_PAST = 10**6  # as far as a verifier goes
 _FORGOTTEN = 0.02  # nats: more steps only cost more
 
 
-class _Distance(NamedTuple):
-    steps: int
-    rows: Floats
-    limit: Floats  # of the leakages of pairs, for a rest of any leakage
-    margin: float
+class Block(NamedTuple):
+    """So many steps to a node, and what they reveal of pairs of its values at most; or several of them, stacked."""
+
+    steps: Ints
+    limit: Floats
+    """Largest log ratios of entries of P^m, or log cross ratios where the neighbour's distribution is unknown."""
+    distance: Floats | None
+    """Total variation of the distributions at the other end, where these are known."""
+
+    def leakages(self, rest: float, cost: float) -> Floats:
+        """Bounds, rounded up, of the leakages of a node where those at the other end are at most ``rest`` − c."""
+        if self.distance is None:
+            passed = forgotten(self.limit, rest)
+        elif rest > PASSED:
+            passed = np.minimum(self.limit, rest)
+        else:
+            passed = np.log1p(self.distance * math.expm1(rest)) * (1 + 16 * UNIT_ROUNDOFF)
+            passed = np.minimum(self.limit, passed)
+        return np.asarray(passed + (self.steps - 1) * cost)
 
 
 class Blocks:
@@ -44,133 +55,78 @@ class Blocks:
     Parameters
     ----------
     rows : float array, shape (k, k)
-        Law of the neighbour given each value: P, or P* for the past of a stationary chain.
+        Distribution of the neighbour given each value: P, or P* for the past of a stationary chain.
     error : float
         Bound on the relative error of the entries of ``rows`` and of all its powers, beyond rounding.
     forget : bool
-        Whether ``rows`` is P and the past under all laws is meant, through cross ratios of its columns.
+        Whether ``rows`` is P and the past under all distributions is meant, through cross ratios of its columns.
     farthest : int, optional
-        Largest distance that is used.
+        Largest number of steps that is used.
     """
 
     def __init__(
         self, rows: Floats, error: float, length: int, *, forget: bool = False, farthest: int | None = None
     ) -> None:
-        self._forget = forget
-        self._length = length
-        k = len(rows)
-        self._secret: Bools = reached(np.ones(k, dtype=np.bool_), rows) if forget else np.ones(k, dtype=np.bool_)
-        # pairs that are told apart at no distance
-        self._alike = ~(self._secret[:, None] & self._secret[None, :]) | np.eye(k, dtype=np.bool_)
-        if not (forget or error):
-            self._alike |= np.array([(rows == row).all(axis=-1) for row in rows])
-        self._rows, self._error = rows, error
+        self._rows, self._error, self._length, self._forget = rows, error, length, forget
         self._grid = grid(length if farthest is None else min(length, farthest + 1))
-        self._found: list[_Distance] = []
-        self._others = self._farther()
 
-    @property
-    def _distances(self) -> Iterator[_Distance]:
-        """All distances that are used, the nearest first, each worked out when it is asked for the first time."""
-        for i in range(len(self._grid)):
-            if i == len(self._found):
-                following = next(self._others, None)
-                if following is None:
-                    return
-                self._found.append(following)
-            yield self._found[i]
-
-    def _farther(self) -> Iterator[_Distance]:
-        k, steps = len(self._rows), 0
-        known = {1: (self._rows, self._rows > 0)}
+    @cached_property
+    def blocks(self) -> list[Block]:
+        """Those of 1, 2, 3, 4, 6, … steps, as far as they reveal anything."""
+        k, steps, blocks = len(self._rows), 0, list[Block]()
+        known: dict[int, tuple[Floats, Bools]] = {1: (self._rows, self._rows > 0)}
         for m in self._grid:
             power, support = known.get(m - steps) or matrix_power(self._rows, m - steps)
             if steps:
-                last = known[steps]
-                power, support = np.dot(last[0], power), (last[1].astype(np.float32) @ support) > 0
-            known[m] = power, support
-            steps = m
+                power, support = np.dot(known[steps][0], power), (known[steps][1].astype(np.float32) @ support) > 0
+            known[m], steps = (power, support), m
             margin = 2 * self._error + 4 * m * (k + 3) * UNIT_ROUNDOFF
-            distance = self._at(m, power, support, margin)
-            yield distance
-            if float(distance.limit.max()) < max(1e-9, 2 * margin):
-                return
+            blocks.append(self._block(m, np.where(support, np.maximum(power, 0.0), 0.0), support, margin))
+            if float(blocks[-1].limit.max()) < max(1e-9, 2 * margin):
+                break
+        return blocks
 
-    def _at(self, m: int, power: Floats, support: Bools, margin: float) -> _Distance:
-        values = np.where(support, np.maximum(power, 0.0), 0.0)
-        table = values.T if self._forget else values
-        ratios = largest_log_cross_ratios if self._forget else largest_log_ratios
-        limit = ratios(np.ascontiguousarray(table), self._secret)
+    def _block(self, m: int, values: Floats, support: Bools, margin: float) -> Block:
+        k = len(values)
+        secret: Bools = reached(np.ones(k, dtype=np.bool_), self._rows) if self._forget else np.ones(k, dtype=np.bool_)
+        table = np.ascontiguousarray(values.T) if self._forget else values
+        limit = (largest_log_cross_ratios if self._forget else largest_log_ratios)(table, secret) + 2 * margin
         unsure: Bools = np.asarray((support & (values < SAFE_MINIMUM)).any(axis=0 if self._forget else 1))
         limit[unsure[:, None] | unsure[None, :]] = np.inf
-        # rows of powers that look alike still differ by rounding, unless those of P are alike
-        return _Distance(m, values, np.where(self._alike, 0.0, limit + 2 * margin), margin)
+        distance = None
+        if not self._forget:
+            distance = np.array([np.abs(values - row).sum(axis=1) for row in values]) / 2 + margin
+        # rows of powers that look equal still differ by rounding, unless those of P are equal
+        equal = ~(secret[:, None] & secret[None, :]) | np.eye(k, dtype=np.bool_)
+        if not (self._forget or self._error):
+            equal |= np.array([(self._rows == row).all(axis=-1) for row in self._rows])
+        for bound in (limit, distance):
+            if bound is not None:
+                bound[equal] = 0.0
+        return Block(np.array(m), limit, distance)
+
+    @cached_property
+    def _stacked(self) -> tuple[Block, Block]:
+        """All of them, and what they reveal of any pair of values."""
+        steps, limits = (np.array([block[i] for block in self.blocks]) for i in range(2))
+        steps, distances = steps[:, None, None], None
+        if not self._forget:
+            distances = np.array([block.distance for block in self.blocks])
+        largest = None if distances is None else distances.max(axis=(1, 2), keepdims=True)
+        return Block(steps, limits, distances), Block(steps, limits.max(axis=(1, 2), keepdims=True), largest)
 
     def caps(self, cost: float) -> Floats:
         """Bounds of the leakages of all pairs for a mechanism with cost c, shape (k, k)."""
-        near = [d for d in self._distances if d.steps <= self._length]
-        # α = c + leakage; every iterate from a valid one is valid
-        alpha = self._length * cost
-        for d in near:
-            alpha = min(alpha, d.steps * cost + float(d.limit.max()))
-        while True:
-            before = alpha
-            useful = [d for d in near if (d.steps - 1) * cost < alpha]
-            caps = [self._through(d, alpha, cost) for d in useful]
-            best = np.minimum.reduce(caps) if caps else np.full_like(near[0].limit, alpha - cost)
-            alpha = min(alpha, cost + float(best.max()))
-            if alpha > before * (1 - 1e-2):
-                break
-            # go on with the distance that does most before all are asked again
-            lowest = useful[min(range(len(caps)), key=lambda i: float(caps[i].max()))]
-            jump, last = 1.0, math.inf
-            while alpha < last * (1 - 1e-3):
-                # a smaller trial that is a post-fixed point is valid as well
-                trial = alpha - jump * (last - alpha) if last < math.inf else alpha
-                last = alpha
-                image = cost + float(self._through(lowest, trial, cost).max()) if trial > cost else math.inf
-                if image <= trial:
-                    alpha, jump = min(alpha, image), 2 * jump
-                else:
-                    alpha, jump = min(alpha, cost + float(self._through(lowest, alpha, cost).max())), 1.0
-        bound = np.minimum(best, (self._length - 1) * cost)
-        np.fill_diagonal(bound, 0.0)
-        return np.asarray(bound * (1 + 8 * UNIT_ROUNDOFF))
-
-    def bind(self, cost: float, leakages: Floats) -> bool:
-        """Whether :meth:`caps` can be below ``leakages``, bounds for every node, of a pair of values.
-
-        They are as valid an α to start from as any, and what passes through P^m grows with α: if nothing that they
-        let through is below them, they are no larger than the caps.
-        """
-        largest = float(leakages.max())
-        for d in self._distances:
-            beyond = leakages - (d.steps - 1) * cost
-            if d.steps > self._length or not (beyond > 0).any():
-                break
-            if (beyond > d.limit).any():
-                return True
-            if self._forget or cost + largest > PASSED:
-                if (self._through(d, cost + largest, cost) < leakages).any():
-                    return True
-                continue
-            k, growth = len(leakages), math.expm1(cost + largest)
-            beyond[leakages >= largest * (1 - 1e-9)] *= 1 - 1e-9  # α itself, up to rounding
-            if not all(sets_leak(constant(d.rows), self._secret, growth, beyond, *part) for part in portions(k, 4 * k)):
-                return True
-        return False
-
-    def _through(self, d: _Distance, alpha: float, cost: float) -> Floats:
-        """(m − 1)·c plus what P^m lets through of a rest that leaks at most α."""
-        out = np.empty_like(d.limit)
-        if self._forget or alpha > PASSED:
-            out = forgotten(d.limit, alpha)
-        else:
-            k = len(out)
-            for pairs in portions(k, 4 * k):
-                set_leakages(constant(d.rows), self._secret, math.expm1(alpha), out, *pairs)
-            out = np.where(d.limit > 0, np.minimum(out * (1 + 1e-13) + 2 * d.margin, alpha), 0.0)
-        return np.asarray(np.minimum(out, d.limit) + (d.steps - 1) * cost)
+        (all_pairs, largest), low, alpha = self._stacked, cost, self._length * cost
+        while alpha > low * (1 + 1e-5):  # an α = c + leakage that the blocks map to or below itself is one
+            middle = math.sqrt(low * alpha)
+            if cost + float(largest.leakages(middle, cost).min()) <= middle:
+                alpha = middle
+            else:
+                low = middle
+        best = np.minimum(all_pairs.leakages(alpha, cost).min(axis=0), (self._length - 1) * cost)
+        np.fill_diagonal(best, 0.0)
+        return np.asarray(best * (1 + 8 * UNIT_ROUNDOFF))
 
 
 def forgotten(limit: Floats, alpha: float) -> Floats:

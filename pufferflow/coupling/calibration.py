@@ -157,17 +157,7 @@ class ChainLeakage:
 
     def _nearby(self, cost: float) -> Loss:
         """The same, from post-fixed points found at the last cost."""
-        if self._one_tail:
-            loss = self._loss(cost, *self._plain_caps(cost))
-            ends = (self._ahead_blocks, self._bounds[0]), (self._past_blocks, self._bounds[-1])
-            if not any(blocks.bind(cost, leakages) for blocks, leakages in ends):
-                return loss
         return self._loss(cost, self._ahead_blocks.caps(cost), self._past_blocks.caps(cost))
-
-    def _plain_caps(self, cost: float) -> tuple[Floats, Floats]:
-        """What all nodes of a side tell together."""
-        cap = np.full_like(self._zeros, (self._length - 1) * cost * (1 + 4 * UNIT_ROUNDOFF))
-        return cap, cap
 
     def _loss(self, cost: float, ahead_cap: Floats, past_cap: Floats) -> Loss:
         side = View(self._ahead, cost, 0.0, ahead_cap, self._differ)
@@ -177,7 +167,6 @@ class ChainLeakage:
             ahead = [self._fixed("ahead", side) if self._pairs else ahead_cap]
         value, node = 0.0, 1
         pasts = self._pasts(cost, past_cap)
-        self._bounds = ahead[0], pasts[-1].leakages
         beyond = [self._of_windows(leakages) for leakages in ahead]
         for past in pasts:
             told = self.told(side, beyond[self._length - past.node if self.exact else 0], past)

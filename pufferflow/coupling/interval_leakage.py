@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -17,7 +16,7 @@ from pufferflow.coupling.robust import MOST_ORDERED_STATES, AscendingSide, Robus
 from pufferflow.coupling.roots import Loss, scale_below
 from pufferflow.coupling.sides import LeakageEquation, RatioSide, clear_diagonal, costs_of, post_fixed_point, scattered
 from pufferflow.models.bounded import BoundedFamily
-from pufferflow.models.row_sets import Masses, RowSets
+from pufferflow.models.row_sets import RowSets, between
 
 _EXACT_WORK = 10**6
 _EXACT_NODES = 64
@@ -128,8 +127,7 @@ def _product(first: RowSets, second: RowSets) -> RowSets:
     possible = (first.high() > 0).astype(np.float32) @ (high > 0).astype(np.float32) > 0
     most = np.clip(_extreme(first, high, largest=True) * (1 + rounding), SAFE_MINIMUM, 1.0)
     most = np.maximum(np.where(possible, most, 0.0), least)
-    left = np.array([math.fsum([1.0, *(-row)]) for row in least])
-    return RowSets(least, (Masses(most - least, np.maximum(left, 0.0)),))
+    return between(least, most)
 
 
 def _extreme(rows: RowSets, values: Floats, *, largest: bool) -> Floats:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -64,6 +64,7 @@ class Influences:
         self._network = network
         self._branches = [branches(network, node) for node in range(len(network))]
         self._ratios: dict[tuple[int, int], Floats] = {}
+        self._single = cache(lambda node: joint_distribution(network, [node]))
 
     def __call__(self, node: int, quilt: int) -> float:
         """Return the influence of a set, rounded up; NaN if the tables would be too large."""
@@ -76,7 +77,8 @@ class Influences:
         if (node, part) in self._ratios:
             return self._ratios[node, part]
         ratios = np.array(math.nan)
-        single, joint = (joint_distribution(self._network, [node, *a]) for a in ([], members(part)))
+        single = self._single(node)
+        joint = joint_distribution(self._network, [node, *members(part)])
         if single is not None and joint is not None:
             masses = single.values[single.support][:, None]
             table, possible = (
@@ -97,10 +99,8 @@ class Influences:
         return ratios
 
 
-@lru_cache(maxsize=32)
-def influences(network: BayesianNetwork) -> Influences:
-    """Return the influences of ``network``, shared by all calls on the same object."""
-    return Influences(network)
+influences = lru_cache(maxsize=32)(Influences)
+"""The influences of a network, shared by all calls on the same object."""
 
 
 class Joint(NamedTuple):

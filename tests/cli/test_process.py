@@ -42,8 +42,8 @@ def test_output_that_nobody_reads_or_that_is_full(tmp_path):
 @pytest.mark.parametrize("which", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_a_command_without_a_word(tmp_path, which):
     """It waits for its input, which never comes; nothing is left behind."""
-    code = "import sys; from pufferflow.cli import main, scale; read = scale.read_model; "
-    code += "scale.read_model = lambda path: (print('reads', flush=True), read(path)); "
+    code = "import sys; from pufferflow.cli import main, scale; read = scale.read_public_model; "
+    code += "scale.read_public_model = lambda path: (print('reads', flush=True), read(path)); "
     words = ["scale", "-", "--length", "5", "--epsilon", "1", "--certificate", "c.json"]
     process = [sys.executable, "-c", f"{code} sys.exit(main())", *words]
     # where SIGINT is ignored, as under nohup, a program ignores it too
@@ -181,11 +181,11 @@ REFUSED = [
     ("related network m.json --epsilon 1", "unknown key 'chains'"),
     ("release t.csv --participant who --edges 1", "give --mixing TIME OVERLAP"),
     ("release t.csv --mixing 1h x", "string to float: 'x'; give a time and an overlap: 1h 0.4"),
-    (f"{NOISY} --edges 1 --states a,b", "--states and --edges say different things; give one"),
-    (f"{NOISY} --edges 0:1:1e-300", "argument --edges: '0:1:1e-300' is no list"),
+    (f"{NOISY} --edges 1 --states a,b", "--states and --edges exclude each other; give one"),
+    (f"{NOISY} --edges 0:1:1e-300", "argument --edges: '0:1:1e-300' is not a list"),
     (f"{NOISY} --statistic mean", "mean needs --bounds; give it"),
     (f"{NOISY} --edges 1 --no-ledger --ledger l", "--no-ledger keeps no account; leave --ledger"),
-    (f"{NOISY} --edges 1 --simulate 7 --limit 2", "--limit is of a ledger's promise"),
+    (f"{NOISY} --edges 1 --simulate 7 --limit 2", "--limit is for promises in a ledger"),
     (f"{NOISY} --edges 1 --output t.csv", "t.csv exists already"),
     (f"{NOISY} --edges 1 --ledger t.csv", "t.csv is read and would be overwritten"),
     ("release t.csv --mixing 3 0.5 --participant who --edges 1", "; --accept-noise publishes it"),

@@ -106,7 +106,7 @@ def test_a_chain_on_states_covers_no_finer_statistic(name):
         if covered:
             check_covered([statistic_of(name)], StateSpace.numeric(edges))
             continue
-        with pytest.raises(ParameterError, match=f"{name} depends on .*finer values this chain"):
+        with pytest.raises(ParameterError, match=f"{name} depends on .*this chain does not cover"):
             check_covered([statistic_of(name)], StateSpace.numeric(edges))
 
 

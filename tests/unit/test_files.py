@@ -13,7 +13,7 @@ import pytest
 import pufferflow as pf
 from pufferflow import cli
 from pufferflow._util.files import check_outputs, write_atomic
-from pufferflow.errors import DataError, ParameterError
+from pufferflow.errors import DataError
 
 MODEL = json.dumps({"chains": [{"transition_matrix": [[0.6, 0.4], [0.5, 0.5]]}]})
 
@@ -88,7 +88,7 @@ def test_no_file_and_standard_input_are_not_in_the_way(folder):
     check_outputs([None, "x"], [None, "-"])
     with pytest.raises(DataError, match="exists already"):
         check_outputs(["m.json"], new=True)
-    with pytest.raises(ParameterError, match="twice"):
+    with pytest.raises(DataError, match="twice"):
         check_outputs(["x", folder / "x"])
 
 

@@ -75,12 +75,13 @@ def test_rows_that_are_equal_after_rounding_only_keep_their_margin():
 def test_rows_of_powers_that_look_alike_are_told_apart_by_rounding():
     # pairs of bits, one new bit a step: after two steps every row is (¼, ¼, ¼, ¼)
     matrix = np.array([[0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5]] * 2)
-    settled = list(Blocks(matrix, 0.0, 10**6)._distances)[-1]
+    settled = Blocks(matrix, 0.0, 10**6).blocks[-1]
     assert settled.steps == 2
     assert ((settled.limit > 0) == (np.abs(matrix[:, None] - matrix).max(axis=-1) > 0)).all()
     assert settled.limit.max() < 1e-8
     alike = Blocks(np.array([[0.5, 0.25, 0.25], [0.5, 0.25, 0.25], [0.1, 0.2, 0.7]]), 0.0, 100)
-    assert all(d.limit[0, 1] == 0 < d.limit[0, 2] for d in alike._distances)
+    assert all(d.limit[0, 1] == 0 < d.limit[0, 2] for d in alike.blocks)
+    assert all(d.distance[0, 1] == 0 < d.distance[0, 2] for d in alike.blocks)
 
 
 def results():

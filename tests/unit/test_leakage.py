@@ -249,16 +249,14 @@ import numba
 import numpy as np
 import pufferflow as pf
 from pufferflow._util.jit import compile_at_once
-from pufferflow.influence import search
 signal.signal(signal.SIGTERM, signal.default_int_handler)  # as the command line has it
 compile_at_once()
-search.SPACES = 2**60  # all distances
-rng, slow = np.random.default_rng(0), pf.MarkovChain([[1 - 1e-7, 1e-7], [3e-7, 1 - 3e-7]])
+rng, slow = np.random.default_rng(0), pf.MarkovChain([[1 - 1e-7, 1e-7], [3e-7, 1 - 3e-7]], [1, 0])
 pf.leakage_loss(pf.PeriodicChain(rng.dirichlet(np.ones(12), (2, 12))), 10**6, 3.0)
 pf.mqm_exact(slow, 10**4, 1.0)
 minutes = pf.PeriodicChain(rng.dirichlet(np.ones(12), (1, 12)), repeat=10**5)  # a piece of many steps
 hours = pf.PeriodicChain(rng.dirichlet(np.ones(48), (6, 48)), repeat=60)  # many rounds of few
-works = [lambda: pf.mqm_exact(slow, 2**62, 1.0)]
+works = [lambda: [pf.mqm_exact(slow, 2**62, epsilon) for epsilon in np.geomspace(0.1, 10, 10**4)]]
 works += [lambda chain=chain: pf.leakage_loss(chain, 10**7, 3.0) for chain in (minutes, hours)] * 2
 for i, work in enumerate(works):
     numba.config.NUMBA_NUM_THREADS = 1 if i < 3 else 2

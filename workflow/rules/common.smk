@@ -1,5 +1,7 @@
 # Helpers of the rules; the other files hold rules only.
 import os
+import shlex
+import sys
 
 from snakemake.exceptions import WorkflowError
 
@@ -11,6 +13,9 @@ try:
     complete(config)
 except PufferflowError as error:
     raise WorkflowError(str(error)) from None
+
+# Snakemake writes this path into shell commands as it is; in a folder with a space it needs quotes.
+sys.executable = shlex.quote(sys.executable)
 
 # relative to the working directory, so that a project that is moved has nothing to rerun
 WORKFLOW = os.path.relpath(os.path.dirname(workflow.current_basedir.get_path_or_uri(True)))
