@@ -45,7 +45,7 @@ def fractions(row):
 def stated_loss(matrix, law, found):
     """What the query that a lower bound states tells just below its scale, in ball arithmetic."""
     cost = 1 / (flint.arb(found.scale) * (1 - flint.arb(2) ** -60))
-    k, steps, end = len(matrix), [fractions(row) for row in matrix], min(found.length, found.node + found.after)
+    k, steps, end = len(matrix), [fractions(row) for row in matrix], min(found.length, found.node + len(found.later))
 
     def told(tilted):
         """E[e^count; X_node = x] for the two values x of the pair."""
@@ -85,8 +85,7 @@ def test_the_query_that_is_stated_tells_epsilon(seed):
     chain = pf.MarkovChain([[float(p) for p in row] for row in matrix], start)
     for alternating in (True, False):
         found = pf.lower_bound(chain, length, epsilon, alternating=alternating)
-        assert found.before < found.node
-        assert found.node + found.after <= length
+        assert len(found.earlier) < found.node <= length - len(found.later)
         if found.scale:
             with flint.ctx.workprec(300):
                 assert stated_loss(matrix, law, found) > epsilon
@@ -96,8 +95,8 @@ def test_the_query_that_is_stated_tells_epsilon(seed):
 @pytest.mark.parametrize("length", [2, 6, 100, 5001])
 def test_a_cycle_needs_the_noise_of_a_group(epsilon, length):
     found = pf.lower_bound(pf.MarkovChain(np.eye(3)[[1, 2, 0]]), length, epsilon)
-    assert found.scale == pytest.approx((found.before + 1 + found.after) / epsilon, rel=1e-6)
-    assert found.before + 1 + found.after == length
+    assert found.scale == pytest.approx(length / epsilon, rel=1e-6)
+    assert len(found.earlier + found.later) + 1 == length
 
 
 @pytest.mark.parametrize(
