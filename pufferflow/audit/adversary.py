@@ -143,7 +143,7 @@ def _distance(theta: MarkovChain, tilde: MarkovChain, length: int) -> CloseAdver
             return CloseAdversary(math.inf, True, 0, node + 1, state)
         sizes = np.abs([ahead, after])
         size = float(sizes[sizes < 1e90].max(initial=0.0))
-        # sums of T logarithms of which parts reach 6 · size; products of T matrices; stationary starts
+        # sums of T logarithms, in parts up to 6 · size; products of T matrices; stationary starts
         error = length * (size + one.states + 8) + abs(value) + 1500
         error *= 16 * UNIT_ROUNDOFF
         error += 2 * sum(c.stationary_error for c in (theta, tilde) if c.start == "stationary")
