@@ -31,6 +31,7 @@ from pufferflow.hmm.model import (
     Result,
     Vector,
     by_secret,
+    integers,
     requested_length,
     step,
 )
@@ -65,11 +66,9 @@ class PriorFamily:
     options
         ``states``, ``observations``, ``pairs`` and ``length`` of the model.
 
-    Raises
-    ------
-    ModelError, ParameterError
-        An interval is empty, an entry is not a polynomial in the parameters, a distribution does
-        not sum to 1 identically or is negative in the box, or the model is impossible otherwise.
+    Raises ModelError or ParameterError: an interval is empty, an entry is not a polynomial in the
+    parameters, a distribution does not sum to 1 identically or is negative in the box, or the model
+    is impossible otherwise.
     """
 
     def __init__(
@@ -182,7 +181,7 @@ class PriorFamily:
         result: fmpq_mpoly
         match node:
             case ast.Constant(value=int() | float()):
-                # the number as it is written, not the binary float it would become
+                # as it is written, not the binary float it would become
                 number = written_number(ast.get_source_segment(text, node), "an entry", ModelError)
                 return self._context.constant(_flint(number))
             case ast.Name(id=name):
@@ -224,10 +223,6 @@ class PreservingRegion:
     """The priors of a box at which a factor holds: those at which no polynomial is positive."""
 
     family: PriorFamily
-    factor: Fraction
-    """e^ε."""
-    length: int
-    """Longest observation sequence."""
     polynomials: tuple[fmpq_mpoly, ...] = field(repr=False)
     """In the parameters, with coprime integer coefficients; none if every prior preserves."""
 
@@ -274,11 +269,9 @@ def find_prior(
     violates : bool
         Whether to look for a violation (default), or for a prior that satisfies.
 
-    Raises
-    ------
-    ParameterError
-        Factor or length are out of range, there are too many sequences, the solver gave no answer
-        within :data:`pufferflow.hmm.smt.SECONDS`, or only an irrational prior was found.
+    Raises ParameterError: factor or length are out of range, there are too many sequences, the
+    solver gave no answer within :data:`pufferflow.hmm.smt.SECONDS`, or only an irrational prior was
+    found.
     """
     check_type(family, "family", PriorFamily)
     limit, steps = check_factor(factor), requested_length(family, length)
@@ -340,7 +333,7 @@ def preserving_region(
     polynomials = (_coprime(p - _flint(limit) * q) for p, q in family.likelihoods(steps))
     different = {str(f): f for f in polynomials}
     binding = (f for f in different.values() if smt.point(family.box, operator.gt, [f]))
-    return PreservingRegion(family, limit, steps, tuple(binding))
+    return PreservingRegion(family, tuple(binding))
 
 
 def require_rational(at: Mapping[str, Fraction], attained: bool) -> None:
@@ -389,10 +382,8 @@ def _assigned(values: Mapping[str, Fraction]) -> str:
 
 def _coprime(polynomial: fmpq_mpoly) -> fmpq_mpoly:
     """Return the positive multiple with integer coefficients without a common divisor."""
-    coefficients = list(map(_fraction, polynomial.coeffs())) or [Fraction(1)]
-    over = math.lcm(*(c.denominator for c in coefficients))
-    divisor = math.gcd(*(int(c * over) for c in coefficients))
-    return polynomial * _flint(Fraction(over, divisor))
+    coefficients, over = integers(list(map(_fraction, polynomial.coeffs())))
+    return polynomial * fmpq(over, math.gcd(*coefficients) or 1)
 
 
 def _value(polynomial: fmpq_mpoly, at: Sequence[Fraction]) -> Fraction:

@@ -100,8 +100,8 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain JSON types."""
-        told = {"epsilon": self.epsilon, "unit": self.unit, "warnings": list(self.warnings)}
-        return told | {"rows": [vars(row) for row in self.rows]}
+        document = {"epsilon": self.epsilon, "unit": self.unit, "warnings": list(self.warnings)}
+        return document | {"rows": [vars(row) for row in self.rows]}
 
 
 @takes_options(PlanOptions, StatisticOptions, GuaranteeOptions)

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from pufferflow.accounting.accountant import Accountant
-from pufferflow.audit import CountQuery, privacy_losses
-from pufferflow.coupling import lower_bound
+from pufferflow.audit import CountQuery, lower_bound, privacy_losses
 from pufferflow.errors import ParameterError
 from pufferflow.mechanisms import certify, compute_scale, find_mechanism, leakage_loss
 from pufferflow.models.chain import MarkovChain
