@@ -1,4 +1,4 @@
-"""Dead links of a built site, and what it would load from elsewhere: none of either.
+"""Check that a built site has no dead link and loads nothing from elsewhere.
 
 Every link within the site must lead to a file, and to an anchor that is there. Scripts, styles, fonts and pictures
 must be files of the site, so that it works where there is no network; links that a reader follows may lead anywhere.
@@ -17,7 +17,7 @@ NOT_LOADED = {"next", "prev", "index", "search", "canonical"}
 
 
 class Page(HTMLParser):
-    """The anchors of a page, its links, and what it loads."""
+    """Anchors, links and loaded files of a page."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -27,7 +27,7 @@ class Page(HTMLParser):
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note what the element names."""
+        """Collect the names and links of an element."""
         given = {key: value or "" for key, value in attrs}
         self.anchors |= {given[key] for key in ("id", "name") if key in given}
         for key in ("href", "src"):
@@ -38,7 +38,7 @@ class Page(HTMLParser):
 
 
 def faults(site: Path) -> Iterator[str]:
-    """One sentence for everything that is wrong."""
+    """Yield one sentence for each fault."""
     pages = {path.resolve(): Page(path) for path in sorted(site.rglob("*.html"))}
     for path, page in pages.items():
         where = path.relative_to(site.resolve())

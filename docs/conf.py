@@ -1,4 +1,4 @@
-"""How the pages of this folder become a site: `make docs`. Nothing of it is loaded from elsewhere when read."""
+"""Build the site: `make docs`. Its pages load nothing from elsewhere."""
 
 import os
 import re
@@ -27,7 +27,7 @@ extensions = [
 ]
 exclude_patterns = ["_build", "_static", "_extensions"]
 
-# Pages in Markdown; those with code cells are run at every build, and a cell that fails stops it.
+# Pages with code cells are run at every build; a cell that fails stops it.
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 600  # a cell, on a busy machine
@@ -36,7 +36,7 @@ nb_merge_streams = True
 myst_heading_anchors = 3
 myst_enable_extensions = ["deflist", "dollarmath"]
 html_math_renderer = "mathml"
-suppress_warnings = ["ref.python"]  # `states` in a type is a word, not one of three attributes of that name
+suppress_warnings = ["ref.python"]  # `states` in a type is no attribute of that name
 
 # The reference, from docstrings.
 add_module_names = False
@@ -66,6 +66,18 @@ def bars_are_bars(_app: Any, _what: str, _name: str, _object: object, _options: 
     lines[:] = [re.sub(r"(``[^`]*``)|\|", lambda match: match[1] or r"\|", line) for line in lines]
 
 
+def raises_first(_app: Any, _what: str, _name: str, _object: object, _options: object, lines: list[str]) -> None:
+    """Move a paragraph "Raises …" behind a section, which would be read as a part of it, before all sections."""
+    text = "\n".join(lines)
+    section = re.search(r"^\w+\n-+$", text, re.M)
+    raises = re.search(r"^Raises (?:.|\n(?!\n))*", text, re.M)
+    if section and raises and section.start() < raises.start():
+        between = text[section.start() : raises.start()]
+        text = f"{text[: section.start()]}{raises[0]}\n\n{between}{text[raises.end() :]}"
+        lines[:] = text.split("\n")
+
+
 def setup(app: Any) -> None:
-    """Tell Sphinx."""
+    """Connect the functions above: sections are read in between."""
+    app.connect("autodoc-process-docstring", raises_first, priority=400)
     app.connect("autodoc-process-docstring", bars_are_bars)

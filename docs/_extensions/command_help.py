@@ -1,4 +1,4 @@
-"""The directive ``command-help``: what a command says of itself, asked when the site is built."""
+"""The directive ``command-help``: the help of a command, as the site is built."""
 
 import os
 from contextlib import redirect_stdout
@@ -18,14 +18,14 @@ class CommandHelp(SphinxDirective):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        """Ask."""
-        told = StringIO()
-        with redirect_stdout(told), mock.patch.dict(os.environ, COLUMNS="96"):
+        """Run the command and return its output as a literal block."""
+        printed = StringIO()
+        with redirect_stdout(printed), mock.patch.dict(os.environ, COLUMNS="96"):
             cli.main([self.arguments[0], "--help"])
-        return [nodes.literal_block(told.getvalue(), told.getvalue(), language="none")]
+        return [nodes.literal_block(printed.getvalue(), printed.getvalue(), language="none")]
 
 
 def setup(app: Any) -> dict[str, bool]:
-    """Tell Sphinx."""
+    """Register the directive."""
     app.add_directive("command-help", CommandHelp)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -11,6 +11,7 @@ import operator
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from numbers import Real
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferflow.errors import DataError, ParameterError
+from pufferflow.errors import DataError, ParameterError, PufferflowError
 
 Lengths: TypeAlias = int | Sequence[int]
 
@@ -40,7 +41,7 @@ def check_choice(value: object, name: str, allowed: Iterable[str]) -> None:
     """Refuse what is not one of the ``allowed`` strings."""
     choices = tuple(allowed)
     if not (isinstance(value, str) and value in choices):
-        raise ParameterError(f"{name} is {shown(value)}; choose from {', '.join(choices)}")
+        raise _wrong(value, name, f"choose from {', '.join(choices)}")
 
 
 def check_type(value: object, name: str, *kinds: type) -> None:
@@ -52,28 +53,28 @@ def check_type(value: object, name: str, *kinds: type) -> None:
 
 def check_list(values: Any, name: str) -> list[Any]:
     """Return the entries of anything that has some, except strings."""
-    try:
-        if not isinstance(values, str | bytes):
+    if not isinstance(values, str | bytes):
+        with suppress(TypeError):
             return list(values)
-    except TypeError:
-        pass
     raise ParameterError(f"{name} is {shown_name(values)}; it must be a list")
 
 
-def check_numbers(values: Any, name: str) -> NDArray[np.float64]:
-    """Return an array of numbers of any shape, or raise :class:`DataError`."""
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        wanted = "numbers, in rows of equal length if there are several"
-        raise DataError(f"{name} must be {wanted}") from None
+def check_numbers(
+    values: Any, name: str, error: type[PufferflowError] = DataError
+) -> NDArray[np.float64]:
+    """Return a new array of numbers of any shape, or raise ``error``; strings are none."""
+    with suppress(TypeError, ValueError, OverflowError):
+        array = np.asarray(values)
+        if array.dtype.kind in "iufO":
+            return array.astype(np.float64)
+    raise error(f"{name} must be numbers, in rows of equal length if there are several")
 
 
 def check_path(value: Any, name: str) -> Path:
     """Return what names a file as a path."""
     if not isinstance(value, str | os.PathLike):
-        raise ParameterError(f"{name} is {shown(value)}; give a path")
-    if isinstance(value, str) and any(sign in value for sign in "\n\r\0"):
+        raise _wrong(value, name, "give a path")
+    if any(sign in str(value) for sign in "\n\r\0"):
         what = f"{shown(value)} with line ends or zeros in it"
         raise ParameterError(f"{name} is {what}; give a path, not the content")
     return Path(value)
@@ -95,10 +96,10 @@ def check_whole(value: Any, name: str, least: int | None = 1, most: int | None =
     except TypeError:
         whole = None
     if whole is None or (least is not None and whole < least):
-        wanted = "" if least is None else f" of at least {least}"
-        raise ParameterError(f"{name} is {shown(value)}; it must be an integer{wanted}")
+        bound = "" if least is None else f" of at least {least}"
+        raise _wrong(value, name, f"it must be an integer{bound}")
     if most is not None and whole > most:
-        raise ParameterError(f"{name} is {shown(value)}; it must be an integer of at most {most}")
+        raise _wrong(value, name, f"it must be an integer of at most {most}")
     return whole
 
 
@@ -114,12 +115,9 @@ def check_positive(
     if or_zero and number == 0:
         return 0.0
     if not 0 < number < math.inf:
-        wanted = f"{'0 or ' * or_zero}a positive number"
-        raise ParameterError(f"{name} is {shown(value)}; it must be {wanted}")
-    smallest, largest = limits
-    if not smallest <= number <= largest:
-        wanted = f"between {smallest} and {largest}"
-        raise ParameterError(f"{name} is {shown(value)}; it must lie {wanted}")
+        raise _wrong(value, name, f"it must be {'0 or ' * or_zero}a positive number")
+    if not limits[0] <= number <= limits[1]:
+        raise _wrong(value, name, f"it must lie between {limits[0]} and {limits[1]}")
     return number
 
 
@@ -145,34 +143,25 @@ def check_confidence(value: object, name: str = "confidence", example: float = 0
     """Return a probability as a float; it must be neither 0 nor 1."""
     number = _number(value)
     if not 0 < number < 1:
-        wanted = f"between 0 and 1, for example {example}"
-        raise ParameterError(f"{name} is {shown(value)}; it must lie {wanted}")
+        raise _wrong(value, name, f"it must lie between 0 and 1, for example {example}")
     return number
 
 
 def longest(length: Lengths) -> int:
     """Return the longest segment; all lengths must be integers from 1 to ``LONGEST``."""
-    wrong = ParameterError(
-        f"length is {shown(length)}; it must be an integer or a list of integers"
-    )
-    try:
-        lengths = np.atleast_1d(np.asarray(length))
-    except ValueError:  # rows of unequal length
-        raise wrong from None
-    if lengths.size == 0:
-        raise ParameterError("the list of segment lengths is empty; give at least one length")
-    # beyond 64 bits, refused below
-    huge = lengths.dtype.kind == "O" and all(type(n) is int for n in lengths.flat)
-    if lengths.ndim > 1 or not (huge or lengths.dtype.kind in "iu"):
-        raise wrong
-    shortest, most = int(lengths.min()), int(lengths.max())
-    if shortest < 1:
-        needed = "every segment has at least 1 record"
-        raise ParameterError(f"a segment length is {shown(shortest)}; {needed}")
-    if most > LONGEST:
-        largest = f"the largest that can be handled is {LONGEST}"
-        raise ParameterError(f"a segment length is {shown(most)}; {largest}")
-    return most
+    given: Any = length
+    lengths = [given]
+    if not isinstance(given, str):
+        with suppress(TypeError):
+            lengths = list(given)
+    with suppress(ParameterError):
+        if lengths:
+            return max(check_whole(each, "length") for each in lengths)
+    raise _wrong(length, "length", f"it must be an integer from 1 to {LONGEST}, or a list of such")
+
+
+def _wrong(value: object, name: str, wanted: str) -> ParameterError:
+    return ParameterError(f"{name} is {shown(value)}; {wanted}")
 
 
 def shown(value: object) -> str:

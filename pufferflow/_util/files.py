@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeAlias
 
-from pufferflow.errors import DataError, ParameterError
+from pufferflow.errors import DataError
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -28,8 +28,9 @@ DATABASE = b"SQLite format 3\0"
 @contextmanager
 def workplace(parent: Path) -> Iterator[Path]:
     """Make a folder in ``parent`` for what is not finished, and remove it when the block ends."""
-    folder = tempfile.TemporaryDirectory(dir=parent, prefix=WORKPLACE, ignore_cleanup_errors=True)
-    with folder as name:
+    with tempfile.TemporaryDirectory(
+        dir=parent, prefix=WORKPLACE, ignore_cleanup_errors=True
+    ) as name:
         yield Path(name)
 
 
@@ -49,8 +50,7 @@ def write_atomic(path: PathLike, content: str | bytes, *, private: bool = False)
                 new.chmod(0o600)
             os.replace(new, target)
     except OSError as error:
-        if error.filename is None or WORKPLACE in os.fsdecode(error.filename):
-            # not the temporary name
+        if error.filename is None or WORKPLACE in os.fsdecode(error.filename):  # a temporary name
             raise OSError(error.errno, error.strerror, os.fspath(target)) from error
         raise
     return target
@@ -72,9 +72,8 @@ def read_bounded(path: PathLike, most: int = MOST_BYTES) -> bytes:
         reason = getattr(error, "strerror", None) or error
         raise DataError(f"cannot read {name}: {reason}") from error
     if len(content) > most:
-        raise DataError(
-            f"cannot read {name}: it is larger than {most:,} bytes, the most that is read"
-        )
+        wrong = f"it is larger than {most:,} bytes, the most that is read"
+        raise DataError(f"cannot read {name}: {wrong}")
     return content
 
 
@@ -85,14 +84,10 @@ def check_outputs(
     ledger: PathLike | None = None,
     new: bool = False,
 ) -> None:
-    """Raise unless every output can be written without the loss of another file.
+    """Raise :class:`DataError` unless every output can be written without the loss of another file.
 
     That is of an input, of another output or of a ledger. None, and ``"-"`` among the inputs, is no
     file; the ``ledger`` is appended to; with ``new`` an output must not exist.
-
-    Raises ParameterError: two of them are the same file, or an output is a ledger; DataError: the
-    folder of an output does not exist, the output is a folder itself, or it exists although it must
-    be new.
     """
     files = [path for path in inputs if path is not None and path != "-"]
     if not all(map(os.path.exists, files)):
@@ -100,36 +95,30 @@ def check_outputs(
     read, written = set(map(_identity, files)), set()
     for path in (Path(path) for path in (*outputs, ledger) if path is not None):
         this = _identity(path)
-        if this in read:
-            raise ParameterError(
-                f"{path} is read and would be overwritten; give the output another name"
-            )
-        if this in written:
-            raise ParameterError(
-                f"{path} would be written twice; give each output a name of its own"
-            )
-        written.add(this)
         check_folder(path)
-        if new and os.path.lexists(path):
-            raise DataError(f"{path} exists already; give another name, or remove it first")
-        if path.is_dir():
-            raise DataError(f"{path} is a folder; give the name of a file")
-        if path.exists() and not path.is_file():  # a device would be replaced, not written to
-            raise DataError(
-                f"{path} is a device or a pipe and would be replaced; give the name of a file"
-            )
-        if (ledger is None or path != Path(ledger)) and _is_database(path):
-            raise ParameterError(
-                f"{path} is a ledger and would be lost; give the output another name"
-            )
+        if this in read:
+            wrong = "is read and would be overwritten; give the output another name"
+        elif this in written:
+            wrong = "would be written twice; give each output a name of its own"
+        elif new and os.path.lexists(path):
+            wrong = "exists already; give another name, or remove it first"
+        elif path.is_dir():
+            wrong = "is a folder; give the name of a file"
+        elif path.exists() and not path.is_file():  # a device would be replaced, not written to
+            wrong = "is a device or a pipe and would be replaced; give the name of a file"
+        elif (ledger is None or path != Path(ledger)) and _is_database(path):
+            wrong = "is a ledger and would be lost; give the output another name"
+        else:
+            written.add(this)
+            continue
+        raise DataError(f"{path} {wrong}")
 
 
 def check_folder(path: Path) -> None:
     """Raise :class:`DataError` unless the folder in which ``path`` is to be written exists."""
     if not path.parent.is_dir():
-        raise DataError(
-            f"{path} cannot be written: there is no folder {path.parent}; make it first"
-        )
+        what = f"there is no folder {path.parent}; make it first"
+        raise DataError(f"{path} cannot be written: {what}")
 
 
 def _is_database(path: Path) -> bool:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, TypeVar
 
 from pufferflow._util.checks import check_path, named_type
-from pufferflow._util.files import read_bounded
-from pufferflow.errors import DataError, ModelError, PufferflowError
+from pufferflow._util.files import PathLike, read_bounded
+from pufferflow.errors import ModelError, PufferflowError
 
 _Model = TypeVar("_Model")
 
 
 def read_json(
-    path: str | os.PathLike[str],
+    path: PathLike,
     parse: Callable[[object], _Model],
     must_hold: str,
     number: Callable[[str], object] | None = None,
@@ -24,31 +23,27 @@ def read_json(
     """Read a JSON file and return what ``parse`` makes of it; ``"-"`` is standard input.
 
     ``must_hold`` is what an empty file should have held, ``number`` reads a decimal number
-    (default: as a float). Raises ModelError: the file cannot be read, is not JSON or is not what
-    ``parse`` expects; ParameterError: ``path`` is not a path.
+    (default: as a float). Raises DataError: the file cannot be read; ModelError: it is not JSON or
+    not what ``parse`` expects; ParameterError: ``path`` is not a path.
     """
     check_path(path, "path")
-    name = "standard input" if path == "-" else str(path)
+    name, content = "standard input" if path == "-" else str(path), read_bounded(path)
     try:
-        text = read_bounded(path).decode("utf-8-sig")
-    except DataError as error:
-        raise ModelError(str(error)) from error
+        text = content.decode("utf-8-sig")
+        if text.strip():
+            return parse(parse_json(text, number))
+        wrong = f"is empty; it must hold {must_hold}"
     except UnicodeDecodeError as error:
-        where = f"byte {error.start + 1}"
-        raise ModelError(f"{name} is not UTF-8 text ({where}); save it as UTF-8") from error
-    if not text.strip():
-        raise ModelError(f"{name} is empty; it must hold {must_hold}")
-    try:
-        return parse(parse_json(text, number))
+        wrong = f"is not UTF-8 text (byte {error.start + 1}); save it as UTF-8"
     except json.JSONDecodeError as error:
-        where = f"line {error.lineno}, column {error.colno}"
-        raise ModelError(f"{name} is not JSON: {error.msg} at {where}") from error
-    except RecursionError as error:
-        raise ModelError(f"{name} is nested too deeply to be a model") from error
+        wrong = f"is not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
+    except RecursionError:
+        wrong = "is nested too deeply to be a model"
     except PufferflowError as error:
         raise ModelError(f"{name}: {error}") from error
     except ValueError as error:  # an integer too long for Python to convert
-        raise ModelError(f"{name} holds a number that cannot be read ({error})") from error
+        wrong = f"holds a number that cannot be read ({error})"
+    raise ModelError(f"{name} {wrong}")
 
 
 def parse_json(text: str, number: Callable[[str], object] | None = None) -> Any:

@@ -23,19 +23,17 @@ def open_dp() -> Any:
 
 
 @lru_cache(maxsize=8)
-def vector_laplace(scale: float, *, whole: bool) -> Any:
-    """OpenDP's measurement that adds independent Laplace noise to each entry of a list."""
+def vector_laplace(scale: float) -> Any:
+    """OpenDP's measurement that adds independent Laplace noise to each integer of a list."""
     dp = open_dp()
-    kind = "i64" if whole else "f64"
-    domain = dp.atom_domain(T=kind) if whole else dp.atom_domain(T=kind, nan=False)
-    return dp.m.make_laplace(dp.vector_domain(domain), dp.l1_distance(T=kind), scale=scale)
+    integers = dp.vector_domain(dp.atom_domain(T="i64"))
+    return dp.m.make_laplace(integers, dp.l1_distance(T="i64"), scale=scale)
 
 
 def discrete_laplace(noise: ArrayLike, scale: float) -> Floats:
     """Probability (1 − p)/(1 + p)·p^|z| of each whole ``noise`` z, p = exp(−1/scale)."""
-    return np.asarray(
-        math.tanh(0.5 / scale) * np.exp(-np.abs(np.asarray(noise, np.float64)) / scale)
-    )
+    decay = np.exp(-np.abs(np.asarray(noise, np.float64)) / scale)
+    return np.asarray(math.tanh(0.5 / scale) * decay)
 
 
 class LaplaceNoise:
@@ -48,10 +46,7 @@ class LaplaceNoise:
     def noise_scale(self, lipschitz: float) -> float:
         """Scale for a query with the given Lipschitz constant in L1 norm.
 
-        Raises
-        ------
-        ParameterError
-            The mechanism is not applicable, or ``lipschitz`` is not positive.
+        Raises ParameterError: the mechanism is not applicable, or ``lipschitz`` not positive.
         """
         if self.scale is None:
             why = f"{self.mechanism} is not applicable ({self.reason})"
@@ -63,13 +58,6 @@ class LaplaceNoise:
 
         The noise is double-precision and from ``rng``: fit for experiments. It does not defend
         against attacks on the low bits of floating-point noise.
-
-        Raises
-        ------
-        ParameterError
-            As :meth:`noise_scale`, or ``rng`` is not a generator.
-        DataError
-            ``values`` are not numbers.
         """
         exact = check_numbers(values, "values")
         check_type(rng, "rng", np.random.Generator)

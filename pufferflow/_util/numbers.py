@@ -79,10 +79,10 @@ def shortest(text: str) -> str | None:
     if not _NUMBER.fullmatch(text) or not math.isfinite(float(text)):
         return None
     sign, digits, exponent = Decimal(text).as_tuple()
-    assert isinstance(exponent, int)
-    zeros = len(digits) - len("".join(map(str, digits)).rstrip("0"))
-    if zeros == len(digits):
+    written = "".join(map(str, digits))
+    kept = written.rstrip("0")
+    if not kept:
         return "0"
     # normalize() would round
-    number = Decimal((sign, digits[: len(digits) - zeros], exponent + zeros))
+    number = Decimal(f"{'-' * sign}{kept}E{int(exponent) + len(written) - len(kept)}")
     return f"{number:f}" if -7 < number.adjusted() < 21 else str(number)

@@ -18,17 +18,13 @@ EXTRAS = {
 """Extra of this package that brings each module."""
 
 
-def require(module: str, what: str) -> None:
-    """Raise ParameterError unless the module that ``what`` needs is installed."""
+def load(name: str, what: str) -> Any:
+    """Import a module, one of :data:`EXTRAS` or a part of it, only where ``what`` needs it.
+
+    Raises ParameterError: it is not installed.
+    """
+    module = name.partition(".")[0]
     if not find_spec(module):
         extra = f"pufferflow[{EXTRAS[module]}]"
         raise ParameterError(f"{what} needs {module}, which is not installed; install {extra}")
-
-
-def load(name: str, what: str) -> Any:
-    """Return the module ``name``, one of :data:`EXTRAS` or a part of it; raises as :func:`require`.
-
-    It is imported only where it is used, as it loads slowly.
-    """
-    require(name.partition(".")[0], what)
     return import_module(name)

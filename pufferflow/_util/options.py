@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import MISSING, field, fields
 from difflib import get_close_matches
-from functools import wraps
+from functools import partial, wraps
 from inspect import Parameter, cleandoc, signature
 from typing import Any, TypeVar
 
@@ -20,25 +20,25 @@ from pufferflow.errors import ParameterError
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def options_under(group: str) -> Callable[..., Any]:
-    """Return what declares an option under a heading of ``--help``, as a field of a dataclass.
+WHAT, GUARANTEE, ACCOUNT = "what to publish", "guarantee", "account"
+TABLE, OUTPUT = "table", "output"
+GROUPS = (WHAT, GUARANTEE, ACCOUNT, TABLE, OUTPUT)
+
+
+def _option(
+    group: str, default: Any, meaning: str, metavar: str | tuple[str, ...] | None = None
+) -> Any:
+    """Declare an option under a heading of ``--help``, as a field of a dataclass.
 
     It takes the default (MISSING of one that must be given), the meaning in one sentence, and what
     stands for the value in the shell: a word, two words, or None of a switch.
     """
-
-    def option(default: Any, meaning: str, metavar: str | tuple[str, ...] | None = None) -> Any:
-        described = {"meaning": meaning, "group": group, "metavar": metavar}
-        return field(default=default, metadata=described)
-
-    return option
+    described = {"meaning": meaning, "group": group, "metavar": metavar}
+    return field(default=default, metadata=described)
 
 
-WHAT, GUARANTEE, ACCOUNT = "what to publish", "guarantee", "account"
-TABLE, OUTPUT = "table", "output"
-GROUPS = (WHAT, GUARANTEE, ACCOUNT, TABLE, OUTPUT)
-shows, hides, pays, reads, writes = map(options_under, GROUPS)
-"""What declares an option under each of these headings of ``--help``."""
+shows, hides, pays, reads, writes = (partial(_option, group) for group in GROUPS)
+"""What declares an option under each of these headings."""
 
 
 def split_options(options: dict[str, Any], *records: type) -> list[dict[str, Any]]:
@@ -48,16 +48,10 @@ def split_options(options: dict[str, Any], *records: type) -> list[dict[str, Any
 
 
 def takes_options(*records: type, only: str = "") -> Callable[[Function], Function]:
-    """Let a function list the options it takes, and refuse others in one sentence.
+    """Let a function take the fields of ``records`` as options, and refuse others in one sentence.
 
-    They are listed where its docstring has ``{options}``.
-
-    Parameters
-    ----------
-    records : dataclass
-        Of the ``**options`` of the function.
-    only : str, optional
-        Names of the fields that this function takes, if it does not take all.
+    They are listed where its docstring has ``{options}``; ``only`` names those that it takes, if
+    it does not take all.
     """
     every = [option for record in records for option in fields(record)]
     taken = [f for f in every if not only or f.name in only.split()]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, TypedDict, cast, get_args
 
 from pufferflow._util.checks import check_choice, check_whole, shown
 from pufferflow._util.units import exact_seconds, steps_of, text_of
 from pufferflow.errors import ParameterError
+
+SideInformation: TypeAlias = Literal["none", "any"]
+"""What an adversary may know besides Θ: nothing, or any other records of the participant."""
 
 
 @dataclass(frozen=True)
@@ -20,8 +23,6 @@ class Protection:
     window : int
         Secrets are what happened during so many consecutive records of one segment.
     side_information : {"none", "any"}
-        What an adversary may know beside Θ: nothing, or the values of any other records of the
-        participant.
     """
 
     window: int = 1
@@ -38,26 +39,19 @@ class ProtectionOptions(TypedDict, total=False):
 NARROWEST = Protection()
 """One record is hidden, from an adversary who knows no other one."""
 
-PROTECTION = tuple(field.name for field in fields(Protection))
+PROTECTION = ("window", "side_information")
 """The options that ask for it."""
 
 
 def check_protection(window: Any = 1, side_information: Any = "none") -> Protection:
-    """Return what the two options ask for.
-
-    Raises ParameterError: ``window`` is not an integer of at least 1, or ``side_information`` is
-    neither "none" nor "any".
-    """
+    """Return what the two options ask for; ParameterError where one is out of range."""
     check_choice(side_information, "side_information", get_args(SideInformation))
     return Protection(check_whole(window, "window"), cast(SideInformation, side_information))
 
 
 def asked_for(options: Mapping[str, Any]) -> Protection:
     """Return the protection among options of a mechanism; as :func:`check_protection`."""
-    return check_protection(**{key: value for key, value in options.items() if key in PROTECTION})
-
-
-SideInformation: TypeAlias = Literal["none", "any"]
+    return check_protection(**{key: options[key] for key in PROTECTION if key in options})
 
 
 @dataclass(frozen=True)
@@ -69,16 +63,13 @@ class Level:
     window : int or None
         So many readings in a row of one participant; None for everything of one participant.
     side_information : {"none", "any"}
-        What an adversary may know of other readings of the participant: none of them, or any.
     """
 
     window: int | None = 1
     side_information: SideInformation = "none"
 
     def __post_init__(self) -> None:
-        check_choice(self.side_information, "side_information", get_args(SideInformation))
-        if self.window is not None:
-            check_whole(self.window, "window")
+        check_protection(1 if self.window is None else self.window, self.side_information)
 
     @property
     def whole(self) -> bool:
@@ -86,20 +77,19 @@ class Level:
         return self.window is None
 
     def words(self, step_seconds: int | None = None) -> str:
-        """Return what ``protect`` says, as a time where the step is known."""
-        if self.window is None or self.window == 1:
-            return "reading" if self.window else "participant"
-        return (
-            f"{self.window} readings"
-            if step_seconds is None
-            else text_of(self.window * step_seconds)
-        )
+        """Return what ``protect`` states, as a time where the step is known."""
+        if self.window is None:
+            return "participant"
+        if self.window == 1:
+            return "reading"
+        times = None if step_seconds is None else text_of(self.window * step_seconds)
+        return times or f"{self.window} readings"
 
     @property
     def protection(self) -> Protection:
-        """The same in the words of the mechanisms; of a window only."""
+        """The same for mechanisms; of a window only."""
         assert self.window is not None
-        return Protection(self.window, "none" if self.side_information == "none" else "any")
+        return Protection(self.window, self.side_information)
 
 
 def level_of(

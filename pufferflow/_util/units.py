@@ -24,10 +24,7 @@ def exact_seconds(value: object, name: str) -> Fraction | None:
 
 
 def seconds_of(value: object, name: str) -> int:
-    """Return whole seconds of a time such as ``30min``; a bare number is seconds.
-
-    Raises ParameterError: it is no time, or no whole number of seconds.
-    """
+    """Return whole seconds of a time such as ``30min``; a bare number is seconds."""
     seconds = exact_seconds(value, name)
     if seconds is None:
         return _whole(value, name, "give a time such as 30min, 1h or 1d")
@@ -37,10 +34,7 @@ def seconds_of(value: object, name: str) -> int:
 
 
 def steps_of(value: object, step_seconds: int | None, name: str) -> int:
-    """Return the steps that a time takes, rounded up; a whole number is steps already.
-
-    Raises ParameterError: it is neither, or a time although no step is known.
-    """
+    """Return the steps that a time takes, rounded up; a whole number is steps already."""
     seconds = exact_seconds(value, name)
     if seconds is None:
         return _whole(value, name, "give a time such as 30min or 1h, or a whole number of steps")
@@ -52,14 +46,13 @@ def steps_of(value: object, step_seconds: int | None, name: str) -> int:
 
 def _whole(value: object, name: str, advice: str) -> int:
     if isinstance(value, str):
-        text = value.strip()
-        if not (text.isascii() and text.isdecimal() and len(text) < 20):
+        if not re.fullmatch(r"\s*[0-9]{1,19}\s*", value):
             raise ParameterError(f"{name} is {shown(value)}; {advice}")
-        value = int(text)
+        value = int(value)
     return check_whole(value, name)
 
 
 def text_of(seconds: int) -> str:
     """Return seconds in the largest unit that divides them: 1800 is ``30min``."""
-    unit = next(u for u in reversed(SECONDS) if seconds % SECONDS[u] == 0 and u != "w")
+    unit = next(u for u in ("d", "h", "min", "s") if seconds % SECONDS[u] == 0)
     return f"{seconds // SECONDS[unit]}{unit}"

@@ -12,7 +12,6 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 
 from pufferflow.errors import ParameterError
 
@@ -22,33 +21,26 @@ MOST_WORK = 1.5e11
 A_SECOND = 2.5e9
 """Operations that take about a second."""
 
-MORE = "or allow more (`most_work`)"
-
 _UNITS = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1}
-
-
-@dataclass
-class _Account:
-    most: float
-    spent: float = 0.0
-
-
-_account: ContextVar[_Account] = ContextVar("_account", default=_Account(math.inf))  # noqa: B039
+_MORE = "or allow more (`most_work`)"
+_most: ContextVar[float] = ContextVar("_most", default=math.inf)
+_spent: ContextVar[float] = ContextVar("_spent", default=0.0)
 
 
 @contextmanager
 def allowing(most: float) -> Iterator[None]:
     """Bound the work of what is done within."""
-    token = _account.set(_Account(most))
+    bound, count = _most.set(most), _spent.set(0.0)
     try:
         yield
     finally:
-        _account.reset(token)
+        _most.reset(bound)
+        _spent.reset(count)
 
 
 def is_allowed(work: float) -> bool:
     """Return whether so many operations are within the bound."""
-    return work <= _account.get().most
+    return work <= _most.get()
 
 
 def said(work: float) -> str:
@@ -61,10 +53,9 @@ def said(work: float) -> str:
 
 def afford(work: float, what: str, advice: str) -> None:
     """Raise :class:`ParameterError` with advice if so many operations are above the bound."""
-    most = _account.get().most
-    if work > most:
-        above = f"{said(work)}, above the {most:.2g} that are taken on"
-        raise ParameterError(f"{what} {above}; {advice}, {MORE}")
+    if not is_allowed(work):
+        above = f"{said(work)}, above the {_most.get():.2g} that are taken on"
+        raise ParameterError(f"{what} {above}; {advice}, {_MORE}")
 
 
 def spend(work: float, what: str, advice: str) -> None:
@@ -73,8 +64,7 @@ def spend(work: float, what: str, advice: str) -> None:
     Raises :class:`ParameterError` when all that was counted under one bound passes it: at the same
     point on every machine.
     """
-    account = _account.get()
-    account.spent += work
-    if account.spent > account.most:
-        above = f"takes more than the {account.most:.2g} operations that are taken on"
-        raise ParameterError(f"{what} {above}; {advice}, {MORE}")
+    _spent.set(_spent.get() + work)
+    if not is_allowed(_spent.get()):
+        above = f"takes more than the {_most.get():.2g} operations that are taken on"
+        raise ParameterError(f"{what} {above}; {advice}, {_MORE}")

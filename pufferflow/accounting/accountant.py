@@ -92,7 +92,7 @@ class Accountant:
         return Cost(count, entrywise, theorem, self._alone(joint), leakage)
 
     def _alone(self, scale: float) -> float:
-        """What one release costs by quilts, or without any where these know of no adversary."""
+        """Cost of one release by quilts, or by group-dp with side information."""
         name = "mqm-exact" if self.protection.side_information == "none" else "group-dp"
         return self.guarantee(self.family, self.length, scale, name, **asdict(self.protection))
 
@@ -100,7 +100,7 @@ class Accountant:
     def guarantee(
         family: AnyFamily, length: Lengths, scale: float, mechanism: str, **options: Any
     ) -> float:
-        """Return the smallest ε at which a mechanism asks for no more than ``scale``, rounded up.
+        """Return the smallest ε at which a mechanism needs at most ``scale``, rounded up.
 
         At most 1e-10 above it, relatively, where scales fall as ε grows; infinite where the
         mechanism is not applicable whatever ε. Raises ParameterError: ``scale`` is not positive, or

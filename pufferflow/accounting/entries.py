@@ -1,4 +1,4 @@
-"""Rows of a ledger: what each kind holds, how digests chain them, and what all of them say.
+"""Rows of a ledger: the content of each kind, their chain of digests, and their totals.
 
 Rows are checked before anything is computed from them: anybody may have written the file.
 """
@@ -22,7 +22,7 @@ from pufferflow._util.protection import Level
 from pufferflow.accounting import account
 from pufferflow.accounting.account import MOST_STEPS, UNBOUNDED, Charge, Promise, plain
 from pufferflow.errors import BudgetError, LedgerError, ParameterError
-from pufferflow.models.files import number_of_states, parse_model
+from pufferflow.models.files import parse_model
 
 Document: TypeAlias = dict[str, Any]
 TimeBase: TypeAlias = Literal["utc", "local", "none"]
@@ -32,7 +32,7 @@ MEND = "put back a copy made after its last release, for an older one lacks what
 
 @dataclass(frozen=True)
 class Population:
-    """What the readings of a release are; ``step_seconds`` is None without times.
+    """The population of a release; ``step_seconds`` is None without times.
 
     ``participant`` is None where all readings are of one; ``states`` (names or edges) are those of
     Θ if all that is published is a function of them, ``cohort`` names a public part of the people.
@@ -52,9 +52,9 @@ class Population:
 
 @dataclass(frozen=True)
 class Entry:
-    """The row of a release; ``promise`` is whether its statement speaks of all releases together.
+    """The row of a release; ``promise`` is whether its statement covers all releases together.
 
-    That of a private fit does not. One made elsewhere has no ``level`` and no ``epsilon``.
+    That of a private fit does not. An external release has no ``level`` and no ``epsilon``.
     """
 
     population: Population
@@ -77,7 +77,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Terms:
-    """A release to be paid for; with ``new_values`` it may read columns that none before named."""
+    """A release to be charged; with ``new_values`` it may read columns that none before named."""
 
     entry: Entry
     theta: Document | None = None
@@ -87,7 +87,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class Paid:
-    """A release that is paid for, by row ``number``; ``limit`` is the ε promised at its level.
+    """A charged release, by row ``number``; ``limit`` is the ε promised at its level.
 
     ``spent`` is the largest share of a promise that is used now of the readings in its range.
     """
@@ -109,7 +109,7 @@ class Row(NamedTuple):
 
 @dataclass
 class Book:
-    """The rows of a ledger, and what they say together; ``states`` are those of Θ."""
+    """The rows of a ledger, and their content; ``states`` are those of Θ."""
 
     rows: list[Row] = field(default_factory=list)
     population: Population | None = None
@@ -121,7 +121,7 @@ class Book:
 
     @property
     def charges(self) -> list[Charge]:
-        """What releases cost; of one that is finer than Θ's states only the whole cost is known."""
+        """Costs of releases; of one that is finer than Θ's states only the whole cost is known."""
         return [
             replace(entry.charge, cost=UNBOUNDED)
             if self.states is not None and entry.population.states != self.states
@@ -136,7 +136,7 @@ class Book:
 
     @classmethod
     def read(cls, table: Iterable[tuple[Any, ...]]) -> Book:
-        """Return what rows say, oldest first; raises LedgerError where they do not fit or hold."""
+        """Return the content of rows, oldest first; raises LedgerError if they do not fit."""
         book = cls()
         for row in table:
             try:
@@ -158,22 +158,22 @@ class Book:
     def accept(self, terms: Terms) -> Paid:
         """Add the rows of a release that all promises allow.
 
-        Raises LedgerError: the book is of something else; BudgetError: a promise would not hold.
+        Raises LedgerError: it is of another population; BudgetError: a promise would not hold.
         """
         theta, promise, limit = terms.theta, terms.promise, None
         entry = replace(terms.entry, promise=promise is not None)
         step = entry.population.step_seconds
         new = {*entry.population.values} - {*(self.population or entry.population).values}
         if new and not terms.new_values:
-            what = f"no release before read the column {min(new)!r}"
-            raise LedgerError(f"{what}; say `new_values` if what is assumed holds of all together")
+            what = f"no earlier release read the column {min(new)!r}"
+            raise LedgerError(f"{what}; give `new_values` if the assumption holds for all jointly")
         if theta is not None and self.theta is None:
-            finite, states = number_of_states(parse_model(theta)), entry.population.states
+            finite, states = parse_model(theta).family.states, entry.population.states
             if finite and states is None:
-                raise ParameterError("what is assumed has states; publish functions of them alone")
+                raise ParameterError("Θ is about states; publish functions of them alone")
             self.add("theta", {"model": theta, "states": states if finite else None})
         elif theta is not None and canonical(theta) != canonical(self.theta):
-            what = "its releases assume something else (Θ); give the same `mixing` or `chain`"
+            what = "its releases have another assumption (Θ); give the same `mixing` or `chain`"
             raise LedgerError(f"{what}, or `protect` participant, which needs none")
         if promise is not None:
             if promise.level not in self.promises:
@@ -193,7 +193,7 @@ class Book:
         return Paid(len(self.rows), spent, limit)
 
     def _refusal(self, of: Population) -> BudgetError:
-        """Say which promise the newest release would break, and from when on readings are free."""
+        """Return the error: the broken promise, and from when on readings are free."""
         promises, (*charges, new) = self.promises.values(), self.charges
         broken = max(promises, key=lambda one: account.spent([one], self.charges))
         protected = words_of(broken.level, of.step_seconds)
@@ -203,7 +203,7 @@ class Book:
             time = datetime(1970, 1, 1) + timedelta(seconds=math.ceil(free / grid) * grid)
             way = f"readings from {time}{' UTC' * (of.time_base == 'utc')} on are free"
         elif new.cost == UNBOUNDED:
-            way = "it is finer than the states of Θ, or nobody knows what it costs"
+            way = "it is finer than the states of Θ, or its cost is unknown"
         elif new.last is None and broken.cost:
             way = "without times everything adds up; with times new readings are free"
         else:

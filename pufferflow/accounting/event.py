@@ -7,11 +7,11 @@ at most :func:`pufferflow.leakage_loss` at scale 1/c, and may spend 1/σ, σ wha
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Unpack
 
 from pufferflow._util.checks import Lengths, check_positive, check_type, longest, shown
-from pufferflow._util.optional import require
+from pufferflow._util.optional import load
 from pufferflow._util.protection import Protection, ProtectionOptions, check_protection
 from pufferflow._util.rounding import divide_down
 from pufferflow.errors import ParameterError
@@ -37,10 +37,10 @@ def event_epsilon(
 class WrappedMeasurement:
     """A measurement of OpenDP and Θ; call it as the measurement itself.
 
-    ``event_epsilon`` is by how much, in nats, its output distribution changes when one record does.
+    ``event_epsilon`` is the largest change in nats of its output distribution by one record.
     """
 
-    measurement: Any
+    measurement: Any = field(repr=False)
     family: Family
     length: int
     event_epsilon: float
@@ -86,10 +86,8 @@ def wrap(
     ParameterError
         It is no such measurement, or its privacy map has no finite value at ``d_in``.
     """
-    require("opendp", "what a measurement of OpenDP guarantees")
-    from opendp.mod import Measurement, OpenDPException
-
-    check_type(measurement, "measurement", Measurement)
+    opendp = load("opendp.mod", "what a measurement of OpenDP guarantees")
+    check_type(measurement, "measurement", opendp.Measurement)
     if (measure := str(measurement.output_measure)) != "MaxDivergence":
         what = "only pure differential privacy (MaxDivergence) bounds what one record changes"
         raise ParameterError(f"the measurement is of {measure}; {what}")
@@ -104,7 +102,7 @@ def wrap(
     where = f"the measurement's privacy loss at d_in = {distance}"
     try:
         event = float(measurement.map(distance))
-    except (OpenDPException, TypeError, ValueError, OverflowError) as error:
+    except (opendp.OpenDPException, TypeError, ValueError, OverflowError) as error:
         raise ParameterError(f"{where} is not known: {error}") from None
     event, hidden = check_positive(event, where), check_protection(**protection)
     return WrappedMeasurement(measurement, as_family(family), longest(length), event, hidden)

@@ -1,9 +1,9 @@
-"""The ledger: what has been released of one population, in a file beside its data.
+"""The ledger: all releases of one population, in a file next to its data.
 
 A ledger is an SQLite file of rows that are only ever appended, each with a digest of itself and
 the one before. It is of one population, one time grid, at most one Θ, and of promises that must
-each hold over *all* its releases (:mod:`pufferflow.accounting.account`). A release is paid for
-first, and what is paid for is spent: a crash at any moment can waste budget, never exceed it.
+each hold over *all* its releases (:mod:`pufferflow.accounting.account`). A release is charged
+first, and what is charged is spent: a crash at any moment can waste budget, never exceed it.
 
 Digests show damage, not intent: they have no key. What no ledger notices: docs/account.md.
 """
@@ -100,7 +100,7 @@ class Ledger(os.PathLike[str]):
                     connection.executemany(add, book.rows[there:])
                     connection.execute("COMMIT")
         except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite's message may quote the file
-            then = "pufferflow ledger show says what is entered, and so spent" if writing else MEND
+            then = "pufferflow ledger show lists what is entered, and so spent" if writing else MEND
             raise LedgerError(f"ledger {self.path}: {error}; {then}") from error
         except (BudgetError, LedgerError) as error:
             error.args = (f"ledger {self.path}: {error}",)
@@ -108,15 +108,15 @@ class Ledger(os.PathLike[str]):
 
     @property
     def book(self) -> Book:
-        """Its rows, and what they say together: population, theta, promises, releases, spent."""
+        """Its rows and their content: population, theta, promises, releases, spent."""
         with self._open() as book:
             return book
 
     def set_limit(self, promise: Promise) -> None:
         """Add a promise that supersedes the one of its level.
 
-        Raises BudgetError: what is there costs more, and the file is left as it is; LedgerError: it
-        is for windows, and no release has said yet which Θ is assumed.
+        Raises BudgetError: its releases cost more, and the file is left as it is; LedgerError: it
+        is for windows, and no release has stated Θ yet.
         """
         with self._open(writing=True) as book:
             book.add("promise", promise)
@@ -126,7 +126,7 @@ class Ledger(os.PathLike[str]):
                 )
 
     def add(self, terms: Terms) -> Paid:
-        """Enter a release, also one that was made elsewhere: what is not known of it is UNBOUNDED.
+        """Enter a release, also an external one: its unknown costs are UNBOUNDED.
 
         Raises BudgetError or LedgerError as :func:`reserved`; then nothing is entered.
         """
@@ -148,7 +148,7 @@ class Ledger(os.PathLike[str]):
     def to_dict(self) -> Document:
         """Return the ledger as plain JSON types; of Θ only the digest."""
         book = self.book
-        told = {
+        document = {
             "population": book.population,
             "theta": None if book.theta is None else sha256(canonical(book.theta).encode()),
             "spent_percent": percent(book.spent),
@@ -162,7 +162,7 @@ class Ledger(os.PathLike[str]):
                 for n, entry in book.releases.items()
             ],
         }
-        return dict(json.loads(canonical(told)))  # costs as text
+        return dict(json.loads(canonical(document)))  # costs as text
 
 
 def try_out(ledger: PathLike | None, terms: Terms) -> Paid | None:
@@ -178,11 +178,11 @@ def try_out(ledger: PathLike | None, terms: Terms) -> Paid | None:
 
 @contextmanager
 def reserved(ledger: PathLike | None, terms: Terms) -> Iterator[Paid | None]:
-    """Pay for a release, make it in the block, and note that it was made.
+    """Charge a release, make it in the block, and record that it was made.
 
     A ledger that does not exist is made if the release is accepted; None keeps no account.
-    Raises BudgetError: a promise would not hold any more; LedgerError: it is of something else, or
-    cannot be used. Either way nothing is paid.
+    Raises BudgetError: a promise would not hold any more; LedgerError: it is of another
+    population, or cannot be used. Either way nothing is charged.
     """
     try_out(ledger, terms)  # what is refused makes no file
     if ledger is None:

@@ -26,9 +26,9 @@ from pufferflow.errors import ParameterError, PufferflowError
 
 COMMANDS = {
     "release": "publish statistics of a table with noise",
-    "plan": "the error that each level of protection would have",
+    "plan": "the error of a release at each level of protection",
     "fit": "a chain from public data, or with noise from confidential data (--private)",
-    "ledger": "what was spent on the readings of some participants",
+    "ledger": "the account of all releases of a population",
     "verify": "check a certificate",
     "scale": "Laplace scales for a family of chains",
     "audit": "exact privacy loss of Laplace noise",
@@ -40,8 +40,8 @@ COMMANDS = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line ``argv`` (default: the arguments of the process), return the exit code.
 
-    That is 0, or 2 for bad input (one line on standard error says what), 130 if interrupted or told
-    to end, 141 if nobody reads the output any more.
+    That is 0, or 2 for bad input (one line on standard error says what), 130 if interrupted or
+    terminated, 141 if the output is closed.
     """
     if argv is None:  # the process is ours: clean up also where a cluster ends it
         signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -113,8 +113,8 @@ def _parser(words: Sequence[str]) -> Parser:
     """Return the parser; of the commands only those that ``words`` name are loaded."""
     parser = Parser(
         prog="pufferflow",
-        description="Statistics of confidential, correlated data with noise that hides each "
-        "participant, and noise scales for chains. COMMAND --help says more.",
+        description="Private statistics of confidential, correlated data, and noise scales for "
+        "Markov chains; see also COMMAND --help.",
         epilog="Example: pufferflow release meter.csv --mixing 1h 0.4 --edges 200:2000:200",
     )
     parser.add_argument("--version", action="version", version=f"pufferflow {__version__}")

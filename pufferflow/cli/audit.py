@@ -1,6 +1,6 @@
-"""Print the privacy loss that Laplace noise really has on a count or a histogram.
+"""Print the exact privacy loss of Laplace noise on a count or a histogram.
 
-It comes from the exact distributions of the chains, rounded up; beside it is the guarantee.
+It comes from the exact distributions of the chains, rounded up, and printed with the guarantee.
 
 Example: pufferflow audit model.json --length 100 --count 1 --epsilon 1
 """
@@ -13,7 +13,7 @@ from pufferflow._util.work import afford
 from pufferflow.cli.printing import show, table
 from pufferflow.cli.scale import add_common, scales_of
 from pufferflow.errors import ChainError, ParameterError
-from pufferflow.models.files import read_model
+from pufferflow.models.files import read_public_model
 
 COLUMNS = ("mechanism", "scale", "guarantee", "loss", "ratio", "node", "pair", "output", "status")
 
@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> None:
         what = "the exact loss is computed of a reading, or of several in a row for --count STATE"
         raise ParameterError(f"--protect is {arguments.protect}; {what}")
     query = HistogramQuery() if arguments.histogram else CountQuery(arguments.count)
-    family, length = read_model(arguments.model), arguments.length
+    family, length = read_public_model(arguments.model).family, arguments.length
 
     def check(losses: int) -> None:
         work = 0.8 * losses * check_work(family, length, query, window)  # of its multiplications

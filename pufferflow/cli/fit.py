@@ -1,7 +1,7 @@
-"""Fit a chain to a table, for releases of other data, and say how much its readings mix.
+"""Fit a chain to a table, for releases of other data, and show how much its readings mix.
 
 The model contains confidential counts: the table must be public, or the model kept private. With
---private noise hides everything of any participant, and the model is safe to publish.
+--private noise protects whole participants, and the model is safe to publish.
 
 Example: pufferflow fit homes.csv --private --epsilon 1 --participant home --step 30min --timezone
 UTC --edges 200:2000:200 --from 2024-01-01 --to 2024-01-07
@@ -23,7 +23,7 @@ from pufferflow.publish.private_fit import fit_privately
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "pufferflow fit TABLE [options]"
     add = add_options(parser, fit, fit_privately)
-    add(GUARANTEE, "--private", action="store_true", help="Hide everything of any participant.")
+    add(GUARANTEE, "--private", action="store_true", help="Protect whole participants with noise.")
     default = "Model file (default: TABLE.chain.json or TABLE.private.json)."
     add(OUTPUT, "--output", dest="model", metavar="FILE", help=default)
 

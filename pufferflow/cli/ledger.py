@@ -1,7 +1,7 @@
-"""Show, check or change a ledger, which adds up the releases that were entered in it.
+"""Show, verify or change a ledger, which adds up the releases entered in it.
 
 It does not notice releases of a copy of the data or in another ledger, nor an older copy in its
-place. Who can write it can renew its digests: note the one that verify prints, for --noted.
+place. Anybody who can write it can renew its digests: note the one that verify prints, for --noted.
 
 Example: pufferflow ledger show pufferflow.ledger
 """
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--json", action="store_true", help="print JSON instead of text")
     add = action("verify", "LEDGER", _verify, "check the file, its digests and its promises")
     add("--noted", metavar="DIGEST", help="that an earlier verify printed")
-    add = action("add", "LEDGER", _add, "enter a release that was made elsewhere")
+    add = action("add", "LEDGER", _add, "enter a release that was made by other means")
     add("query", metavar="WORDS", help="what was published")
     add("--cost", default=UNBOUNDED, help="sum of Lipschitz constant / scale (default: no bound)")
     add("--whole", default=UNBOUNDED, help="the same of a whole participant (default: no bound)")
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("level", metavar="LEVEL", help="reading, participant, or a time such as 1d")
     add("epsilon", metavar="EPSILON", type=float, help="of all releases together")
     add("--side-information", choices=("none", "any"), default="none", help="default: none")
-    add("--yes", action="store_true", help="change it, not only say what it is")
+    add("--yes", action="store_true", help="change it instead of showing it")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -47,16 +47,16 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _show(ledger: Ledger, arguments: argparse.Namespace) -> None:
-    told = ledger.to_dict()
-    step = (told["population"] or {}).get("step_seconds")
-    for row in (*told["promises"], *told["releases"]):
+    content = ledger.to_dict()
+    step = (content["population"] or {}).get("step_seconds")
+    for row in (*content["promises"], *content["releases"]):
         row["protect"] = row["level"] and words_of(Level(**row["level"]), step)
-    for row in told["releases"]:
+    for row in content["releases"]:
         for name, time in (("from", row["charge"]["first"]), ("to", row["charge"]["last"])):
             row[name] = None if time is None else str(np.datetime64(time, "s"))
     columns = ("number", "made", "from", "to", "protect", "epsilon", "query")
-    lines = [*table(told["promises"], ("protect", "epsilon", "spent_percent")), ""]
-    show(told, arguments.json, [*lines, *table(told["releases"], columns)])
+    lines = [*table(content["promises"], ("protect", "epsilon", "spent_percent")), ""]
+    show(content, arguments.json, [*lines, *table(content["releases"], columns)])
 
 
 def _verify(ledger: Ledger, arguments: argparse.Namespace) -> None:
@@ -71,7 +71,7 @@ def _add(ledger: Ledger, arguments: argparse.Namespace) -> None:
 
     known, value = ledger.book.population, arguments.value
     if known is None:
-        raise LedgerError(f"ledger {ledger.path} is empty; the first release says of what it is")
+        raise LedgerError(f"ledger {ledger.path} is empty; the first release fills it")
     cost, whole = written_number(arguments.cost, "cost"), written_number(arguments.whole, "whole")
     if value is None and arguments.participant is None:
         cost = whole = UNBOUNDED
@@ -94,7 +94,7 @@ def _set_limit(ledger: Ledger, arguments: argparse.Namespace) -> None:
     before = f"{book.promises[level].epsilon:g}" if level in book.promises else "none"
     if not arguments.yes:
         raise ParameterError(f"the limit of {arguments.level} is {before}; add --yes to change it")
-    theta = None if book.theta is None else parse_model(book.theta)
+    theta = None if book.theta is None else parse_model(book.theta).family
     found = calibrate(theta, level, arguments.epsilon)
     ledger.set_limit(Promise(level, found.epsilon, found.cost, found.certificate))
     print(f"limit of {arguments.level}: {before} before, {arguments.epsilon:g} now")

@@ -1,4 +1,4 @@
-"""Options of commands, made from those that a function of Python declares."""
+"""Options of commands, generated from those of functions in Python."""
 
 import argparse
 import re
@@ -19,11 +19,11 @@ from pufferflow.models.files import PublicModel, read_public_model
 from pufferflow.models.mixing import mixing
 from pufferflow.records.states import MOST_STATES
 
-DRY_RUN = "a dry run: nothing was drawn, written or paid for"
+DRY_RUN = "a dry run: nothing was drawn, written or charged"
 
 
 def add_options(parser: argparse.ArgumentParser, *functions: Any) -> Callable[..., Any]:
-    """Declare what functions take; returns a function that declares one more in a group."""
+    """Declare the options of functions; returns a function that declares one more in a group."""
     groups = {title: parser.add_argument_group(title) for title in GROUPS}
     taken = {name for function in functions for name in signature(function).parameters}
     absent: Any = {"default": argparse.SUPPRESS}
@@ -31,11 +31,11 @@ def add_options(parser: argparse.ArgumentParser, *functions: Any) -> Callable[..
     def add(group: str, *names: str, **how: Any) -> None:
         groups[group].add_argument(*names, **how)
 
-    odds = "Odds change by at most e^epsilon (default: 1)."
+    odds = "Odds change by a factor of at most e^epsilon (default: 1)."
     add(GUARANTEE, "--epsilon", type=float, metavar="E", help=odds, **absent)
     if "theta" in taken:
         of = groups[GUARANTEE].add_mutually_exclusive_group()
-        mixes = "Readings so far apart depend weakly: 1h 0.4."
+        mixes = "Overlap of distributions a time apart: 1h 0.4."
         of.add_argument("--mixing", nargs=2, metavar=("TIME", "OVERLAP"), help=mixes)
         of.add_argument("--chain", metavar="FILE", help="Model of a chain fitted to other data.")
     for name, field in {f.name: f for function in functions for f in function.options}.items():
@@ -59,13 +59,13 @@ def add_options(parser: argparse.ArgumentParser, *functions: Any) -> Callable[..
     if "source" in taken:
         parser.add_argument("source", metavar="TABLE", help=argparse.SUPPRESS)
         add(ACCOUNT, "--no-ledger", action="store_true", help="Keep no account of this.")
-        add(OUTPUT, "--dry-run", action="store_true", help="Say the errors; pay nothing.", **absent)
+        add(OUTPUT, "--dry-run", action="store_true", help="Show errors; charge nothing.", **absent)
     add(OUTPUT, "--json", action="store_true", help="Print JSON.")
     return add
 
 
 def given(arguments: argparse.Namespace, *functions: Any) -> dict[str, Any]:
-    """Return what is on the command line of the options that functions take."""
+    """Return the options of functions that are on the command line."""
     taken = {name for function in functions for name in signature(function).parameters}
     return {name: value for name, value in vars(arguments).items() if name in taken}
 
@@ -81,11 +81,11 @@ def _read_list(one: Callable[[str], Any], text: str) -> list[Any]:
         return [float(low + i * width) for i in range(count + 1)]
     except (ValueError, OverflowError):
         wanted = "give numbers with commas, such as 0,200,400, or LOW:HIGH:WIDTH"
-        raise argparse.ArgumentTypeError(f"{text!a} is no list; {wanted}") from None
+        raise argparse.ArgumentTypeError(f"{text!a} is not a list; {wanted}") from None
 
 
 def theta_of(arguments: argparse.Namespace) -> PublicModel | None:
-    """Return what is assumed of the readings, None where nothing is said; warn of long work."""
+    """Return Θ, None if none is given; warn of long computations."""
     if arguments.mixing is not None:
         try:
             return PublicModel(mixing(arguments.mixing[0], float(arguments.mixing[1])))

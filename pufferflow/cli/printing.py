@@ -1,4 +1,4 @@
-"""What commands print: answers, tables, warnings, and messages in the shell's words."""
+"""Output of commands: answers, tables, warnings, and messages with the shell's options."""
 
 import argparse
 import json
@@ -15,7 +15,7 @@ FLAGS |= {"statistics": "--statistic", "figure": "--no-figure"}
 
 
 def flag(name: str) -> str:
-    """Return what an option of Python is called in the shell."""
+    """Return the name of a Python option in the shell."""
     return FLAGS.get(name, f"--{name.replace('_', '-')}")
 
 
@@ -47,13 +47,13 @@ def add_bounds(add: Callable[..., Any], most: float = MOST_WORK) -> None:
     def number(text: str) -> float:
         return check_positive(float(text), "most_work")
 
-    work = f"operations that it may take, estimated beforehand (default: {most:g})"
+    work = f"most operations (default: {most:g})"
     add("--most-work", type=number, default=most, metavar="N", help=work)
     add("--json", action="store_true", help="print JSON instead of text")
 
 
 def show(answer: Any, as_json: bool, lines: Iterable[str] | None = None) -> None:
-    """Print an answer as JSON, or the lines that say it to people."""
+    """Print an answer as JSON, or its lines of text."""
     if as_json or lines is None:
         lines = [json.dumps(answer, indent=2, allow_nan=False)]
     print("\n".join(lines))
@@ -77,6 +77,6 @@ def _text(value: Any) -> str:
 
 
 def warn(warnings: Iterable[str]) -> None:
-    """Print what weakens the guarantee, beside the results."""
+    """Print warnings about the guarantee to standard error."""
     for warning in warnings:
         print("pufferflow: warning:", as_options(warning), file=sys.stderr)

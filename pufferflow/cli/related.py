@@ -1,4 +1,4 @@
-"""Privacy of other systems than Markov chains; ACTION --help says more.
+"""Privacy of systems other than Markov chains; see also ACTION --help.
 
 Example: echo '[0, 2, 1]' | pufferflow related noisymax -
 """
@@ -19,7 +19,7 @@ CHECK = (
     'MODEL.json: {"transition_matrix": [["3/4", "1/4"], ...], "observation_matrix": [...], '
     '"initial_distributions": {"secret": [...], ...}}, or {"noisy_max": {"priors": {...}}}.'
 )
-NOISYMAX = "COUNTS.json is a list of counts. Every run spends privacy anew."
+NOISYMAX = "COUNTS.json is a list of counts. Every run consumes budget."
 NETWORK = (
     'NETWORK.json: {"variables": [{"name": ..., "parents": [...], "table": [...]}, ...]}. The '
     "scale is of a query that changes by at most 1 when one variable changes."
@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--epsilon", **epsilon)
     add("--pair", **many, nargs=2, metavar=("SECRET", "OTHER"), help="repeat (default: any two)")
     add("--group", **many, metavar="A,B,...", help="records that depend on each other; repeat")
-    add("--adversary", metavar="BELIEF.csv", help="scenarios outside: what is left against them")
+    add("--adversary", metavar="BELIEF.csv", help="scenarios outside: the guarantee against them")
     add("--release", metavar="FILE", help="release the number in it, which is shown nowhere")
 
 
@@ -68,7 +68,7 @@ def run(asked: argparse.Namespace) -> None:
 
 def _check(asked: argparse.Namespace) -> dict[str, Any]:
     from pufferflow import hmm
-    from pufferflow.hmm.model import exact_text
+    from pufferflow.hmm.model import plain
 
     model = hmm.read_hidden_markov_model(asked.file)
     bounds = asked.factor, asked.length
@@ -79,7 +79,7 @@ def _check(asked: argparse.Namespace) -> dict[str, Any]:
         return hmm.check(model, *bounds).to_dict() | {"largest": largest.to_dict()}
 
     def texts(prior: dict[str, Fraction]) -> dict[str, str]:
-        return {name: exact_text(value) for name, value in prior.items()}
+        return {name: plain(value) for name, value in prior.items()}
 
     prior = hmm.find_prior(model, *bounds)
     answer: dict[str, Any] = {"holds": prior is None, "factor": asked.factor, "violation": None}
@@ -98,7 +98,7 @@ def _check(asked: argparse.Namespace) -> dict[str, Any]:
 
 def _noisymax(asked: argparse.Namespace) -> dict[str, Any]:
     from pufferflow import hmm
-    from pufferflow.hmm.model import exact_text
+    from pufferflow.hmm.model import plain
 
     mechanism = hmm.truncated_geometric(asked.largest, asked.ratio)
     noisy_max: Any = hmm.NoisyMax(asked.release, asked.largest, mechanism, asked.ties)
@@ -110,7 +110,7 @@ def _noisymax(asked: argparse.Namespace) -> dict[str, Any]:
         return index
 
     drawn = read_json(asked.file, draw, "a list of counts")
-    return {asked.release: drawn, "factor": exact_text(noisy_max.factor)}
+    return {asked.release: drawn, "factor": plain(noisy_max.factor)}
 
 
 def _network(asked: argparse.Namespace) -> list[dict[str, Any]]:
@@ -136,8 +136,8 @@ def _general(asked: argparse.Namespace) -> dict[str, Any]:
     def facts(found: Any, at: str, ending: str, **names: str) -> dict[str, Any]:
         """Facts by their names, and a scale or a loss at each epsilon."""
         each = [{"epsilon": e, at: finite(getattr(found, at)(e))} for e in asked.epsilon]
-        told = {key: finite(getattr(found, name)) for key, name in names.items()}
-        return told | {f"{at}{ending}": each}
+        shown = {key: finite(getattr(found, name)) for key, name in names.items()}
+        return shown | {f"{at}{ending}": each}
 
     if [asked.file, asked.adversary, asked.release].count("-") > 1:
         raise ParameterError("only one of the files can be standard input; give the others names")

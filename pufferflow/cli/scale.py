@@ -23,7 +23,7 @@ from pufferflow.mechanisms import KNOWN, NoiseScale, compute_scale, find_mechani
 from pufferflow.mechanisms.base import not_applicable
 from pufferflow.mechanisms.work import proof_work, scale_work
 from pufferflow.models.families import Family, GapKind
-from pufferflow.models.files import read_model
+from pufferflow.models.files import read_public_model
 
 COLUMNS = ("mechanism", "epsilon", "scale", "node", "quilt", "private", "status", "reason")
 FEWER = "give fewer states, other mechanisms (--mechanism) or shorter segments"
@@ -32,8 +32,8 @@ FEWER = "give fewer states, other mechanisms (--mechanism) or shorter segments"
 def add_common(parser: argparse.ArgumentParser, count: str, epsilon: bool = False) -> None:
     """Declare what scales, which need an ``epsilon``, and audits of scales are asked with."""
     add, names, many = parser.add_argument, ", ".join(KNOWN), "repeat for several"
-    add("model", metavar="MODEL.json", help="of chains; - reads standard input")
-    add("--mechanism", action="append", metavar="NAME", help=f"of {names} (default: all); {many}")
+    add("model", metavar="MODEL.json", help="model of chains; - reads standard input")
+    add("--mechanism", action="append", metavar="NAME", help=f"{names} (default: all); {many}")
     add("--epsilon", type=float, action="append", required=epsilon, help=many)
     add("--count", type=int, action="append", metavar="STATE", help=f"{count}, from 0; {many}")
     add("--protect", default="reading", help="reading, participant, or so many readings in a row")
@@ -45,14 +45,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_common(parser, "state that wasserstein counts", epsilon=True)
     add, gaps = parser.add_argument, get_args(GapKind)
     add("--length", type=int, action="append", required=True, help="records; the longest decides")
-    add("--side-information", choices=("none", "any"), default="none", help="of an adversary")
+    add("--side-information", choices=("none", "any"), default="none", help="of the adversary")
     add("--eigengap", choices=gaps, default="auto", help="of mqm-approx")
-    add("--certificate", metavar="FILE", help="write that of one mechanism (mqm-exact) and epsilon")
+    add("--certificate", metavar="FILE", help="write that of a single mechanism and epsilon")
 
 
 def run(arguments: argparse.Namespace) -> None:
     check_outputs([arguments.certificate], [arguments.model])
-    family, lengths = read_model(arguments.model), arguments.length
+    family, lengths = read_public_model(arguments.model).family, arguments.length
     level = level_of(arguments.protect, arguments.side_information)
     hidden = Protection(longest(lengths)) if level.whole else level.protection
     usual = "group-dp" if level.whole else arguments.certificate and "mqm-exact"

@@ -18,12 +18,10 @@ from pufferflow._util.rounding import UNIT_ROUNDOFF
 from pufferflow.coupling._pair_kernels import (
     FARTHEST,
     at_least,
-    climb,
     proved,
     read_tree,
     room,
     solve,
-    weigh,
     write_tree,
 )
 from pufferflow.coupling._reweighting_kernels import reweight, reweight_blocks
@@ -80,27 +78,6 @@ def _leaves(growth: Any, nodes: Any, work: Any, tolerance: float) -> bool:
         if violated:
             return True
     return False
-
-
-@kernel
-def _cut(tree: Any, there: Any, parent: Any, up: Any, stands: Any) -> Any:
-    """Fill in the tree of the states ``there``, and return its root: others stand for the state above them.
-
-    What hangs on one of those hangs on that state; where there is none, on the first there is.
-    """
-    nodes, above, arcs = tree
-    n = len(nodes)
-    root = np.int64(-1)
-    for i in range(n):
-        if root < 0 and there[nodes[i]]:
-            root = np.int64(nodes[i])
-    for i in range(n):
-        v = nodes[i]
-        stands[i] = v if there[v] else (root if i == 0 else stands[above[i]])
-        parent[v] = stands[above[i]] if there[v] else root
-        up[v] = arcs[i] < n * n
-    parent[root] = -1
-    return root
 
 
 @kernel
@@ -198,8 +175,7 @@ def walk(
         Nodes, places of parents and arcs of the trees of all pairs; −1 in place 0 where there is none. Replaced.
     checks : tuple of int and float
         After how many nodes all trees are checked, as after 1, 2, 4, …, since costs change most where another matrix
-        comes; and how far, in c, a potential may leave the polytope then. 0 nodes: no pair is solved, and what the
-        given trees prove is taken.
+        comes; and how far, in c, a potential may leave the polytope then.
     out : float32 array, shape (n + 1, k, k)
         Filled with the leakages of the neighbour of the first node and of all nodes, rounded up.
     places : tuple of int
@@ -238,8 +214,7 @@ def walk(
                 reweight(roots[which[step]], w, (through, slopes[0], slopes[1]), (0, k * k))
                 reweight_blocks(blocks, out[: step + 1], cost, through, (0, k * k))
         rows_of, known = rows[min(step, len(rows) - 1)], spreads[step] < np.inf
-        cut = checks[0] == 0 and not possible[step].all()
-        check = checks[0] > 0 and (step % checks[0] == 0 or step & (step - 1) == 0)
+        check = step % checks[0] == 0 or step & (step - 1) == 0
         more, sums = 0.0, bool(0)
         if known:
             farthest = costs_between(cost, before, possible[step], w)
@@ -265,28 +240,19 @@ def walk(
             elif known and sums:
                 for v in range(k):
                     p[v], q[v] = rows_of[x, v], rows_of[z, v]
-                if tree[0][0] >= 0 and not cut:
+                if tree[0][0] >= 0:
                     left -= 20 * k
                     value = _value_of_tree(p, q, growth, tree[0], tree[1], tree[2], quick)
                     if value >= 0 and check and _leaves(growth, tree[0], quick, checks[1] * largest):
                         value = -1.0
                 if value >= 0:
                     told = value + more
-                elif checks[0] > 0 or tree[0][0] >= 0:
+                else:
                     left -= (k + 4) ** 3 // 2
-                    root = (
-                        _cut(tree, possible[step], parent, up, order[0])
-                        if cut
-                        else read_tree(tree, k, bool(0), (parent, up))
-                    )
-                    if checks[0]:
-                        root, value = solve(pair, root, (parent, up), work, order)
-                    else:
-                        climb(pair, root, (parent, up), work, order)
-                        value = weigh(pair, (parent, up), work, order)
+                    root = read_tree(tree, k, bool(0), (parent, up))
+                    root, value = solve(pair, root, (parent, up), work, order)
                     told = at_least(value, proved(pair, root, (parent, up), work, value)) + more
-                    if checks[0]:
-                        write_tree((parent, up), order, k, tree)
+                    write_tree((parent, up), order, k, tree)
             told = told if told <= through[x, z] else through[x, z]
             now[x, z] = told if told <= cap[x, z] else cap[x, z]
         store(now, out[step + 1])

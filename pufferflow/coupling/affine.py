@@ -54,7 +54,7 @@ class AffineRows:
         self._growth = np.zeros((k, k))
         self._solved: dict[Pair, Solved | None] = {}  # at that growth
         self.limit = largest_leakages(rows)
-        """As :attr:`DistributionSet.limit`."""
+        """As :attr:`PairBound.limit`."""
 
     @property
     def work(self) -> int:
@@ -62,7 +62,7 @@ class AffineRows:
         return 10**5 * self._rows.states**3
 
     def bound(self, costs: Floats) -> Floats:
-        """As :meth:`DistributionSet.apply`."""
+        """As :meth:`PairBound.apply`."""
         values: Floats = np.minimum(self.limit, costs.max())  # h ranges over no more
         np.fill_diagonal(values, 0.0)
         growth = _growth(costs)
@@ -75,7 +75,7 @@ class AffineRows:
         return values
 
     def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
-        """As :meth:`DistributionSet.derivative`."""
+        """As :meth:`PairBound.derivative`."""
         k = self._rows.states
         weights = self._weights.reshape(k * k, k * k)
         pairs, arcs = np.nonzero(weights)

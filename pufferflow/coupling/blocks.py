@@ -27,7 +27,7 @@ from pufferflow.coupling.distribution_sets import (
     reweighted_within,
 )
 from pufferflow.models.powers import matrix_power
-from pufferflow.models.row_sets import Masses, RowSets
+from pufferflow.models.row_sets import RowSets, between
 
 PASSED = 500.0
 """Leakages above it are not passed through a product of matrices."""
@@ -210,8 +210,7 @@ def _product(first: RowSets, second: RowSets) -> RowSets:
     possible = (first.high() > 0).astype(np.float32) @ (high > 0).astype(np.float32) > 0
     most = np.clip(_extreme(first, high, largest=True) * (1 + rounding), SAFE_MINIMUM, 1.0)
     most = np.maximum(np.where(possible, most, 0.0), least)
-    left = np.array([math.fsum([1.0, *(-row)]) for row in least])
-    return RowSets(least, (Masses(most - least, np.maximum(left, 0.0)),))
+    return between(least, most)
 
 
 def _extreme(rows: RowSets, values: Floats, *, largest: bool) -> Floats:

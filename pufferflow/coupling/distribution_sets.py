@@ -26,7 +26,7 @@ PORTION = 10**7
 """Work of a call of a kernel, about: hundredths of a second."""
 
 
-class DistributionSet(Protocol):
+class PairBound(Protocol):
     """What a node's value x tells through one neighbour: a monotone map from costs to leakages of pairs."""
 
     limit: Floats
@@ -38,12 +38,16 @@ class DistributionSet(Protocol):
         p and q are the distributions of the neighbour given x and x'.
         """
 
+    def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
+        """Derivative of the last values by the costs: pair, arc (both z · k + y) and weight of each entry."""
+
+
+class DistributionSet(PairBound, Protocol):
+    """Distributions of a neighbour, which know what they take."""
+
     @property
     def work(self) -> int:
         """Operations of :meth:`bound`, about."""
-
-    def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
-        """Derivative of the last values by the costs: pair, arc (both z · k + y) and weight of each entry."""
 
 
 class ExactRows:
@@ -90,7 +94,7 @@ class ExactRows:
         return np.zeros((len(self._rows),) * 3)
 
     def bound(self, costs: Floats) -> Floats:
-        """As :meth:`DistributionSet.bound`."""
+        """As :meth:`PairBound.bound`."""
         k = len(costs)
         solved = self._values, self._upper, self._arcs, self._flows
         mirror, self._mirror = self._mirror, False
@@ -137,7 +141,7 @@ class ExactRows:
         return ~self._apart
 
     def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
-        """As :meth:`DistributionSet.derivative`."""
+        """As :meth:`PairBound.derivative`."""
         return entries_of(self._arcs, self._flows)
 
 
@@ -165,14 +169,14 @@ class ReweightedRows:
         return int(len(self.limit) ** 4)
 
     def bound(self, costs: Floats) -> Floats:
-        """As :meth:`DistributionSet.bound`, the largest over all reweightings."""
+        """As :meth:`PairBound.bound`, the largest over all reweightings."""
         k = len(costs)
         for pairs in portions(k, k**2):
             reweight(self.roots, costs, self._filled, pairs)
         return self._filled[0].copy()
 
     def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
-        """As :meth:`DistributionSet.derivative`."""
+        """As :meth:`PairBound.derivative`."""
         return entries_of(*self._filled[1:])
 
 

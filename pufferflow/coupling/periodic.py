@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
@@ -28,7 +28,7 @@ from pufferflow.coupling.distribution_sets import (
 )
 from pufferflow.coupling.roots import TOLERANCE, Loss, largest_cost, scale_below
 from pufferflow.coupling.solver import LeakageEquation, post_fixed_point
-from pufferflow.coupling.walks import ALWAYS, NEVER, SELDOM, Stored, Stretch, tree_parents
+from pufferflow.coupling.walks import ALWAYS, SELDOM, Stored, Stretch
 from pufferflow.errors import ChainError
 from pufferflow.models.periodic import PeriodicChain
 from pufferflow.models.powers import matrix_power
@@ -64,12 +64,10 @@ class Way:
     known : bool
         Whether the distributions of the neighbours are known: those ahead, or of the past of a stationary chain.
         Otherwise they may be reweighted in any way: the past of any start, or where other records may be known.
-    trees_alone : bool
-        Whether leakages are to be what trees prove, or no larger than the log of a ratio of two distributions either.
     """
 
-    def __init__(self, chain: PeriodicChain, *, ahead: bool, known: bool = True, trees_alone: bool = False) -> None:
-        self._chain, self._ahead, self._is_known, self._trees_alone = chain, ahead, known, trees_alone
+    def __init__(self, chain: PeriodicChain, *, ahead: bool, known: bool) -> None:
+        self._chain, self._ahead, self._is_known = chain, ahead, known
         self.pieces = len(chain.transition_matrices)
         self.ended = threading.Event()
         """Set where what is worked out serves nothing any more: walks of other threads end by EndedError."""
@@ -77,14 +75,6 @@ class Way:
         self._trees: list[Trees] = []
         self._checks = SELDOM if is_slow(chain) else ALWAYS
         self._ends: tuple[float, float, Floats] | None = None
-
-    def freeze(self) -> None:
-        """Solve no pair any more: from now on leakages are those that the trees found last prove."""
-        self._checks = NEVER
-
-    def trees(self, piece: int) -> Iterator[tuple[int, int, list[int]]]:
-        """Yield the tree of every pair of values that has one, as :func:`tree_parents`."""
-        return tree_parents(self._trees[piece])
 
     def phases(self, piece: int) -> Phases:
         """Phases of the nodes of a piece, in the order of the walk."""
@@ -124,10 +114,8 @@ class Way:
         shared = self._ahead and len(matrices) == 1
         rows, error = (matrices if shared else matrices[which], 0.0) if self._ahead else reversed_rows(chain, phases)
         equal: Bools = (rows[0][:, None] == rows[0]).all(axis=-1) & shared
-        limits = None
-        if not self._trees_alone:
-            ratios = np.array([largest_logs(matrix) for matrix in (matrices if self._ahead else turned)])
-            limits = self._limits(ratios if shared else ratios[which], phases)
+        ratios = np.array([largest_logs(matrix) for matrix in (matrices if self._ahead else turned)])
+        limits = self._limits(ratios if shared else ratios[which], phases)
         return Stretch(possible, rows, 2 * error + 4 * UNIT_ROUNDOFF, alike=equal, limits=limits)
 
     def _limits(self, ratios: Floats, phases: Phases) -> Floats:
@@ -432,11 +420,6 @@ class Rounds:
         if not proved:
             now, _ = self.round(above, False)  # never above where it started
         return _Family(self.found, now)
-
-    def once(self, start: Floats) -> Floats:
-        """Leakages at the end of a single round."""
-        self._clear(len(start))
-        return self.round(start, False)[0]
 
     def _clear(self, k: int) -> None:
         self.found = np.empty((self._period, k, k), dtype=np.float32)

@@ -23,10 +23,10 @@ class _TreesRows:
         self._trees = no_trees(k)
         self._filled = np.zeros((k, k)), np.full((k, k, k), -1, dtype=np.int32), np.zeros((k, k, k))
         self.limit = largest_leakages(rows)
-        """As :attr:`DistributionSet.limit`."""
+        """As :attr:`PairBound.limit`."""
 
     def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
-        """As :meth:`DistributionSet.derivative`."""
+        """As :meth:`PairBound.derivative`."""
         return entries_of(*self._filled[1:])
 
 
@@ -60,7 +60,7 @@ class VertexRows(_TreesRows):
         return int(len(self._pairs) * self._states**2)
 
     def bound(self, costs: Floats) -> Floats:
-        """As :meth:`DistributionSet.apply`, the largest over all laws."""
+        """As :meth:`PairBound.apply`, the largest over all laws."""
         k = self._states
         for places in portions(k, self.work // k**2 + 1):
             couple_vertices(self._laws, self._pairs, self._offsets, costs, self._trees, self._filled, places)

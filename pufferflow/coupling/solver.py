@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pufferflow._util.types import Bools, Floats
-from pufferflow.coupling.distribution_sets import DENSE, DistributionSet, ExactRows, clear_diagonal, costs_of
+from pufferflow.coupling.distribution_sets import DENSE, ExactRows, PairBound, clear_diagonal, costs_of
 
 SLACK = 1e-7
 """Relative excess asked of a post-fixed point, so that rounding cannot spoil it."""
@@ -15,7 +15,7 @@ _SWEEPS = 40
 _FINE = 1e-10  # tolerance of iterative solutions
 
 
-def beginning(rows: DistributionSet) -> Floats:
+def beginning(rows: PairBound) -> Floats:
     """Leakages to start from where none are known, in units of c, shape (k, k); the same in every search."""
     states = len(rows.limit)
     if isinstance(rows, ExactRows):
@@ -31,7 +31,7 @@ class LeakageEquation:
     """
 
     def __init__(
-        self, side: DistributionSet, cost: Floats | float, cap: Floats, *, extra: Floats = ZERO, floor: Floats = ZERO
+        self, side: PairBound, cost: Floats | float, cap: Floats, *, extra: Floats = ZERO, floor: Floats = ZERO
     ) -> None:
         self._side, self._cost, self._extra, self._floor = side, cost, extra, floor
         self.cap: Floats = np.minimum(cap, np.maximum(side.limit + extra, floor))
@@ -72,7 +72,7 @@ def post_fixed_point(equation: LeakageEquation, start: Floats) -> Floats:
     return now
 
 
-def newton_step(side: DistributionSet, now: Floats, wanted: Floats, fixed: Bools, tolerance: float) -> Floats:
+def newton_step(side: PairBound, now: Floats, wanted: Floats, fixed: Bools, tolerance: float) -> Floats:
     """Solve (I − J) d = wanted − now, J the derivative, zero in the rows of ``fixed`` pairs.
 
     ``tolerance`` is that of an iterative solution, which many states get, relative to the right side.

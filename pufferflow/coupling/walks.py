@@ -17,7 +17,7 @@ from pufferflow.coupling.distribution_sets import PORTION, ReweightedRows, Trees
 
 Stored = NDArray[np.float32]
 
-ALWAYS, SELDOM, NEVER = (1, 1e-7), (8, 1e-3), (0, 0.0)
+ALWAYS, SELDOM = (1, 1e-7), (8, 1e-3)
 """After how many nodes trees are checked, and how far, in c, their potentials may leave the polytope."""
 
 

@@ -10,35 +10,6 @@ True
 Fraction(911, 550)
 """
 
-from pufferflow.hmm.checking import Verdict, Witness, check, largest_ratio
-from pufferflow.hmm.files import read_hidden_markov_model
-from pufferflow.hmm.model import HiddenMarkovModel
-from pufferflow.hmm.noisy_max import NoisyMax, largest_value_ratio, truncated_geometric
-from pufferflow.hmm.priors import (
-    PreservingRegion,
-    PriorFamily,
-    Supremum,
-    find_prior,
-    preserving_region,
-    sup_ratio,
-)
-from pufferflow.hmm.smt import check_by_solver
+import lazy_loader
 
-__all__ = [
-    "HiddenMarkovModel",
-    "NoisyMax",
-    "PreservingRegion",
-    "PriorFamily",
-    "Supremum",
-    "Verdict",
-    "Witness",
-    "check",
-    "check_by_solver",
-    "find_prior",
-    "largest_ratio",
-    "largest_value_ratio",
-    "preserving_region",
-    "read_hidden_markov_model",
-    "sup_ratio",
-    "truncated_geometric",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -17,7 +17,6 @@ every length.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
@@ -26,9 +25,10 @@ from pufferflow._util.checks import check_type, shown
 from pufferflow._util.numbers import Exact, written_number
 from pufferflow._util.work import spend
 from pufferflow.errors import ParameterError
-from pufferflow.hmm.model import HiddenMarkovModel, Result, integers, requested_length
+from pufferflow.hmm.model import HiddenMarkovModel, Matrix, Result, integers, requested_length
 
-Integers: TypeAlias = tuple[int, ...]
+Word: TypeAlias = tuple[str, ...]
+"""A sequence of observations."""
 
 MAX_ENTRIES = 2_000_000
 """Entries of vectors that a search keeps: prefixes of one length times states."""
@@ -47,9 +47,8 @@ class Witness(Result):
     """P(observations | other)."""
 
     @classmethod
-    def of(cls, model: HiddenMarkovModel, secret: str, other: str, names: Iterable[str]) -> Witness:
+    def of(cls, model: HiddenMarkovModel, secret: str, other: str, word: Word) -> Witness:
         """Return the witness of a sequence, with its probabilities from the model."""
-        word = tuple(names)
         return cls(secret, other, word, *(model.probability(s, word) for s in (secret, other)))
 
     @property
@@ -93,13 +92,18 @@ def check(model: HiddenMarkovModel, factor: Exact, length: int | None = None) ->
     length : int, optional
         Longest observation sequence (default: that of the model).
 
-    Raises
-    ------
-    ParameterError
-        Factor or length are out of range, or more than :data:`MAX_ENTRIES` have to be kept.
+    Raises ParameterError: factor or length are out of range, or more than :data:`MAX_ENTRIES` have
+    to be kept.
     """
     check_type(model, "model", HiddenMarkovModel)
-    return _Search(model).verdict(check_factor(factor), requested_length(model, length))
+    limit, steps = check_factor(factor), requested_length(model, length)
+    search, witness, every_length, longest = _Search(model), None, True, steps
+    for secret, other in model.directions():
+        word, finished = search.exceeding(secret, other, limit, longest, first=True)
+        every_length &= finished
+        if word:
+            witness, longest = Witness.of(model, secret, other, word), len(word) - 1
+    return Verdict(witness is None, limit, steps, witness is None and every_length, witness)
 
 
 def largest_ratio(model: HiddenMarkovModel, length: int | None = None) -> Witness:
@@ -115,58 +119,40 @@ def largest_ratio(model: HiddenMarkovModel, length: int | None = None) -> Witnes
     for secret, other in model.directions():
         if isinstance(best.ratio, Fraction):
             word, _ = search.exceeding(secret, other, best.ratio, steps, first=False)
-            best = search.witness(secret, other, word) or best
+            best = Witness.of(model, secret, other, word) if word else best
     return best
 
 
 class _Search:
-    """The model with every matrix times its common denominator, zero entries left out."""
+    """The matrices of a model times their common denominators, zero entries left out."""
 
     def __init__(self, model: HiddenMarkovModel) -> None:
         self.model = model
-        k, m = len(model.states), len(model.observations)
-        names, initial = zip(*model.initial_distributions.items(), strict=True)
-        self.initial = dict(zip(names, _scaled(initial), strict=True))
-        rows = _scaled(model.observation_matrix)
-        self.emitters = [[(i, rows[i][o]) for i in range(k) if rows[i][o]] for o in range(m)]
-        self.successors = [
-            [(j, p) for j, p in enumerate(row) if p] for row in _scaled(model.transition_matrix)
-        ]
-
-    def verdict(self, factor: Fraction, length: int) -> Verdict:
-        """Return what :func:`check` returns."""
-        witness, every_length, longest = None, True, length
-        for secret, other in self.model.directions():
-            word, finished = self.exceeding(secret, other, factor, longest, first=True)
-            every_length &= finished
-            if word:
-                witness, longest = self.witness(secret, other, word), len(word) - 1
-        holds = witness is None
-        return Verdict(holds, factor, length, holds and every_length, witness)
-
-    def witness(self, secret: str, other: str, word: tuple[int, ...]) -> Witness | None:
-        """Return the witness of a sequence, None of an empty one."""
-        names = (self.model.observations[o] for o in word)
-        return Witness.of(self.model, secret, other, names) if word else None
+        states = _nonzero(model.observation_matrix)
+        self.emitters = {
+            name: [(i, weight) for i, row in enumerate(states) for at, weight in row if at == o]
+            for o, name in enumerate(model.observations)
+        }
+        self.successors = _nonzero(model.transition_matrix)
 
     def exceeding(
         self, secret: str, other: str, factor: Fraction, length: int, *, first: bool
-    ) -> tuple[tuple[int, ...], bool]:
+    ) -> tuple[Word, bool]:
         """Return the first sequence whose ratio exceeds ``factor``, or one of the largest ratio.
 
         It is empty if no ratio exceeds the factor. Also whether no prefix was left to continue
         from.
         """
         c, over = factor.as_integer_ratio()
-        best: tuple[int, ...] = ()
-        frontier: dict[tuple[Integers, ...], tuple[int, ...]]
-        frontier = {(self.initial[secret], self.initial[other]): best}
-        met = set(frontier)
+        best: Word = ()
+        initial, k = self.model.initial_distributions, len(self.successors)
+        start = tuple(integers((*initial[secret], *initial[other]))[0])
+        frontier, met = {start: best}, {start}
         for _ in range(length):
-            following: dict[tuple[Integers, ...], tuple[int, ...]] = {}
-            for (ps, qs), word in frontier.items():
-                for o, emitters in enumerate(self.emitters):
-                    seen = [(i, ps[i] * w, qs[i] * w) for i, w in emitters if ps[i] or qs[i]]
+            following: dict[tuple[int, ...], Word] = {}
+            for both, word in frontier.items():
+                for o, emitters in self.emitters.items():
+                    seen = [(i, both[i] * w, both[k + i] * w) for i, w in emitters]
                     p, q = sum(x for _, x, _ in seen), sum(y for _, _, y in seen)
                     if p * over > c * q:
                         best = (*word, o)
@@ -174,41 +160,42 @@ class _Search:
                             return best, False
                         c, over = Fraction(p, q).as_integer_ratio()
                     after = self._predicted(seen)
-                    if any(x * over > c * y for x, y in zip(*after, strict=True) if x):
-                        divisor = math.gcd(*after[0], *after[1])
-                        pair = tuple(tuple(x // divisor for x in vector) for vector in after)
+                    if any(after[j] * over > c * after[k + j] for j in range(k)):
+                        divisor = math.gcd(*after)
+                        pair = tuple(x // divisor for x in after)
                         if pair not in met:
                             met.add(pair)
                             following[pair] = (*word, o)
             frontier = following
             if not frontier:
                 return best, True
-            if len(frontier) * len(self.successors) > MAX_ENTRIES:
+            if len(frontier) * k > MAX_ENTRIES:
                 raise ParameterError(
-                    f"the search keeps {len(frontier)} prefixes of {len(self.successors)} states; "
-                    f"the problem is NP-hard, ask for sequences shorter than {length}"
+                    f"the search keeps {len(frontier)} prefixes of {k} states; the problem is "
+                    f"NP-hard, ask for sequences shorter than {length}"
                 )
         return best, False
 
-    def _predicted(self, seen: list[tuple[int, int, int]]) -> tuple[list[int], list[int]]:
-        """Return the two vectors after the next transition."""
-        size = len(self.successors)
+    def _predicted(self, seen: list[tuple[int, int, int]]) -> list[int]:
+        """Return the two vectors after the next transition, one after the other."""
+        k = len(self.successors)
         bits = max((y.bit_length() for _, _, y in seen), default=0)
         spend(
-            len(seen) * size * (500 + 30 * (bits / 64) ** 1.6),
+            len(seen) * k * (500 + 30 * (bits / 64) ** 1.6),
             "the search for observations",
             "ask for a shorter length",
         )
-        ps, qs = [0] * size, [0] * size
+        after = [0] * (2 * k)
         for i, x, y in seen:
-            for j, w in self.successors[i]:
-                ps[j] += x * w
-                qs[j] += y * w
-        return ps, qs
+            if x or y:
+                for j, w in self.successors[i]:
+                    after[j] += x * w
+                    after[k + j] += y * w
+        return after
 
 
-def _scaled(rows: Iterable[Iterable[Fraction]]) -> list[Integers]:
-    """Return rows times their common denominator."""
-    lists = list(map(list, rows))
-    flat = iter(integers([p for row in lists for p in row])[0])
-    return [tuple(next(flat) for _ in row) for row in lists]
+def _nonzero(matrix: Matrix) -> list[list[tuple[int, int]]]:
+    """Return the rows, times their common denominator, as indices and entries other than 0."""
+    size, flat = len(matrix[0]), integers([p for row in matrix for p in row])[0]
+    rows = (flat[at : at + size] for at in range(0, len(flat), size))
+    return [[(j, p) for j, p in enumerate(row) if p] for row in rows]

@@ -33,10 +33,8 @@ _NOISY_MAX = ("priors", "largest", "mechanism", "release", "ties")
 def read_hidden_markov_model(path: str | os.PathLike[str]) -> HiddenMarkovModel | PriorFamily:
     """Return the model of a file; ``"-"`` is standard input.
 
-    Raises
-    ------
-    ModelError
-        The file cannot be read, is not JSON or does not describe a hidden Markov model.
+    Raises ModelError: the file cannot be read, is not JSON or does not describe a hidden Markov
+    model.
     """
     keys = " and ".join(f'"{key}": …' for key in _REQUIRED)
     return read_json(path, _parse, keys, number=str)
@@ -51,7 +49,6 @@ def _parse(document: object) -> HiddenMarkovModel | PriorFamily:
         noisy_max = NoisyMax(**described)
         return (noisy_max.family if free else noisy_max.model)(priors, **options)
     parts = only_keys(document, (*_REQUIRED, *_OPTIONAL), "the model")
-    for key in _REQUIRED:
-        if key not in parts:
-            raise ModelError(f"the model has no {key}; it needs {', '.join(_REQUIRED)}")
+    if missing := [key for key in _REQUIRED if key not in parts]:
+        raise ModelError(f"the model has no {missing[0]}; it needs {', '.join(_REQUIRED)}")
     return (PriorFamily if free else HiddenMarkovModel)(**parts)

@@ -12,7 +12,9 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any, TypeAlias
 
-from pufferflow._util.checks import check_list, check_type, check_whole, shown
+from flint import fmpq
+
+from pufferflow._util.checks import check_choice, check_list, check_whole, shown
 from pufferflow._util.json import kind
 from pufferflow._util.numbers import Exact, written_number
 from pufferflow.errors import ModelError, ParameterError
@@ -66,7 +68,7 @@ class HiddenMarkovModel:
             name: distribution(values, f"initial distribution of {name!r}", k)
             for name, values in by_secret(initial_distributions).items()
         }
-        self.pairs = _pairs(pairs, self.initial_distributions)
+        self.pairs = _pairs(pairs, list(self.initial_distributions))
         self.length = None if length is None else check_whole(length, "length")
 
     def __repr__(self) -> str:
@@ -78,9 +80,7 @@ class HiddenMarkovModel:
 
         Raises ParameterError: a name is unknown.
         """
-        check_type(secret, "secret", str)
-        if secret not in self.initial_distributions:
-            raise ParameterError(f"the secret is not one of {_some(self.initial_distributions)}")
+        check_choice(secret, "secret", self.initial_distributions)
         state, probability = self.initial_distributions[secret], Fraction(1)
         for observation in check_list(sequence, "sequence"):
             if observation not in self.observations:
@@ -98,11 +98,9 @@ class HiddenMarkovModel:
 
 def distribution(values: object, where: str, size: int | None = None) -> Vector:
     """Return a distribution on ``size`` points; raise ModelError unless it sums exactly to 1."""
-    given = None if isinstance(values, str) else check_list(values, where)  # it may be a record
+    given = [] if isinstance(values, str) else check_list(values, where)  # it may be a record
     if not given or len(given) != (size or len(given)):
-        raise ModelError(
-            f"{where} has {len(given or ())} probabilities; give {size or 'at least one'}"
-        )
+        raise ModelError(f"{where} has {len(given)} probabilities; give {size or 'at least one'}")
     numbers = [written_number(p, f"{where}, entry {i}", ModelError) for i, p in enumerate(given, 1)]
     for i, p in enumerate(numbers, 1):
         if not 0 <= p.numerator <= p.denominator:  # quicker than comparing fractions
@@ -151,36 +149,27 @@ def requested_length(model: Any, length: int | None) -> int:
     return check_whole(model.length if length is None else length, "length")
 
 
-def exact_text(number: Fraction | float) -> str:
-    """Return a number of any length as a string such as "911/550", or "infinite"."""
-    if not isinstance(number, Fraction):
-        return "infinite"
-    try:
-        return str(number)
-    except ValueError:  # more digits than Python converts by default
-        from flint import fmpq
-
-        return str(fmpq(number.numerator, number.denominator))
-
-
 class Result:
-    """A result that is also plain JSON: exact numbers as strings."""
+    """A result that is also plain JSON."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON types, fractions as strings, an infinite ratio as "infinite"."""
+        """Return plain JSON types, exact numbers as strings such as "911/550" or "infinite"."""
         kind = type(self)
         names = (n for n in dir(kind) if isinstance(getattr(kind, n), property))
-        return {name: _plain(getattr(self, name)) for name in (*vars(self), *names)}
+        return {name: plain(getattr(self, name)) for name in (*vars(self), *names)}
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, Fraction) or value == math.inf:
-        return exact_text(value)
+def plain(value: Any) -> Any:
+    """Return a value of a result as plain JSON types, exact numbers as strings."""
+    if isinstance(value, Fraction):
+        return str(fmpq(value.numerator, value.denominator))  # str(Fraction) has a limit of digits
     if isinstance(value, dict):
-        return {name: _plain(entry) for name, entry in value.items()}
+        return {name: plain(entry) for name, entry in value.items()}
     if isinstance(value, tuple):
         return list(value)
-    return value.to_dict() if isinstance(value, Result) else value
+    return (
+        value.to_dict() if isinstance(value, Result) else "infinite" if value == math.inf else value
+    )
 
 
 def by_secret(values: object) -> Mapping[str, Any]:
@@ -188,9 +177,8 @@ def by_secret(values: object) -> Mapping[str, Any]:
     if not isinstance(values, Mapping):
         raise ModelError(f"initial_distributions must give one per secret, not {kind(values)}")
     if len(values) < 2 or not all(isinstance(name, str) for name in values):
-        raise ModelError(
-            f"initial_distributions has {len(values)} secrets; give names of at least two"
-        )
+        what = f"initial_distributions has {len(values)} secrets"
+        raise ModelError(f"{what}; give names of at least two")
     return values
 
 
@@ -201,19 +189,13 @@ def _names(names: object, size: int, what: str) -> tuple[str, ...]:
     return tuple(given)
 
 
-def _pairs(pairs: object, secrets: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+def _pairs(pairs: object, secrets: list[str]) -> tuple[tuple[str, str], ...]:
     if pairs is None:
         return tuple(combinations(secrets, 2))
-    result: dict[frozenset[str], tuple[str, str]] = {}
-    for pair in check_list(pairs, "pairs"):
-        names = check_list(pair, "a pair")
-        if len(names) != 2 or names[0] == names[1] or not all(n in secrets for n in names):
-            raise ModelError(f"a pair is not two different secrets of {_some(secrets)}")
-        result.setdefault(frozenset(names), (names[0], names[1]))
-    if not result:
+    listed = [tuple(check_list(pair, "a pair")) for pair in check_list(pairs, "pairs")]
+    if not listed:
         raise ModelError("pairs is empty; give pairs of secrets")
-    return tuple(result.values())
-
-
-def _some(names: Mapping[str, Any]) -> str:
-    return ", ".join(map(repr, list(names)[:6])) + ", …" * (len(names) > 6)
+    for pair in listed:
+        if len(pair) != 2 or pair[0] == pair[1] or not all(name in secrets for name in pair):
+            raise ModelError("a pair is not two different secrets of the model")
+    return tuple(listed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, cached_property
@@ -32,7 +32,6 @@ from pufferflow.hmm.priors import PriorFamily
 Release: TypeAlias = Literal["index", "value"]
 Ties: TypeAlias = Literal["first", "last", "uniform"]
 Relation: TypeAlias = Literal["one-by-one", "all-by-one", "one-anywhere"]
-"""Neighbours: one count changes by one; each changes by at most one; one takes another value."""
 
 SILENT = "⊥"
 """The observation of a state that shows nothing."""
@@ -44,20 +43,9 @@ MAX_BITS, MAX_STATES, MAX_VALUES = 2 * 10**9, 2_000, 100_000
 def truncated_geometric(largest: int, ratio: Exact = "1/2") -> Matrix:
     """Return the truncated geometric mechanism on {0, …, largest}: P(released z | value x).
 
-    Noise has P(d) = (1 − a)/(1 + a)·a^|d|, and what falls outside goes to the nearest end (Ghosh,
-    Roughgarden, Sundararajan 2009). Ratios for neighbouring values are at most 1/a.
-
-    Parameters
-    ----------
-    largest : int
-        m ≥ 1.
-    ratio : exact number
-        a in (0, 1); 1/2 for ε = ln 2.
-
-    Raises
-    ------
-    ParameterError
-        A number is out of range.
+    Noise has P(d) = (1 − a)/(1 + a)·a^|d| with the ratio a in (0, 1), and what falls outside goes
+    to the nearest end (Ghosh, Roughgarden, Sundararajan 2009). Ratios for neighbouring values are
+    at most 1/a. Raises ParameterError: a number is out of range.
     """
     m, a = check_whole(largest, "largest value"), written_number(ratio, "ratio")
     if not 0 < a < 1:
@@ -84,11 +72,6 @@ class NoisyMax:
     ties : {"first", "last", "uniform"}
         Whose index is released among equal noisy counts.
 
-    Raises
-    ------
-    ModelError, ParameterError
-        An option is unknown, or the mechanism is not a matrix for these counts.
-
     Examples
     --------
     >>> NoisyMax().distribution([0, 2, 1])
@@ -111,12 +94,11 @@ class NoisyMax:
         object.__setattr__(self, "rows", stochastic_matrix(rows, "mechanism", size))
 
     @cached_property
-    def cumulative(self) -> tuple[int, list[list[int]]]:
+    def _whole(self) -> tuple[int, list[list[int]]]:
         """The common denominator, and the cumulative sums of every row times it."""
         whole, over = integers([p for row in self.rows for p in row])
         size = len(self.rows[0])
-        starts = range(0, len(whole), size)
-        return over, [list(accumulate(whole[at : at + size])) for at in starts]
+        return over, [list(accumulate(whole[i : i + size])) for i in range(0, len(whole), size)]
 
     @property
     def factor(self) -> Fraction | float:
@@ -124,9 +106,9 @@ class NoisyMax:
 
         A bound on e^ε of one release if one count changes by one; ``math.inf`` if there is none.
         """
-        neighbours = [both for rows in pairwise(self.rows) for both in (rows, rows[::-1])]
-        pairs = [pair for one, other in neighbours for pair in zip(one, other, strict=True)]
-        return max(p / q if q else math.inf for p, q in pairs if p)
+        columns = [pair for rows in pairwise(self.rows) for pair in zip(*rows, strict=True)]
+        both = [pair for p, q in columns for pair in ((p, q), (q, p))]
+        return max(p / q if q else math.inf for p, q in both if p)
 
     def model(
         self,
@@ -143,18 +125,14 @@ class NoisyMax:
         pairs : sequence of pairs of str, optional
             As for :class:`HiddenMarkovModel`.
 
-        Raises
-        ------
-        ModelError, ParameterError
-            A distribution is impossible, the numbers of counts differ, or there would be more than
-            :data:`MAX_STATES` states.
+        Raises ModelError or ParameterError: a distribution is impossible, the numbers of counts
+        differ, or there would be more than :data:`MAX_STATES` states.
         """
-        parts, rest = self._parts(priors)
-        initial = {
-            secret: (*_joint(distribution(of, f"prior of {secret!r}") for of in counts), *rest)
-            for secret, counts in priors.items()
-        }
-        return HiddenMarkovModel(**parts, initial_distributions=initial, pairs=pairs)
+
+        def joint(counts: Sequence[Sequence[Exact]]) -> Vector:
+            return _joint(distribution(of, "the prior of a count") for of in counts)
+
+        return HiddenMarkovModel(**self._parts(priors, joint), pairs=pairs)
 
     def family(
         self,
@@ -167,27 +145,17 @@ class NoisyMax:
 
         ``parameters`` gives each its lowest and highest value; otherwise as :meth:`model`.
         """
-        parts, rest = self._parts(priors)
-        initial = {
-            secret: ["*".join(f"({p})" for p in entries) for entries in product(*counts)] + rest
-            for secret, counts in priors.items()
-        }
-        return PriorFamily(
-            **parts, initial_distributions=initial, parameters=parameters, pairs=pairs
-        )
+
+        def joint(counts: Sequence[Sequence[Exact]]) -> list[str]:
+            return ["*".join(f"({p})" for p in entries) for entries in product(*counts)]
+
+        return PriorFamily(**self._parts(priors, joint), parameters=parameters, pairs=pairs)
 
     def distribution(self, counts: Sequence[int | Sequence[Exact]]) -> Vector:
         """Return the exact distribution of what is released: of the indices, or of the values.
 
-        Parameters
-        ----------
-        counts : sequence, shape (n,)
-            Each is a count, or the distribution of one on 0, …, m.
-
-        Raises
-        ------
-        ModelError, ParameterError
-            There is no count, one is impossible, or there are too many.
+        Each of the counts is a number, or a distribution on 0, …, m. Raises ModelError or
+        ParameterError: there is none, one is impossible, or there are too many.
         """
         noisy = [
             step(distribution(count, "a count", self.largest + 1), self.rows)
@@ -198,9 +166,13 @@ class NoisyMax:
         n, values = len(noisy), range(len(self.rows[0]))
         if not n:
             raise ParameterError("there are no counts; give one per query")
+        if self.release == "value":  # at most v if each of them is
+            columns = zip(*map(accumulate, noisy), strict=True)
+            at_most = [math.prod(column, start=Fraction(1)) for column in columns]
+            return tuple(p - q for p, q in zip(at_most, [Fraction(0), *at_most], strict=False))
         if len(values) ** n > MAX_VALUES:
             raise ParameterError(f"{n} counts have more than {MAX_VALUES} joint noisy values")
-        total = [Fraction(0)] * (n if self.release == "index" else len(values))
+        total = [Fraction(0)] * n
         for drawn, p in zip(product(values, repeat=n), _joint(noisy), strict=True):
             released = self._released(drawn)
             for outcome in released if p else ():
@@ -210,16 +182,9 @@ class NoisyMax:
     def sample(self, counts: Sequence[int], *, rng: np.random.Generator | None = None) -> int:
         """Return a draw from :meth:`distribution`, exactly: no float is between bits and result.
 
-        Parameters
-        ----------
-        counts : sequence of int, shape (n,)
-        rng : numpy.random.Generator, optional
-            For experiments: its state reveals the noise (default: the operating system's bits).
-
-        Raises
-        ------
-        ParameterError
-            There is no count, one is outside 0, …, m, or ``rng`` is not a generator.
+        A ``rng`` is for experiments: its state reveals the noise (default: the operating system's
+        bits). Raises ParameterError: there is no count, one is outside 0, …, m, or ``rng`` is not a
+        generator.
         """
         if rng is not None:
             check_type(rng, "rng", np.random.Generator)
@@ -227,7 +192,7 @@ class NoisyMax:
         return self._drawn(self._counts(counts), source)
 
     def _drawn(self, counts: Sequence[int], source: Random) -> int:
-        over, below = self.cumulative
+        over, below = self._whole
         noisy = [bisect_right(below[count], source.randrange(over)) for count in counts]
         released = self._released(noisy)
         return released[source.randrange(len(released)) if len(released) > 1 else 0]
@@ -246,15 +211,14 @@ class NoisyMax:
             try:
                 check_whole(count, "count", 0, self.largest)
             except ParameterError:  # it shows the count, which is private
-                raise ParameterError(
-                    f"count {position} is not a whole number from 0 to {self.largest}"
-                ) from None
+                what = f"count {position} is not a whole number from 0 to {self.largest}"
+                raise ParameterError(what) from None
         if not entries:
             raise ParameterError("there are no counts; give one per query")
         return list(map(int, entries))
 
-    def _parts(self, priors: Any) -> tuple[dict[str, Any], list[Fraction]]:
-        """Return the matrices and names of the model, and the zeros of the noisy states."""
+    def _parts(self, priors: Any, joint: Callable[[Any], Sequence[Exact]]) -> dict[str, Any]:
+        """Return the arguments of a model with ``joint`` of each prior as the counts' entries."""
         check_type(priors, "priors", Mapping)
         shapes = {
             tuple(len(check_list(of, "a distribution")) for of in check_list(counts, "a prior"))
@@ -262,9 +226,8 @@ class NoisyMax:
         }
         n, inputs, outputs = len(next(iter(shapes), ())), self.largest + 1, len(self.rows[0])
         if not n or shapes != {(inputs,) * n}:
-            raise ModelError(
-                f"each prior needs as many counts, distributions on 0 to {self.largest}"
-            )
+            wanted = f"distributions on 0 to {self.largest}"
+            raise ModelError(f"each prior needs as many counts, {wanted}")
         if inputs**n + outputs**n > MAX_STATES:
             raise ParameterError(f"noisy max of {n} counts has more than {MAX_STATES} states")
         counts, noisy = (list(product(range(of), repeat=n)) for of in (inputs, outputs))
@@ -279,14 +242,15 @@ class NoisyMax:
         for i in range(len(noisy)):
             moves.append([*none, *zeros])  # a noisy state stays
             moves[-1][len(counts) + i] = Fraction(1)
-        names = [f"counts {','.join(map(str, c))}" for c in counts]
+        kinds = ("counts", counts), ("noisy", noisy)
         return {
             "transition_matrix": moves,
             "observation_matrix": emissions,
-            "states": names + [f"noisy {','.join(map(str, z))}" for z in noisy],
+            "initial_distributions": {s: [*joint(of), *zeros] for s, of in priors.items()},
+            "states": [f"{kind} {','.join(map(str, of))}" for kind, each in kinds for of in each],
             "observations": [*map(str, range(shown)), SILENT],
             "length": 2,
-        }, zeros
+        }
 
 
 def largest_value_ratio(
@@ -299,60 +263,43 @@ def largest_value_ratio(
     """Return the largest ratio P(maximum | counts) / P(maximum | neighbour) over all neighbours.
 
     Secrets of the witness are lists of counts such as "0 2 1", its observation is the maximum. The
-    maximum is at most v if each noisy count is, whatever the order of the counts: pairs of
-    frequencies that some matching makes neighbours are enough.
+    order of the counts does not matter: one list for each choice of equal counts is enough.
 
     Parameters
     ----------
     queries : int
         n ≥ 1 counts.
     relation : {"one-by-one", "all-by-one", "one-anywhere"}
-        Which counts are neighbours: see :data:`Relation`.
+        Neighbours: one count changes by one; each by at most one; one takes another value.
     largest, mechanism : optional
         As for :class:`NoisyMax`.
-
-    Raises
-    ------
-    ModelError, ParameterError
-        A number is out of range, the relation unknown, or the mechanism impossible.
     """
     n = check_whole(queries, "number of queries")
     check_choice(relation, "relation", get_args(Relation))
-    over, levels = NoisyMax("value", largest, mechanism).cumulative
-
-    @cache
-    def weights(counts: tuple[int, ...]) -> list[int]:
-        """P(maximum = v) times over^n."""
-        at_most = [math.prod(column) for column in zip(*(levels[x] for x in counts), strict=True)]
-        return [p - q for p, q in zip(at_most, [0, *at_most], strict=False)]
-
-    best: tuple[int, int, tuple[int, ...], tuple[int, ...], int] = 0, 1, (), (), 0
+    of = cache(NoisyMax("value", largest, mechanism).distribution)
+    best = Witness("", "", (), Fraction(0), Fraction(1))
     for counts in combinations_with_replacement(range(largest + 1), n):
         for neighbour in dict.fromkeys(_neighbours(counts, relation, largest)):
-            ratios = zip(weights(counts), weights(tuple(sorted(neighbour))), strict=True)
-            for v, (p, q) in enumerate(ratios):
-                if p * best[1] > best[0] * q:
-                    best = p, q, counts, neighbour, v
-    p, q, *_, value = best
-    one, other = (" ".join(map(str, of)) for of in best[2:4])
-    return Witness(one, other, (str(value),), Fraction(p, over**n), Fraction(q, over**n))
+            both = zip(of(counts), of(tuple(sorted(neighbour))), strict=True)
+            for v, (p, q) in enumerate(both):
+                if p * best.other_probability > best.probability * q:
+                    one, other = (" ".join(map(str, each)) for each in (counts, neighbour))
+                    best = Witness(one, other, (str(v),), p, q)
+    return best
 
 
 def _neighbours(
     counts: tuple[int, ...], relation: Relation, largest: int
-) -> Iterator[tuple[int, ...]]:
-    """Yield the neighbours of sorted counts, up to the order of those that are equal."""
+) -> Iterable[tuple[int, ...]]:
+    """Return the neighbours of sorted counts, up to the order of those that are equal."""
     values = range(largest + 1)
     near = {x: [y for y in (x - 1, x, x + 1) if y in values] for x in values}
     if relation == "all-by-one":
         options = (combinations_with_replacement(near[x], counts.count(x)) for x in values)
-        for chosen in product(*options):
-            yield sum(chosen, ())
-        return
-    for i, x in enumerate(counts):
-        for y in near[x] if relation == "one-by-one" else values:
-            if y != x:
-                yield (*counts[:i], y, *counts[i + 1 :])
+        return (sum(chosen, ()) for chosen in product(*options))
+    others = near if relation == "one-by-one" else dict.fromkeys(values, values)
+    pairs = ((i, y) for i, x in enumerate(counts) for y in others[x])
+    return ((*counts[:i], y, *counts[i + 1 :]) for i, y in pairs)
 
 
 def _joint(independent: Iterable[Vector]) -> Vector:

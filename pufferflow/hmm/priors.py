@@ -31,6 +31,7 @@ from pufferflow.hmm.model import (
     Result,
     Vector,
     by_secret,
+    integers,
     requested_length,
     step,
 )
@@ -48,7 +49,6 @@ _OPERATORS = {
     ast.Div: operator.truediv,
 }
 _INVALID = ArithmeticError, DomainError, MemoryError, RecursionError, SyntaxError, ValueError
-_IRRATIONAL = "only an irrational prior was found (near {}); change the factor"
 
 
 class PriorFamily:
@@ -66,11 +66,9 @@ class PriorFamily:
     options
         ``states``, ``observations``, ``pairs`` and ``length`` of the model.
 
-    Raises
-    ------
-    ModelError, ParameterError
-        An interval is empty, an entry is not a polynomial in the parameters, a distribution does
-        not sum to 1 identically or is negative in the box, or the model is impossible otherwise.
+    Raises ModelError or ParameterError: an interval is empty, an entry is not a polynomial in the
+    parameters, a distribution does not sum to 1 identically or is negative in the box, or the model
+    is impossible otherwise.
     """
 
     def __init__(
@@ -89,12 +87,12 @@ class PriorFamily:
             for name, entries in by_secret(initial_distributions).items()
         }
         low = [ends[0] for ends in self.box.values()]
-        initial = {name: _values(entries, low) for name, entries in self._initial.items()}
+        initial = {name: [_value(f, low) for f in of] for name, of in self._initial.items()}
         self._model = HiddenMarkovModel(transition_matrix, observation_matrix, initial, **options)
         self.length = self._model.length
         for name, entries in self._initial.items():
             for i, entry in enumerate(entries, 1):
-                if not entry.is_constant() and (at := smt.point(self.box, [(entry, operator.lt)])):
+                if not entry.is_constant() and (at := smt.point(self.box, operator.lt, [entry])):
                     raise ModelError(
                         f"initial distribution of {name!r}, entry {i} is negative at "
                         f"{_assigned(at)}; correct it or narrow the parameters"
@@ -111,20 +109,20 @@ class PriorFamily:
         """
         prior, result = self.checked(values), copy(self._model)
         result.initial_distributions = {
-            name: _values(entries, list(prior.values())) for name, entries in self._initial.items()
+            name: tuple(_value(f, prior) for f in of) for name, of in self._initial.items()
         }
         return result
 
-    def checked(self, values: Mapping[str, Exact]) -> dict[str, Fraction]:
-        """Return the values of one prior as fractions; raise ParameterError if they are none."""
-        if unknown := values.keys() - self.box:
-            raise ParameterError(f"{sorted(unknown)[0]!r} is not one of {', '.join(self.box)}")
-        result: dict[str, Fraction] = {}
+    def checked(self, values: Mapping[str, Exact]) -> list[Fraction]:
+        """Return the values of one prior, in order; raise ParameterError if they are none."""
+        for name in values:
+            check_choice(name, "a parameter", self.box)
+        result = []
         for name, (low, high) in self.box.items():
             if name not in values:
                 raise ParameterError(f"the parameter {name} has no value; give one")
-            result[name] = written_number(values[name], name)
-            if not low <= result[name] <= high:
+            result.append(written_number(values[name], name))
+            if not low <= result[-1] <= high:
                 raise ParameterError(f"{name} is outside its interval [{low}, {high}]")
         return result
 
@@ -134,13 +132,12 @@ class PriorFamily:
         Of sequences whose likelihoods are proportional in the first state one is kept. Ratios of
         shorter sequences are no larger.
         """
-        vectors = [[_flint(f) for f in v] for v in _backward_vectors(self._model, length)]
-
-        def of(name: str) -> list[fmpq_mpoly]:
-            pairs = (zip(self._initial[name], vector, strict=True) for vector in vectors)
-            return [sum((p * f for p, f in pair if f), self._context.constant(0)) for pair in pairs]
-
-        every = {name: of(name) for name in self._initial}
+        vectors = [list(map(_flint, v)) for v in _backward_vectors(self._model, length)]
+        zero = self._context.constant(0)
+        every = {
+            name: [sum(map(operator.mul, entries, vector), zero) for vector in vectors]
+            for name, entries in self._initial.items()
+        }
         directions = self._model.directions()
         return [pair for s, t in directions for pair in zip(every[s], every[t], strict=True)]
 
@@ -149,6 +146,17 @@ class PriorFamily:
         for ends in product(*(dict.fromkeys(interval) for interval in self.box.values())):
             yield dict(zip(self.box, ends, strict=True))
         yield {name: (low + high) / 2 for name, (low, high) in self.box.items()}
+
+    def exceeding(
+        self, likelihoods: Sequence[tuple[fmpq_mpoly, fmpq_mpoly]], ratio: Fraction
+    ) -> dict[str, Fraction] | None:
+        """Return a prior at which a ratio of likelihoods exceeds ``ratio``, or None."""
+        for p, q in likelihoods:
+            polynomial = p - _flint(ratio) * q
+            if (at := smt.point(self.box, operator.gt, [polynomial])) is not None:
+                require_rational(at, _value(polynomial, list(at.values())) > 0)
+                return at
+        return None
 
     def _polynomials(self, where: str, entries: object) -> list[fmpq_mpoly]:
         polynomials = []
@@ -173,7 +181,7 @@ class PriorFamily:
         result: fmpq_mpoly
         match node:
             case ast.Constant(value=int() | float()):
-                # the number as it is written, not the binary float it would become
+                # as it is written, not the binary float it would become
                 number = written_number(ast.get_source_segment(text, node), "an entry", ModelError)
                 return self._context.constant(_flint(number))
             case ast.Name(id=name):
@@ -215,10 +223,6 @@ class PreservingRegion:
     """The priors of a box at which a factor holds: those at which no polynomial is positive."""
 
     family: PriorFamily
-    factor: Fraction
-    """e^ε."""
-    length: int
-    """Longest observation sequence."""
     polynomials: tuple[fmpq_mpoly, ...] = field(repr=False)
     """In the parameters, with coprime integer coefficients; none if every prior preserves."""
 
@@ -234,10 +238,9 @@ class PreservingRegion:
         ParameterError: a parameter is unknown, missing, outside its interval, or ``parameter``
         occurs in a polynomial with a higher power than 1.
         """
-        names = list(self.family.box)
-        check_choice(parameter, "parameter", names)
-        index, (low, high) = names.index(parameter), self.family.box[parameter]
-        at = list(self.family.checked({**others, parameter: low}).values())
+        check_choice(parameter, "parameter", self.family.box)
+        index, (low, high) = list(self.family.box).index(parameter), self.family.box[parameter]
+        at = self.family.checked({**others, parameter: low})
         for polynomial in self.polynomials:
             if polynomial.degrees()[index] > 1:
                 raise ParameterError(f"{parameter} occurs to a higher power; ask for another one")
@@ -266,27 +269,21 @@ def find_prior(
     violates : bool
         Whether to look for a violation (default), or for a prior that satisfies.
 
-    Raises
-    ------
-    ParameterError
-        Factor or length are out of range, there are too many sequences, the solver gave no answer
-        within :data:`pufferflow.hmm.smt.SECONDS`, or only an irrational prior was found.
+    Raises ParameterError: factor or length are out of range, there are too many sequences, the
+    solver gave no answer within :data:`pufferflow.hmm.smt.SECONDS`, or only an irrational prior was
+    found.
     """
     check_type(family, "family", PriorFamily)
     limit, steps = check_factor(factor), requested_length(family, length)
-
-    def answers(values: dict[str, Fraction]) -> bool:
-        return check(family.at(**values), limit, steps).holds != violates
-
     for values in family.corners():
-        if answers(values):
+        if check(family.at(**values), limit, steps).holds != violates:
             return values
     likelihoods = family.likelihoods(steps)
     if violates:
-        return _exceeding(family, likelihoods, limit)
-    at = smt.point(family.box, [(p - _flint(limit) * q, operator.le) for p, q in likelihoods])
-    if at is not None and not answers(at):
-        raise ParameterError(_IRRATIONAL.format(_assigned(at)))
+        return family.exceeding(likelihoods, limit)
+    polynomials = (p - _flint(limit) * q for p, q in likelihoods)
+    if (at := smt.point(family.box, operator.le, polynomials)) is not None:
+        require_rational(at, check(family.at(**at), limit, steps).holds)
     return at
 
 
@@ -296,20 +293,8 @@ def sup_ratio(
     """Return the largest ratio P(w | s) / P(w | s') over all priors of the box and all sequences.
 
     It is exact if a corner attains it, as one does if every parameter occurs linearly. Otherwise z3
-    halves an interval that holds it.
-
-    Parameters
-    ----------
-    family : PriorFamily
-    length : int, optional
-        Longest observation sequence (default: that of the family).
-    tolerance : exact number
-        Largest relative gap of the bounds if the supremum is not exact.
-
-    Raises
-    ------
-    ParameterError
-        As :func:`find_prior`.
+    halves an interval that holds it, until its relative width is at most ``tolerance``. All else is
+    as for :func:`find_prior`.
     """
     check_type(family, "family", PriorFamily)
     steps, gap = requested_length(family, length), check_factor(tolerance)
@@ -324,7 +309,7 @@ def sup_ratio(
     upper: Fraction | float = math.inf
     # beyond 2^64 the ratio is infinite, or grows without bound as both probabilities vanish
     while best.lower <= 2**64 and upper - best.lower > gap * Fraction(best.lower):
-        if (at := _exceeding(family, likelihoods, Fraction(trial))) is None:
+        if (at := family.exceeding(likelihoods, Fraction(trial))) is None:
             upper = trial
         else:
             best = at_prior(at)
@@ -345,12 +330,17 @@ def preserving_region(
     """
     check_type(family, "family", PriorFamily)
     limit, steps = check_factor(factor), requested_length(family, length)
-    likelihoods = family.likelihoods(steps)
-    different = {str(f): f for f in (_coprime(p - _flint(limit) * q) for p, q in likelihoods)}
-    binding = (
-        f for f in different.values() if smt.point(family.box, [(f, operator.gt)]) is not None
-    )
-    return PreservingRegion(family, limit, steps, tuple(binding))
+    polynomials = (_coprime(p - _flint(limit) * q) for p, q in family.likelihoods(steps))
+    different = {str(f): f for f in polynomials}
+    binding = (f for f in different.values() if smt.point(family.box, operator.gt, [f]))
+    return PreservingRegion(family, tuple(binding))
+
+
+def require_rational(at: Mapping[str, Fraction], attained: bool) -> None:
+    """Raise ParameterError unless a point has what was asked for: else z3's one was irrational."""
+    if not attained:
+        what = f"only an irrational prior was found (near {_assigned(at)})"
+        raise ParameterError(f"{what}; change the factor")
 
 
 def _backward_vectors(model: HiddenMarkovModel, length: int) -> list[Vector]:
@@ -361,8 +351,8 @@ def _backward_vectors(model: HiddenMarkovModel, length: int) -> list[Vector]:
     )
     vectors: list[Vector] = [(Fraction(1),) * len(model.states)]
     for t in range(length):
-        after = [step(vector, back) for vector in vectors] if t else vectors
-        seen = [tuple(map(operator.mul, column, v)) for v in after for column in columns]
+        vectors = [step(vector, back) for vector in vectors] if t else vectors
+        seen = [tuple(map(operator.mul, column, v)) for v in vectors for column in columns]
         vectors = list(dict.fromkeys(tuple(p / sum(v) for p in v) for v in seen if any(v)))
         if len(vectors) > MAX_SEQUENCES:
             raise ParameterError(
@@ -386,33 +376,14 @@ def _box(parameters: object) -> dict[str, tuple[Fraction, Fraction]]:
     return box
 
 
-def _exceeding(
-    family: PriorFamily, likelihoods: Sequence[tuple[fmpq_mpoly, fmpq_mpoly]], ratio: Fraction
-) -> dict[str, Fraction] | None:
-    """Return a prior at which a ratio of likelihoods exceeds ``ratio``, or None."""
-    for p, q in likelihoods:
-        polynomial = p - _flint(ratio) * q
-        if (at := smt.point(family.box, [(polynomial, operator.gt)])) is not None:
-            if _value(polynomial, list(at.values())) <= 0:
-                raise ParameterError(_IRRATIONAL.format(_assigned(at)))
-            return at
-    return None
-
-
 def _assigned(values: Mapping[str, Fraction]) -> str:
     return ", ".join(f"{name} = {shown(value)}" for name, value in values.items())
 
 
 def _coprime(polynomial: fmpq_mpoly) -> fmpq_mpoly:
     """Return the positive multiple with integer coefficients without a common divisor."""
-    coefficients = list(map(_fraction, polynomial.coeffs())) or [Fraction(1)]
-    over = math.lcm(*(c.denominator for c in coefficients))
-    divisor = math.gcd(*(int(c * over) for c in coefficients))
-    return polynomial * _flint(Fraction(over, divisor))
-
-
-def _values(entries: Sequence[fmpq_mpoly], at: Sequence[Fraction]) -> Vector:
-    return tuple(_value(entry, at) for entry in entries)
+    coefficients, over = integers(list(map(_fraction, polynomial.coeffs())))
+    return polynomial * fmpq(over, math.gcd(*coefficients) or 1)
 
 
 def _value(polynomial: fmpq_mpoly, at: Sequence[Fraction]) -> Fraction:

@@ -6,7 +6,7 @@ independent second opinion; for all priors of a family it is the source's method
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -16,20 +16,15 @@ from pufferflow._util.checks import check_type
 from pufferflow._util.numbers import Exact
 from pufferflow._util.optional import load
 from pufferflow.errors import ParameterError
-from pufferflow.hmm.checking import Verdict, Witness, check_factor
+from pufferflow.hmm.checking import Verdict, Witness, Word, check_factor
 from pufferflow.hmm.model import HiddenMarkovModel, requested_length
 
 SECONDS = 60
 """Time that the solver may take for one question."""
 
 
-def _z3() -> Any:
-    return load("z3", "the solver")
-
-
-def _model(logic: str, constraints: Sequence[Any]) -> Any:
+def _solved(z3: Any, logic: str, constraints: Sequence[Any]) -> Any:
     """Return a model of the constraints, or None; raise ParameterError if time is up."""
-    z3 = _z3()
     solver = z3.SolverFor(logic)
     solver.set("timeout", 1000 * SECONDS)
     solver.add(*constraints)
@@ -44,32 +39,32 @@ def _model(logic: str, constraints: Sequence[Any]) -> Any:
 
 def point(
     box: Mapping[str, tuple[Fraction, Fraction]],
-    conditions: Sequence[tuple[fmpq_mpoly, Callable[[Any, int], Any]]],
+    compare: Callable[[Any, int], Any],
+    polynomials: Iterable[fmpq_mpoly],
 ) -> dict[str, Fraction] | None:
-    """Return a point of a box at which polynomials compare with 0 so, or None.
+    """Return a point of a box at which all polynomials compare with 0 so, or None.
 
     An irrational value is rounded to 60 decimals.
     """
-    z3 = _z3()
+    z3 = load("z3", "the solver")
     variables, constraints = [z3.Real(name) for name in box], []
     for variable, (low, high) in zip(variables, box.values(), strict=True):
         constraints += [variable >= z3.RealVal(str(low)), variable <= z3.RealVal(str(high))]
-    for polynomial, compare in conditions:
-        terms = [z3.RealVal(0)]
+    for polynomial in polynomials:
+        total = z3.RealVal(0)
         for powers, coefficient in polynomial.to_dict().items():
             term = z3.RealVal(str(coefficient))
             for variable, power in zip(variables, powers, strict=True):
                 for _ in range(power):
                     term = term * variable
-            terms.append(term)
-        constraints.append(compare(z3.Sum(terms), 0))
-    model = _model("QF_NRA", constraints)
-    if model is None:
+            total = total + term
+        constraints.append(compare(total, 0))
+    answer = _solved(z3, "QF_NRA", constraints)
+    if answer is None:
         return None
-    values = [model.eval(variable, model_completion=True) for variable in variables]
-    near = [value.approx(60) if z3.is_algebraic_value(value) else value for value in values]
-    exact = (Fraction(v.numerator_as_long(), v.denominator_as_long()) for v in near)
-    return dict(zip(box, exact, strict=True))
+    values = (answer.eval(variable, model_completion=True) for variable in variables)
+    near = (value.approx(60) if z3.is_algebraic_value(value) else value for value in values)
+    return dict(zip(box, (Fraction(value.as_string()) for value in near), strict=True))
 
 
 def check_by_solver(model: HiddenMarkovModel, factor: Exact, length: int | None = None) -> Verdict:
@@ -77,12 +72,8 @@ def check_by_solver(model: HiddenMarkovModel, factor: Exact, length: int | None 
 
     The question is the forward recursion with the observations unknown, in linear real arithmetic;
     every step multiplies the cases by the number of observations. The witness has the full length.
-    Parameters are those of :func:`pufferflow.hmm.check`.
-
-    Raises
-    ------
-    ParameterError
-        Factor or length are out of range, or the solver gave no answer in time.
+    Parameters are those of :func:`pufferflow.hmm.check`. Raises ParameterError: factor or length
+    are out of range, or the solver gave no answer in time.
     """
     check_type(model, "model", HiddenMarkovModel)
     limit, steps = check_factor(factor), requested_length(model, length)
@@ -95,9 +86,9 @@ def check_by_solver(model: HiddenMarkovModel, factor: Exact, length: int | None 
 
 def _violation(
     model: HiddenMarkovModel, secret: str, other: str, limit: Fraction, steps: int
-) -> list[str] | None:
+) -> Word | None:
     """Return a sequence of the full length that violates in one direction, or None."""
-    z3, rows = _z3(), model.observation_matrix
+    z3, rows = load("z3", "the solver"), model.observation_matrix
     both = zip(model.initial_distributions[secret], model.initial_distributions[other], strict=True)
     # only the difference of the two forward vectors matters, where it can differ from 0
     predicted = {i: z3.RealVal(str(p - limit * q)) for i, (p, q) in enumerate(both) if p or q}
@@ -106,9 +97,7 @@ def _violation(
         seen = {i: z3.Real(f"seen_{t}_{i}") for i in predicted}
         choices.append([z3.Bool(f"choice_{t}_{o}") for o in range(len(model.observations))])
         for o, chosen in enumerate(choices[-1]):
-            weighted = [
-                seen[i] == z3.RealVal(str(rows[i][o])) * value for i, value in predicted.items()
-            ]
+            weighted = [seen[i] == z3.RealVal(str(rows[i][o])) * p for i, p in predicted.items()]
             constraints.append(z3.Implies(chosen, z3.And(weighted)))
         constraints.append(z3.PbEq([(chosen, 1) for chosen in choices[-1]], 1))
         terms: dict[int, list[Any]] = {}
@@ -117,8 +106,8 @@ def _violation(
                 if p:
                     terms.setdefault(j, []).append(z3.RealVal(str(p)) * value)
         predicted = {j: z3.Sum(of) for j, of in terms.items()}
-    answer = _model("QF_LRA", [*constraints, z3.Sum(list(seen.values())) > 0])
+    answer = _solved(z3, "QF_LRA", [*constraints, z3.Sum(list(seen.values())) > 0])
     if answer is None:
         return None
     taken = [[z3.is_true(answer.eval(one)) for one in choice].index(True) for choice in choices]
-    return [model.observations[o] for o in taken]
+    return tuple(model.observations[o] for o in taken)

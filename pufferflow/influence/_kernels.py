@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from pufferflow._util.jit import kernel
+from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._util.types import Bools, Floats, Ints
+
+INFINITE = 1e100
+"""Stands for +∞ in the tables (finite, so sums never give NaN)."""
 
 
 @kernel(steps=lambda power, support, events, *_: len(events) * len(power) ** 2)
 def max_ratios(
-    power: Floats, support: Bools, events: Bools, backward: bool, smallest: float, start: int, stop: int, out: Floats
-) -> None:
-    """Fill out[x, x'], x from start to stop, with max over z of P^n(x, z) / P^n(x', z), up to a few roundings.
+    power: Floats, support: Bools, events: Bools, backward: bool, margin: float, out: Floats,
+    rows: tuple[int, int],
+) -> None:  # fmt: skip
+    """Fill rows of out[x, x'] with the maximum over z of log P^n(x, z) / P^n(x', z), rounded up.
 
-    With ``backward`` it is P^n(z, x) / P^n(z, x'). Only the z marked in ``events`` count. Entries below
-    ``smallest`` count as 0 in the denominator and, where ``support`` says that they are not zero, as
-    ``smallest`` in the numerator. 0/0 does not count: such an event happens under neither secret. (It
-    comes out as 0 · ∞, which is NaN, and no comparison lets NaN through.)
+    With ``backward`` it is P^n(z, x) / P^n(z, x'). Only the z marked in ``events`` count.
+    ``margin`` is added for the relative errors of P^n. Entries below the safe minimum count as 0
+    in the denominator and, where ``support`` says that they are not zero, as that minimum in the
+    numerator. 0/0 does not count: such an event happens under neither secret. (It comes out as
+    0 · ∞, which is NaN, and no comparison lets NaN through.)
     """
+    start, stop = rows
     k, width = len(power), len(events)
     four = (width + 3) // 4 * 4
     numerator = np.zeros((k, four))
@@ -27,18 +36,19 @@ def max_ratios(
         for z in range(width):
             if events[z]:
                 value = power[z, x] if backward else power[x, z]
-                if value >= smallest:
+                if value >= SAFE_MINIMUM:
                     numerator[x, z] = value
                     inverse[z, x] = 1.0 / value
                 elif support[z, x] if backward else support[x, z]:
-                    numerator[x, z] = smallest
+                    numerator[x, z] = SAFE_MINIMUM
     out[start:stop] = 0.0
-    # a block of ``inverse`` is used for all x while it is in the cache; four ratios a load of ``out``
+    # a block of ``inverse`` serves all x while it is in the cache; four ratios a load of ``out``
     for block in range(0, four, 32):
         for x in range(start, stop):
             largest = out[x]
             for z in range(block, min(block + 32, four), 4):
-                n0, n1, n2, n3 = numerator[x, z], numerator[x, z + 1], numerator[x, z + 2], numerator[x, z + 3]
+                n0, n1 = numerator[x, z], numerator[x, z + 1]
+                n2, n3 = numerator[x, z + 2], numerator[x, z + 3]
                 i0, i1, i2, i3 = inverse[z], inverse[z + 1], inverse[z + 2], inverse[z + 3]
                 for y in range(k):
                     most = largest[y]
@@ -55,23 +65,16 @@ def max_ratios(
                     if ratio > most:
                         most = ratio
                     largest[y] = most
-
-
-@kernel(steps=lambda table, *_: 3 * table.size)
-def round_up(table: Floats, constant: float, relative: float, infinite: float) -> None:
-    """Clip ``table`` to ± ``infinite`` and add ``constant`` and ``relative`` times the size of each entry."""
-    for x in range(table.shape[0]):
-        for y in range(table.shape[1]):
-            value = min(max(table[x, y], -infinite), infinite)
-            table[x, y] = value + constant + relative * abs(value)
+    for x in range(start, stop):
+        for y in range(k):
+            logarithm = math.log(out[x, y]) if out[x, y] > 0 else -INFINITE
+            logarithm = min(logarithm, INFINITE)
+            out[x, y] = logarithm + margin + 8 * UNIT_ROUNDOFF * abs(logarithm)
 
 
 @kernel(steps=lambda law, *_: 2 * law.size)
-def max_influence(law: Floats, left: Floats, right: Floats, pair: Ints) -> float:
-    """Largest entry of law + left + right (eq. 5), at least 0; its place goes to ``pair``.
-
-    The tables have shape (k, k) and hold large finite numbers in place of infinities, so no NaN arises.
-    """
+def max_influence(law: Floats, left: Floats, right: Floats) -> tuple[float, int, int]:
+    """Largest entry of law + left + right (eq. 5), at least 0, and its indices."""
     k = law.shape[0]
     columns = np.zeros(k)
     for x in range(k):
@@ -82,188 +85,102 @@ def max_influence(law: Floats, left: Floats, right: Floats, pair: Ints) -> float
     y = int(columns.argmax())
     for x in range(k):
         if law[x, y] + left[x, y] + right[x, y] == columns[y]:
-            pair[0], pair[1] = x, y
-            break
-    return float(columns[y])
+            return columns[y], x, y
+    return 0.0, 0, 0
 
 
-@kernel
-def find_slot(distances: Ints, slots: Ints, distance: int) -> int:
-    """Slot of ``distance`` in a sorted list, or -1."""
-    low, high = 0, len(distances)
-    while low < high:
-        middle = (low + high) // 2
-        if distances[middle] < distance:
-            low = middle + 1
-        else:
-            high = middle
-    if low < len(distances) and distances[low] == distance:
-        return int(slots[low])
-    return -1
-
-
-@kernel(steps=lambda distances, slots, used, *_: used)
-def insert_sorted(distances: Ints, slots: Ints, used: int, distance: int, slot: int) -> None:
-    """Insert a distance and its slot into the first ``used`` places of a sorted list that has room."""
-    place = used
-    while place > 0 and distances[place - 1] > distance:
-        distances[place], slots[place] = distances[place - 1], slots[place - 1]
-        place -= 1
-    distances[place], slots[place] = distance, slot
-
-
-@kernel
+@kernel(steps=lambda *_: 64)
 def middle_of(low: int, high: int) -> int:
-    """Where to cut [low, high]: near the geometric mean if wide, else at the roundest number below high.
-
-    Round distances need few powers of P.
-    """
-    if high >= 4 * low:
-        power = 1
-        while float(power) * power < float(low) * high:  # of integers the products leave their range
-            power *= 2
-        if low <= power < high:
-            return power
-    top = high - 1
-    differing = (low - 1) ^ top
-    step = 1
+    """Where to cut [low, high], low < high: the roundest number below high, for few powers of P."""
+    differing, step = (low - 1) ^ (high - 1), 1
     while step <= differing // 2:
         step *= 2
-    return top // step * step
+    return (high - 1) // step * step
 
 
-@kernel
-def cut(low: int, high: int, spaces: int) -> int:
-    """Where to cut [low, high], ``high`` where it holds no other distance that is looked at.
-
-    These are ``spaces`` an octave, the multiples of so large a power of two, or all.
-    """
-    if low == high:
-        return high
-    middle = middle_of(low, high)  # a power of two, or of all below high the one with the largest as its factor
-    return middle if middle & -middle > middle // (2 * spaces) else high
-
-
-@kernel
-def put(rectangles: Ints, lowest: Floats, place: int, a1: int, a2: int, b1: int, b2: int, least: float) -> None:
-    """Write a rectangle with its lower bound."""
-    rectangles[place, 0], rectangles[place, 1] = a1, a2
-    rectangles[place, 2], rectangles[place, 3] = b1, b2
-    lowest[place] = least
-
-
-@kernel(steps=lambda stack, limits, *_: limits[0])
+@kernel(steps=lambda stack, work, *_: work)
 def search_quilts(
     stack: tuple[Ints, Floats, Ints],
-    limits: tuple[int, int],
-    nodes: tuple[int, int, int, int],
+    work: int,
+    nodes: tuple[int, int, int],
     scores: tuple[float, float],
-    terms: tuple[Floats, Floats],
-    left_tables: tuple[Floats, Ints, Ints],
-    right_tables: tuple[Floats, Ints, Ints],
-    best_quilt: tuple[Ints, Floats, Ints],
+    terms: tuple[Floats, Floats, Floats],
+    sides: tuple[Ints, Ints, Ints, int, int],
+    found: tuple[Ints, Floats, Ints],
 ) -> None:
-    """Branch and bound over rectangles of quilts, as far as the tables at hand, the room and ``work`` allow.
+    """Branch and bound over rectangles of quilts, until a table is missing or ``work`` is done.
 
-    It returns nothing: Python code runs where arrays are returned, and an exception from a signal would be lost there.
+    Nothing is returned: where a kernel returns arrays Python code runs, and an exception that a
+    signal raises there would be lost.
 
     Parameters
     ----------
-    stack : tuple of arrays, shapes (n, 4), (n,) and (2,)
-        Updated in place. Rectangles a1..a2 × b1..b2; 0, 0 stands for no quilt node on that side. Those to be searched
-        come first, as a stack; those whose far corner needs a table that is missing are put at the end, the last one
-        first. Then lower bounds of the max-influence in each, from the rectangle it was cut from, and how many
-        rectangles are to be searched and how many need a table.
-    limits : tuple of int
-        About how many entries of tables to look at before returning, so that signals arrive; and which distances are
-        looked at (see ``cut``), besides the far corners of the first rectangles.
+    stack : tuple of arrays, shapes (n, 4), (n,) and (1,)
+        Updated in place. Rectangles i1..i2 × j1..j2 of positions among the distances, the next one
+        last; lower bounds of the max-influence in each; their number.
+    work : int
+        About how many entries of tables to look at before returning, so that signals arrive.
     nodes : tuple of int
-        The last node there is, the first and the last of the range of nodes, and the records that each stands for;
-        cards are the largest over the range (Lemma 4.6).
+        Of a range of nodes how many there are up to its last one, how many from its first one on,
+        and the records that each stands for; cards are the largest over the range (Lemma 4.6).
     scores : tuple of float
         ε, and the score at or below which the search may stop.
-    terms : tuple of float arrays, shape (k, k)
-        First term of eq. 5 with and without a left quilt node.
-    left_tables, right_tables : tuple of arrays
-        A stack of tables (the first one is zero: no quilt node), the distances, sorted, and their slots in the stack.
-    best_quilt : tuple of arrays, shapes (m + 1, 2), (2,) and (2,)
-        Updated in place. In row 0 the number of pairs, then pairs of secrets that decided before: they alone bound the
-        influence from below, which discards most rectangles. The smallest score so far with its influence; its quilt.
+    terms : tuple of float arrays, shapes (k, k), (k, k) and (n, k, k)
+        First term of eq. 5 with and without a left quilt node, and all tables by distance.
+    sides : tuple
+        Distances that are looked at, 0 for no quilt node; by their positions the indices of the
+        left and the right tables, −1 where it is missing; and the largest distances there are.
+    found : tuple of arrays, shapes (m + 1, 2), (2,) and (2,)
+        Updated in place. In row 0 the number of pairs, then pairs of secrets that decided before:
+        they alone bound the influence from below, which discards most rectangles. The smallest
+        score so far with its influence; the positions of its quilt.
     """
     rectangles, lowest, counts = stack
-    work, spaces = limits
-    length, first, last, window = nodes
-    epsilon, floor = scores
-    law, mask = terms
-    lefts, left_distances, left_slots = left_tables
-    rights, right_distances, right_slots = right_tables
-    pairs, best, quilt = best_quilt
-    pair = np.zeros(2, dtype=np.int64)
+    before, after, window = nodes
+    epsilon, enough = scores
+    law, mask, tables = terms
+    distances, lefts, rights, reach, behind = sides
+    pairs, best, quilt = found
     slack = 1.0 + 2.0**-51
-    top, missing = int(counts[0]), int(counts[1])
-    while top > 0 and top + missing + 3 <= len(rectangles) and work > 0 and best[0] > floor:
-        top -= 1
+    while counts[0] > 0 and work > 0 and best[0] > enough:
+        top = int(counts[0]) - 1
+        i1, i2, j1, j2 = rectangles[top]
+        a1, a2 = min(distances[i1], reach), min(distances[i2], reach)
+        b1, b2 = min(distances[j1], behind), min(distances[j2], behind)
+        near = (a1 if i2 else before) + (b1 if j2 else after) + window - 2
+        far = (a2 if i2 else before) + (b2 if j2 else after) + window - 2
         work -= len(pairs)
-        a1, a2, b1, b2 = rectangles[top]
-        least = lowest[top]
-        if b2 == 0:
-            near, far = length - first + a1, length - first + a2
-        elif a2 == 0:
-            near, far = last + b1 - 1, last + b2 - 1
-        else:
-            near, far = a1 + b1 - 1, a2 + b2 - 1
-        near, far = near + window - 1, far + window - 1
-        if near / (epsilon - least) >= best[0]:
+        if near / (epsilon - lowest[top]) < best[0] and (lefts[i2] < 0 or rights[j2] < 0):
+            return
+        counts[0] = top
+        if near / (epsilon - lowest[top]) >= best[0]:
             continue
-        i = find_slot(left_distances, left_slots, a2)
-        j = find_slot(right_distances, right_slots, b2)
-        if i < 0 or j < 0:
-            missing += 1
-            put(rectangles, lowest, len(rectangles) - missing, a1, a2, b1, b2, least)
-            continue
-        term = law if a2 > 0 else mask
-        left, right = lefts[i], rights[j]
+        term = law if i2 else mask
+        left, right = tables[lefts[i2]], tables[rights[j2]]
         influence = 0.0
-        for p in range(1, pairs[0, 0] + 1):
+        for p in range(1, min(pairs[0, 0] + 1, len(pairs))):
             x, y = pairs[p]
             influence = max(influence, term[x, y] + left[x, y] + right[x, y])
+        if influence < epsilon and far / (epsilon - influence) * slack < best[0]:
+            exact, x, y = max_influence(term, left, right)
+            work -= law.size
+            if exact > influence:  # decided by a new pair, which takes the place of the oldest
+                oldest = 1 + pairs[0, 0] % (len(pairs) - 1)
+                pairs[oldest, 0], pairs[oldest, 1] = x, y
+                pairs[0, 0] += 1
+                influence = exact
+            if influence < epsilon and far / (epsilon - influence) * slack < best[0]:
+                best[0], best[1] = far / (epsilon - influence) * slack, influence
+                quilt[0], quilt[1] = i2, j2
         if influence >= epsilon or near / (epsilon - influence) >= best[0]:
             continue
-        if far / (epsilon - influence) * slack < best[0]:
-            influence = max_influence(term, left, right, pair)
-            work -= law.size
-            if influence < epsilon:
-                score = far / (epsilon - influence) * slack
-                if score < best[0]:
-                    best[0], best[1] = score, influence
-                    quilt[0], quilt[1] = a2, b2
-            known = False
-            for p in range(1, pairs[0, 0] + 1):
-                known = known or (pairs[p, 0] == pair[0] and pairs[p, 1] == pair[1])
-            if not known:
-                # a full list forgets its oldest pair
-                count = pairs[0, 0]
-                if count == len(pairs) - 1:
-                    for p in range(1, count):
-                        pairs[p, 0], pairs[p, 1] = pairs[p + 1, 0], pairs[p + 1, 1]
-                    count -= 1
-                pairs[count + 1, 0], pairs[count + 1, 1] = pair[0], pair[1]
-                pairs[0, 0] = count + 1
-            if influence >= epsilon or near / (epsilon - influence) >= best[0]:
+        i, j = middle_of(i1, i2) if i1 < i2 else i2, middle_of(j1, j2) if j1 < j2 else j2
+        # the quarter nearest to the node is searched first, for good quilts are found early
+        for farther, later in ((1, 1), (1, 0), (0, 1), (0, 0)):
+            if (farther and i == i2) or (later and j == j2) or (i == i2 and j == j2):
                 continue
-        am, bm = cut(a1, a2, spaces), cut(b1, b2, spaces)
-        if am == a2 and bm == b2:
-            continue
-        # the last one, nearest, is looked at first: good quilts are found early
-        if am < a2 and bm < b2:
-            put(rectangles, lowest, top, am + 1, a2, bm + 1, b2, influence)
-            top += 1
-        if am < a2:
-            put(rectangles, lowest, top, am + 1, a2, b1, bm, influence)
-            top += 1
-        if bm < b2:
-            put(rectangles, lowest, top, a1, am, bm + 1, b2, influence)
-            top += 1
-        put(rectangles, lowest, top, a1, am, b1, bm, influence)
-        top += 1
-    counts[0], counts[1] = top, missing
+            top = int(counts[0])
+            rectangles[top, 0], rectangles[top, 1] = (i + 1, i2) if farther else (i1, i)
+            rectangles[top, 2], rectangles[top, 3] = (j + 1, j2) if later else (j1, j)
+            lowest[top] = influence
+            counts[0] = top + 1

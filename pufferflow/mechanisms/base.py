@@ -26,8 +26,7 @@ from pufferflow._util.protection import (
     check_protection,
 )
 from pufferflow.errors import ParameterError
-from pufferflow.influence.search import Candidate
-from pufferflow.influence.tables import Convention
+from pufferflow.influence.quilts import Candidate, Convention
 from pufferflow.models.families import AnyFamily, as_family
 
 

@@ -81,10 +81,7 @@ def _unfit(family: AnyFamily, length: Lengths, states: Sequence[int] | None = No
             starts_of(chain)  # within the range of floats
     except ChainError as error:
         return str(error)
-    sizes = {chain.states for chain in chains}
-    if len(sizes) > 1:
-        return f"the chains have {min(sizes)} to {max(sizes)} states; a count needs the same states in all"
-    k = sizes.pop()
+    k = chains[0].states
     if states is None and k > 2:
         return f"the query is missing: say which of the {k} states to count (states, or --count in the shell)"
     count = _count(chains, length, states)

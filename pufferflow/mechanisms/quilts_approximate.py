@@ -8,9 +8,12 @@ from typing import Any, get_args
 from pufferflow._util.checks import Lengths, check_choice, check_epsilon, longest
 from pufferflow._util.protection import SideInformation, check_protection
 from pufferflow._util.rounding import UNIT_ROUNDOFF
+from pufferflow._util.types import Bools, Floats
 from pufferflow.errors import ChainError
-from pufferflow.influence.additive import worst_additive
+from pufferflow.influence._kernels import INFINITE
+from pufferflow.influence.quilts import InfluenceTables, worst_node
 from pufferflow.mechanisms.base import Mechanism, NoiseScale, not_applicable, of_quilt, unfit_informed
+from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import AnyFamily, Family, GapKind, as_family
 
 
@@ -58,9 +61,7 @@ def mqm_approx(
         return not_applicable("mqm-approx", epsilon, records, reason, protection)
     theta = _ergodic(family)
     smallest, gap = theta.smallest_stationary_probability(), theta.eigengap(eigengap)
-    hidden = min(protection.window, records)
-    sides = _MixingBound(2, smallest, gap), _MixingBound(1, smallest, gap)
-    worst = worst_additive(records - hidden + 1, epsilon, *sides, hidden)
+    worst = worst_node(_MixingTables(smallest, gap, window), records, epsilon)
     return of_quilt("mqm-approx", epsilon, records, worst, protection.window)
 
 
@@ -92,34 +93,21 @@ def _unfit(
     return ""
 
 
-class _MixingBound:
-    """One side of a node: ``factor`` times log((1 + Δ_t)/(1 − Δ_t))."""
+class _MixingTables(InfluenceTables):
+    """Bounds of the max-influence through mixing, the same for all pairs of values: one entry each."""
 
-    def __init__(self, factor: int, smallest_probability: float, gap: float) -> None:
-        self.factor, self.smallest_probability, self.gap = factor, smallest_probability, gap
+    def __init__(self, smallest: float, gap: float, window: int) -> None:
+        super().__init__(MarkovChain([[1.0]]), "exact", window)
+        self.smallest, self.gap = smallest, gap
 
-    def term(self, distance: int) -> float:
-        """Infinite where Δ_t ≥ 1; rounded up."""
-        if not distance or not self.smallest_probability:
-            return math.inf
+    def _fill(self, out: Floats, distance: int, states: Bools | None) -> None:
         exponent = self.gap * distance / 2
-        delta = math.exp(-exponent) / self.smallest_probability * (1 + (8 + 4 * exponent) * UNIT_ROUNDOFF)
-        if delta >= 1:
-            return math.inf
-        return self.factor * ((math.log1p(delta) - math.log1p(-delta)) * (1 + 8 * UNIT_ROUNDOFF))
-
-    def distance(self, weight: float, limit: int) -> int:
-        """Distance t ≤ ``limit`` with the smallest t + weight · term(t); 0 if there is no node that far.
-
-        The sum is convex in t; its derivative vanishes where Δ/(1 − Δ²) = 1/s with s = weight · factor · g.
-        """
-        t = float(limit)
-        if self.gap and self.smallest_probability:
-            s = weight * self.factor * self.gap
-            delta = 2 / (s + math.hypot(s, 2))
-            t = -2 / self.gap * math.log(delta * self.smallest_probability)
-        below = min(max(math.floor(min(t, limit)), 1), limit)
-        return min((below, min(below + 1, limit)), key=lambda n: n + weight * self.term(n))
+        out[:] = INFINITE
+        if self.smallest:
+            delta = math.exp(-exponent) / self.smallest * (1 + (8 + 4 * exponent) * UNIT_ROUNDOFF)
+            if delta < 1:
+                term = (math.log1p(delta) - math.log1p(-delta)) * (1 + 8 * UNIT_ROUNDOFF)
+                out[:] = term if states is None else 2 * term
 
 
 MQM_APPROX = Mechanism("mqm-approx", mqm_approx, _unfit)

@@ -7,8 +7,7 @@ from typing import Any, get_args
 from pufferflow._util.checks import Lengths, check_choice, check_epsilon, longest
 from pufferflow._util.protection import SideInformation, check_protection
 from pufferflow.errors import ChainError
-from pufferflow.influence.search import worst_node
-from pufferflow.influence.tables import Convention, influence_tables
+from pufferflow.influence.quilts import Convention, influence_tables, worst_node
 from pufferflow.mechanisms.base import Mechanism, NoiseScale, not_applicable, of_quilt, unfit_informed
 from pufferflow.models.families import AnyFamily, as_family
 
@@ -27,7 +26,7 @@ def mqm_exact(
 
     Quilt nodes more than 2,048 steps away are looked at only at some distances, and nodes of close scores are no longer
     told apart once many have been. Both only raise the scale, by less than 0.13 %, for chains slow enough
-    (:mod:`pufferflow.influence.search`).
+    (:mod:`pufferflow.influence.quilts`).
 
     Parameters
     ----------
@@ -42,7 +41,7 @@ def mqm_exact(
         ε > 0.
     window : int
         How many consecutive records are hidden together: X_N grows by as many as they have beyond one
-        (:mod:`pufferflow.influence.search`).
+        (:mod:`pufferflow.influence.quilts`).
     side_information : {"none", "any"}
         With ``"any"`` the mechanism is not applicable: the max-influence is that on somebody who knows none.
     convention : {"exact", "published"}

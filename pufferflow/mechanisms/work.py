@@ -15,6 +15,7 @@ import numpy as np
 from pufferflow._util.checks import Lengths
 from pufferflow.coupling.bounds import MOST_BLOCK_STATES, MOST_STATES
 from pufferflow.coupling.process import MOST_ROBUST_STATES
+from pufferflow.models.bounded import BoundedFamily
 from pufferflow.models.families import AnyFamily, Family, as_family, standing_chains
 from pufferflow.models.hidden import HiddenChain
 from pufferflow.models.periodic import PeriodicChain
@@ -55,16 +56,12 @@ def proof_work(name: str, family: AnyFamily) -> float:
     theta = as_family(family)
     if isinstance(theta, HiddenChain):
         return proof_work(name, theta.chain)
-    quilts = sum(18e3 * k**3 for k in _sizes(theta))
+    chains, k = max(len(standing_chains(theta)), 1), theta.states or 0
+    quilts = chains * 18e3 * k**3
     if name != "leakage":
         return SMALL + quilts * (name in ("mqm-exact", "mqm-approx"))
-    coupled = [k for k in _sizes(theta) if k <= MOST_STATES]
-    return SMALL + quilts + float(sum(17e3 * k**3.8 for k in coupled)) * _phases(theta)
-
-
-def _sizes(theta: Family) -> list[int]:
-    """States of each chain, or of the family where it has none; none where it is of any number of states."""
-    return [chain.states for chain in standing_chains(theta)] or list(theta.sizes)
+    coupled = chains * 17e3 * k**3.8 if k <= MOST_STATES else 0.0
+    return SMALL + quilts + coupled * _phases(theta)
 
 
 def _phases(theta: Family) -> int:
@@ -79,8 +76,8 @@ def _couplings(theta: Family) -> float:
         k, repeat = theta.states, theta.repeat
         each = 4.7e3 * min(repeat, 10) * float(k**3.5) + 300.0 * repeat * k**3
         return _phases(theta) * each if k <= MOST_STATES else 0.0
-    if theta.bounds is not None:
-        (k,) = theta.sizes
+    if isinstance(theta, BoundedFamily):
+        k = theta.states
         return 9.1e10 * (k / 12) ** 5.3 if k <= MOST_ROBUST_STATES else 800.0 * float(k**4)
     total = 0.0
     for chain in standing_chains(theta):

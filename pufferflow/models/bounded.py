@@ -1,67 +1,191 @@
-"""What families of chains known by bounds of their rows have in common."""
+"""Chains known by bounds of their rows: intervals of the entries, distances of the rows."""
 
 from __future__ import annotations
 
+from math import fsum, nextafter
 from typing import Any, ClassVar, Self
 
-from pufferflow._util.checks import check_type
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pufferflow._util.checks import check_numbers, check_type
+from pufferflow._util.rounding import SUM_TOLERANCE
+from pufferflow._util.types import Floats
 from pufferflow.errors import ChainError
+from pufferflow.models.chain import ANY, MarkovChain
 from pufferflow.models.families import Family
-from pufferflow.models.transition_bounds import TransitionBounds
+from pufferflow.models.row_sets import Masses, RowSets, between
 
 
-class BoundedFamily(Family, TransitionBounds):
-    """All chains whose rows lie in sets given one a state, each step free to follow other rows; immutable.
+class BoundedFamily(Family):
+    """All chains whose rows lie in sets, one per state; each step may follow other rows.
 
     Attributes
     ----------
+    low, high : float array, shape (k, k)
+        Bounds of the transition probabilities, as tight as the row sums allow; read-only.
+    rows : RowSets
+        The sets.
     backward : BoundedFamily or None
         Sets of the distributions of a record given the one after it, where they are known.
     """
 
     no_chains = (
-        "this needs finitely many chains, which a family between bounds does not have; use leakage, or give chains of "
-        "it or a binary interval"
+        "this needs finitely many chains, which a family between bounds does not have; use "
+        "leakage, or give chains of it or a binary interval"
     )
 
     kind: ClassVar[str]
     """Key of model files."""
+    parameters: ClassVar[tuple[str, str]]
+    """Attributes that describe the rows, and fields of model files."""
 
-    backward: Self | None
+    rows: RowSets
 
-    def _follow(self, backward: Self | None) -> None:
-        """Keep bounds of the reversed chain, once they are known to be of this kind and size."""
+    def __init__(self, low: ArrayLike, high: ArrayLike, backward: Self | None) -> None:
+        lower, upper = (_bounds(ends, name) for ends, name in ((low, "low"), (high, "high")))
+        if lower.shape != upper.shape:
+            sizes = f"low has {len(lower)} rows and high {len(upper)}"
+            raise ChainError(f"{sizes}; give both for the same states")
+        for i, j in np.argwhere(lower > upper):
+            ends = f"low {lower[i, j]} is above high {upper[i, j]}"
+            raise ChainError(f"row {i + 1}, column {j + 1}: {ends}; exchange or correct them")
+        for i, row in enumerate(zip(lower, upper, strict=True), 1):
+            _tighten(*row, i)
+        lower.flags.writeable = upper.flags.writeable = False
+        self.low, self.high = lower, upper
+        self.states: int = len(lower)
         if backward is not None:
             check_type(backward, "backward", type(self))
             if backward.states != self.states:
-                raise ChainError(f"backward has {backward.states} states, the family {self.states}; give the same ones")
+                sizes = f"backward has {backward.states} states, the family {self.states}"
+                raise ChainError(f"{sizes}; give the same ones")
             if backward.backward is not None:
-                raise ChainError("backward has backward bounds itself; give those of the reversed chain alone")
-        self.backward = backward
-
-    def numbers(self) -> dict[str, Any]:
-        """Return the fields of the rows in a model file, without those of the reversed chain."""
-        raise NotImplementedError
+                what = "backward has backward bounds itself"
+                raise ChainError(f"{what}; give those of the reversed chain alone")
+        self.backward: Self | None = backward
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.states} states{', both ways' if self.backward else ''})"
-
-    @property
-    def bounds(self) -> TransitionBounds:
-        """Bounds of the transition probabilities."""
-        return self
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """Number of states, of all chains."""
-        return (self.states,)
+        return f"{type(self).__name__}({self.states} states{', both ways' * bool(self.backward)})"
 
     def text(self, public: bool) -> str:
-        """Say in words which chains these are."""
-        which = "from any start" if self.backward is None else "read forwards and backwards"
+        """Describe these chains in words."""
+        which = "read forwards and backwards" if self.backward else "from any start"
         return f"any chain on these {self.states} states between the bounds of the model, {which}"
 
     def document(self) -> dict[str, Any]:
         """Return the model as plain JSON types."""
-        backward = {} if self.backward is None else {"backward": self.backward.numbers()}
-        return {self.kind: self.numbers() | backward}
+        fields = {name: getattr(self, name).tolist() for name in self.parameters}
+        backward = {"backward": self.backward.document()[self.kind]} if self.backward else {}
+        return {self.kind: fields | backward}
+
+
+class IntervalFamily(BoundedFamily):
+    """All chains with low ≤ P ≤ high entrywise, and every initial distribution; immutable.
+
+    Unlike ``BinaryInterval`` no single chain is known to dominate it: :func:`pufferflow.leakage`
+    bounds the loss of all of them (``docs/leakage.md``), also of chains that change with time.
+
+    Parameters
+    ----------
+    low, high : array_like, shape (k, k)
+        Bounds of the transition probabilities. Both are kept as tight as the row sums allow: an
+        upper bound is at most 1 minus the other lower bounds of its row, and the other way round.
+    backward : IntervalFamily, optional
+        Bounds of the distribution of a record given the one *after* it: then the family is
+        smaller, the chains between the bounds read either way, and :func:`pufferflow.leakage`
+        needs less noise.
+    """
+
+    kind, parameters = "interval", ("low", "high")
+
+    def __init__(self, low: ArrayLike, high: ArrayLike, *, backward: IntervalFamily | None = None) -> None:
+        super().__init__(low, high, backward)
+        self.rows = between(self.low, self.high)
+
+
+class TotalVariationFamily(BoundedFamily):
+    """All chains whose rows are within a total variation distance of given ones, from any start.
+
+    Each step may follow other rows, so chains that change with time are among them. The distance
+    of two distributions is ½ Σ_z |p(z) − q(z)|, the largest difference in the probability of an
+    event. Immutable.
+
+    Parameters
+    ----------
+    transition_matrix : array_like, shape (k, k)
+    radius : float or array_like, shape (k,)
+        Largest distance, of all rows or of each.
+    backward : TotalVariationFamily, optional
+        What is known of the distribution of a record given the one *after* it: then the family is
+        smaller, those chains for which both hold, and :func:`pufferflow.leakage` needs less noise.
+    """
+
+    kind, parameters = "total_variation", ("transition_matrix", "radius")
+
+    def __init__(
+        self,
+        transition_matrix: ArrayLike,
+        radius: float | ArrayLike,
+        *,
+        backward: TotalVariationFamily | None = None,
+    ) -> None:
+        matrix = MarkovChain(transition_matrix, ANY).transition_matrix
+        self.transition_matrix: Floats = matrix
+        """The rows at the centres, shape (k, k), read-only."""
+        self.radius: Floats = _radii(radius, len(matrix))
+        """Largest distance of each row, shape (k,), read-only."""
+        away = np.broadcast_to(self.radius[:, None], matrix.shape)
+        low, stays = np.maximum(matrix - away, 0.0), np.minimum(matrix, away)
+        super().__init__(low, np.minimum(matrix + away, 1.0), backward)
+        # of the centre all but the radius stays, and so much comes anywhere
+        kept = np.maximum(stays.sum(axis=1) - self.radius, 0.0)
+        self.rows = RowSets(low, (Masses(stays, kept), Masses(away.copy(), self.radius)))
+
+
+def _bounds(values: ArrayLike, name: str) -> Floats:
+    matrix = check_numbers(values, name, ChainError) + 0.0  # no negative zeros
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
+        wrong = f"not of shape {matrix.shape}"
+        raise ChainError(f"{name} must be a square matrix, {wrong}; one row per state")
+    for i, j in np.argwhere(~((matrix >= 0) & (matrix <= 1))):
+        where = f"row {i + 1}, column {j + 1}"
+        raise ChainError(f"{name} has no probability in {where}; each must lie between 0 and 1")
+    return matrix
+
+
+def _tighten(low: Floats, high: Floats, row: int) -> None:
+    """Make the bounds of one row as tight as its sum allows, in place, rounded outward."""
+    least, most = fsum(low), fsum(high)
+    if least > 1 + SUM_TOLERANCE:
+        wrong = f"the lower bounds sum to {least:.12g}, above 1; lower some of them"
+        raise ChainError(f"row {row}: {wrong}")
+    if most < 1 - SUM_TOLERANCE:
+        wrong = f"the upper bounds sum to {most:.12g}, below 1; raise some of them"
+        raise ChainError(f"row {row}: {wrong}")
+    # a distribution written as its own bounds may miss 1 by rounding
+    if least > 1:
+        low /= least * (1 + 1e-15)
+    if most < 1:
+        high /= most * (1 - 1e-15)
+        np.minimum(high, 1.0, out=high)
+    given_low, given_high = low.tolist(), high.tolist()
+    for z in range(len(low)):
+        # the sums are correctly rounded, so one step outward covers them
+        room = fsum([1.0, *(-p for p in given_low[:z] + given_low[z + 1 :])])
+        need = fsum([1.0, *(-p for p in given_high[:z] + given_high[z + 1 :])])
+        high[z] = max(min(given_high[z], nextafter(room, 2.0)), given_low[z])
+        low[z] = min(max(given_low[z], nextafter(need, -1.0)), high[z])
+
+
+def _radii(radius: float | ArrayLike, states: int) -> Floats:
+    radii = check_numbers(radius, "radius", ChainError)
+    if radii.shape not in ((), (states,)):
+        advice = f"give one number, or one for each of the {states} states"
+        raise ChainError(f"radius has shape {radii.shape}; {advice}")
+    if not ((radii >= 0) & (radii <= 1)).all():
+        what = "it is the largest difference of two probabilities"
+        raise ChainError(f"a radius is not between 0 and 1; {what}")
+    radii = np.broadcast_to(radii, (states,)).copy()
+    radii.flags.writeable = False
+    return radii

@@ -1,15 +1,17 @@
-"""Fitting a chain to the counts of a sample."""
+"""What the counts of a sample say of the chain behind it: fits, and confidence intervals."""
 
 from __future__ import annotations
 
-from typing import Literal, overload
+import math
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from pufferflow._util.checks import check_numbers, check_positive, check_whole
+from pufferflow._util.checks import check_confidence, check_numbers, check_positive, check_whole
 from pufferflow._util.types import Floats
 from pufferflow.errors import ChainError, DataError
+from pufferflow.models.bounded import IntervalFamily
 from pufferflow.models.chain import STATIONARY, MarkovChain
 from pufferflow.models.hidden import HiddenChain
 from pufferflow.models.periodic import PeriodicChain
@@ -17,41 +19,23 @@ from pufferflow.models.periodic import PeriodicChain
 States = NDArray[np.intp]
 
 
-@overload
 def fit_chain(
-    transition_counts: NDArray[np.int64],
-    *,
-    order: Literal[1] = 1,
-    smoothing: float = 0.0,
-    initial_distribution: str = STATIONARY,
-) -> tuple[MarkovChain, States]: ...
-
-
-@overload
-def fit_chain(
-    transition_counts: NDArray[np.int64],
-    *,
-    order: int,
-    smoothing: float = 0.0,
-    initial_distribution: str = STATIONARY,
-) -> tuple[MarkovChain | HiddenChain, States]: ...
-
-
-def fit_chain(
-    transition_counts: NDArray[np.int64],
+    transition_counts: ArrayLike,
     *,
     order: int = 1,
     smoothing: float = 0.0,
     initial_distribution: str = STATIONARY,
-) -> tuple[MarkovChain | HiddenChain, States]:
+) -> tuple[Any, States]:
     """Return the maximum-likelihood chain of the states that occur (Song et al., section 5).
 
     Parameters
     ----------
     transition_counts : int array, shape (n, n), or (n,) · (m + 1) for order m
-        Steps from state (row) to state (column); of order m how often each sequence of m + 1 records occurred.
+        Steps from state (row) to state (column); of order m how often each sequence of m + 1
+        records occurred.
     order : int
-        m, the number of records before it on which a record depends; from 2 on the result is a :class:`HiddenChain`.
+        m, the number of records before it on which a record depends; from 2 on the result is a
+        :class:`HiddenChain`.
     smoothing : float
         Added to every count between states that occur; 0 is maximum likelihood.
     initial_distribution : {"stationary", "any"}
@@ -63,14 +47,6 @@ def fit_chain(
         On the k ≤ n states with at least one transition in or out.
     states : int array, shape (k,)
         Which states those are, as indices into the counts.
-
-    Raises
-    ------
-    ParameterError
-        ``smoothing`` is negative or not finite, or ``order`` no integer of at least 1.
-    DataError
-        The counts are no square matrix (of order m no array with m + 1 equal sides), there is no transition at all, or
-        a state is entered and never left.
     """
     smoothing = check_positive(smoothing, "smoothing", or_zero=True)
     order = check_whole(order, "order", most=8)
@@ -86,7 +62,7 @@ def fit_chain(
 
 
 def fit_periodic_chain(
-    transition_counts: NDArray[np.int64],
+    transition_counts: ArrayLike,
     *,
     repeat: int = 1,
     smoothing: float = 1.0,
@@ -94,74 +70,137 @@ def fit_periodic_chain(
 ) -> tuple[PeriodicChain, States]:
     """Return the chain with one matrix for each part of a public period, on the states that occur.
 
+    Results and other parameters are those of :func:`fit_chain` and :class:`PeriodicChain`.
+
     Parameters
     ----------
     transition_counts : int array, shape (p, n, n)
-        Steps from state (row) to state (column) in each part: 24 for the hours of a day, 168 for those of a week. The
-        part of a step is that of the record it starts from.
-    repeat, initial_distribution
-        Passed to :class:`PeriodicChain`.
+        Steps from state (row) to state (column) in each part: that of the record they start from.
     smoothing : float
-        Every row counts as many more steps, distributed as those from its state in the whole period are; so no step
-        becomes possible that never occurred. At 0 the row of a state that a part never leaves is that of the whole
-        period.
-
-    Returns
-    -------
-    chain : PeriodicChain
-    states : int array, shape (k,)
-        Which states those are, as indices into the counts.
-
-    Raises
-    ------
-    ParameterError
-        ``smoothing`` or an option of the chain is out of range.
-    DataError
-        The counts are no p square matrices, there is no transition at all, or a state is entered and never left.
+        Every row counts as many more steps, distributed as those from its state in the whole
+        period are; so no step becomes possible that never occurred.
     """
     smoothing = check_positive(smoothing, "smoothing", or_zero=True)
     counts = _checked(transition_counts, 3, "square matrices", first=1)
     whole, states = _occurring(counts.sum(axis=0))
     pooled = _fractions(whole, states)
-    parts = counts[np.ix_(np.arange(len(counts)), states, states)] + smoothing * pooled
+    parts = counts[:, states][:, :, states] + smoothing * pooled
     totals = parts.sum(axis=2, keepdims=True)
-    matrices = np.divide(parts, totals, out=np.broadcast_to(pooled, parts.shape).copy(), where=totals > 0)
-    return PeriodicChain(matrices, repeat=repeat, initial_distribution=initial_distribution), states
+    matrices = np.divide(parts, totals, out=np.zeros_like(parts) + pooled, where=totals > 0)
+    chain = PeriodicChain(matrices, repeat=repeat, initial_distribution=initial_distribution)
+    return chain, states
 
 
-def _checked(counts: NDArray[np.int64], sides: int, what: str, first: int = 0) -> Floats:
+def _checked(counts: ArrayLike, sides: int, what: str, first: int = 0) -> Floats:
     """Return counts with so many sides, those from ``first`` on equal."""
     numbers = check_numbers(counts, "transition_counts")
     is_square = numbers.ndim == sides and len(set(numbers.shape[first:])) == 1
     if not is_square or not np.all((numbers >= 0) & (numbers < np.inf)):
-        raise DataError(f"the transition counts must be {what} of numbers of at least 0; give one row a state")
+        wanted = f"{what} of numbers of at least 0; give one row per state"
+        raise DataError(f"the transition counts must be {wanted}")
     return numbers
 
 
 def _occurring(counts: Floats) -> tuple[Floats, States]:
     """Return the counts of the states that occur in a transition, and these."""
-    axes = range(counts.ndim)
-    seen = [counts.any(axis=tuple(other for other in axes if other != axis)) for axis in axes]
-    states = np.flatnonzero(np.any(seen, axis=0))
+    states = np.unique(np.nonzero(counts))
     if states.size == 0:
-        raise DataError("the sample has no transition, so no chain can be fitted; give at least two observations")
+        advice = "so no chain can be fitted; give at least two observations"
+        raise DataError(f"the sample has no transition, {advice}")
     return counts[np.ix_(*[states] * counts.ndim)], states
 
 
 def _fractions(counts: Floats, states: States) -> Floats:
-    """Return the shares of the last records after each history; of order 1 every state must be left."""
+    """Return the shares of the next records after each history; of order 1 all must occur."""
     with np.errstate(over="ignore"):
         totals = counts.sum(axis=-1, keepdims=True)
     for row in np.argwhere(np.isinf(totals[..., 0])):
-        raise DataError(
-            f"the counts and the smoothing of the transitions from state {states[row[-1]] + 1} have a sum beyond the "
-            "range of floats; give counts of records, and a smaller smoothing"
-        )
+        what = f"the counts and the smoothing of the transitions from state {states[row[-1]] + 1}"
+        advice = "give counts of records, and a smaller smoothing"
+        raise DataError(f"{what} have a sum beyond the range of floats; {advice}")
     stuck = np.flatnonzero(totals == 0)
     if stuck.size and counts.ndim == 2:
-        raise DataError(
-            f"state {states[stuck[0]] + 1} is entered but never left in the sample, so its row cannot be fitted; "
-            "set smoothing > 0 or merge it with another state"
-        )
+        what = f"state {states[stuck[0]] + 1} is entered but never left in the sample"
+        advice = "set smoothing > 0 or merge it with another state"
+        raise DataError(f"{what}, so its row cannot be fitted; {advice}")
     shares: Floats = np.divide(counts, totals, out=np.zeros_like(counts), where=totals > 0)
     return shares
+
+
+def confidence_family(
+    transition_counts: ArrayLike, coverage: float = 0.95, *, backward: bool = False
+) -> IntervalFamily:
+    """Family that holds the unknown transition matrix with probability at least ``coverage``.
+
+    The intervals hold for records of any length, also where looking at them decided when they
+    ended; they and their proof are in ``docs/leakage.md``, section 15. They depend on the counts,
+    which must be public or from other records than the ones to protect.
+
+    Parameters
+    ----------
+    transition_counts : int array, shape (k, k)
+        Steps from state (row) to state (column), of one or more independent sequences. A state
+        that was never left gets the full simplex. No transition is taken for impossible.
+    coverage : float
+        Between 0 and 1.
+    backward : bool
+        Whether to bound the distribution of a record given the one after it, too, for chains that
+        are stationary.
+    """
+    coverage = check_confidence(coverage, "coverage")
+    counts = np.asarray(transition_counts)
+    if counts.ndim != 2 or counts.shape[0] != counts.shape[1] or not counts.size:
+        wrong = f"have shape {counts.shape}; give one row and one column per state"
+        raise DataError(f"the transition counts {wrong}")
+    if counts.dtype.kind not in "iu" or counts.min() < 0:
+        what = "the transition counts must be integers of at least 0"
+        raise DataError(f"{what}; give counts, not frequencies")
+    if len(counts) == 1:
+        return IntervalFamily([[1.0]], [[1.0]])
+    ways = 2 if backward else 1
+    past = IntervalFamily(*noisy_confidence_bounds(counts.T, coverage, ways)) if backward else None
+    return IntervalFamily(*noisy_confidence_bounds(counts, coverage, ways), backward=past)
+
+
+def noisy_confidence_bounds(
+    noisy: NDArray[np.integer[Any]], coverage: float, ways: int = 1, *, margin: int = 0, others: int = 0
+) -> tuple[Floats, Floats]:
+    """Ends of confidence intervals for every count that noisy ones may stand for, rounded outwards.
+
+    That their ends move with the counts as taken here is proved in ``docs/leakage.md``, section 15.
+
+    Parameters
+    ----------
+    noisy : int array, shape (…, k, k)
+    coverage : float
+        That all intervals are to have, where each true count is within its margin.
+    ways : int
+        2 where the transposed counts are used as well, under the same coverage.
+    margin, others : int
+        How far each true count, and the sum of the others of its row, are from the noisy ones.
+    """
+    k = noisy.shape[-1]
+    intervals = k if k == 2 else k * k  # of two states one interval is the other's mirror image
+    alpha = (1 - coverage) / (ways * intervals)
+    few, many = (np.maximum(noisy + h, 0).astype(np.float64) for h in (-margin, margin))
+    rest = noisy.sum(axis=-1, keepdims=True) - noisy
+    fewer, more = (np.maximum(rest + h, 0).astype(np.float64) for h in (-others, others))
+    fewer = np.maximum(fewer, few.sum(axis=-1, keepdims=True) - few)
+    more = np.minimum(more, many.sum(axis=-1, keepdims=True) - many)
+    return 1 - _upper_confidence(more, more + few, alpha), _upper_confidence(many, many + fewer, alpha)
+
+
+def _upper_confidence(successes: Floats, visits: Floats, alpha: float) -> Floats:
+    """Upper ends of the confidence intervals, rounded up."""
+    from scipy.special import betaln, xlog1py, xlogy  # loading it takes longer than most noise scales
+
+    failures = visits - successes
+    threshold = betaln(successes + 0.5, failures + 0.5) - math.log(math.pi) + math.log(alpha)
+    threshold -= 1e-9 + 1e-14 * visits  # rounding of the logarithms of Beta functions
+    inside = np.divide(successes, visits, out=np.ones_like(visits), where=visits > 0)
+    outside = np.ones_like(visits)
+    for _ in range(60):  # the likelihood falls beyond its maximum at s / n
+        middle = (inside + outside) / 2
+        above = xlogy(successes, middle) + xlog1py(failures, -middle) > threshold
+        inside, outside = np.where(above, middle, inside), np.where(above, outside, middle)
+    return np.asarray(np.minimum(outside + 1e-15, 1.0))

@@ -16,7 +16,6 @@ from pufferflow._util.types import Bools
 from pufferflow._util.values import ByValue
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.models.chain import ANY, MarkovChain
-from pufferflow.models.transition_bounds import TransitionBounds
 
 GapKind: TypeAlias = Literal["auto", "general", "reversible"]
 
@@ -25,12 +24,16 @@ STARTS = {"stationary": "its stationary start", "any": "any start", "given": "it
 
 
 class Family(ByValue):
-    """A class Θ of processes. What a kind of family does not say of itself is as here."""
+    """A class Θ of processes; a kind of family overrides what is different."""
 
     no_chains: ClassVar[str] = ""
     """Why no finite set of chains has the noise scale of the whole family, and what to do."""
     is_chosen: ClassVar[bool] = False
     """Whether it is a choice of few numbers, which depends on no record."""
+    members: tuple[MarkovChain, ...] = ()
+    """All chains of Θ where they are finitely many, otherwise none."""
+    states: int | None = None
+    """Number of states of its chains; None where they may have any number."""
 
     @property
     def chains(self) -> tuple[MarkovChain, ...]:
@@ -41,29 +44,15 @@ class Family(ByValue):
         raise ChainError(self.no_chains)
 
     @property
-    def members(self) -> tuple[MarkovChain, ...]:
-        """All chains of Θ where they are finitely many, otherwise none."""
-        return ()
-
-    @property
-    def bounds(self) -> TransitionBounds | None:
-        """Bounds of the transition probabilities, of a family that is described by them."""
-        return None
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """Numbers of states that its chains have, each once; none where they may have any number."""
-        return ()
-
-    @property
     def has_given_start(self) -> bool:
         """Whether one of its chains has a given initial distribution."""
-        return False
+        return any(chain.start == "given" for chain in self.members)
 
     @property
     def occurring(self) -> Bools | None:
-        """States that can occur by every chain of Θ, shape (k,); None where none is known that cannot."""
-        return None
+        """States that can occur by every chain of Θ, shape (k,); None if no other is known."""
+        possible = [chain.occurring for chain in self.members]
+        return np.logical_and.reduce(possible) if possible else None
 
     @property
     def unresolved(self) -> str:
@@ -75,105 +64,81 @@ class Family(ByValue):
         raise NotImplementedError
 
     def smallest_stationary_probability(self) -> float:
-        """Return the smallest entry of a stationary distribution over Θ (Algorithm 4); raises as ``chains``."""
-        raise ChainError(self.no_chains)
+        """Return π_min = min over θ and x of π_θ(x) (Algorithm 4), rounded down.
 
-    def eigengap(self, kind: GapKind) -> float:
-        """Return the smallest eigengap over Θ (Algorithm 4); raises as ``chains``."""
-        raise ChainError(self.no_chains)
-
-
-class ChainFamily(Family):
-    """A finite Θ.
-
-    Raises
-    ------
-    ChainError
-        It is empty or holds something that is not a :class:`MarkovChain`.
-    """
-
-    def __init__(self, chains: Sequence[MarkovChain]) -> None:
-        self._chains: tuple[MarkovChain, ...] = tuple(check_list(chains, "chains"))
-        if not self.chains:
-            raise ChainError("the family holds no chain; give at least one")
-        for chain in self.chains:
-            if not isinstance(chain, MarkovChain):
-                raise ChainError(f"the family holds {named_type(chain)}, which is not a MarkovChain")
-
-    def __repr__(self) -> str:
-        return f"ChainFamily({', '.join(map(repr, self.chains))})"
-
-    @property
-    def chains(self) -> tuple[MarkovChain, ...]:
-        """The chains."""
-        return self._chains
-
-    @property
-    def members(self) -> tuple[MarkovChain, ...]:
-        """The chains."""
-        return self.chains
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """Numbers of states that the chains have, each once."""
-        return tuple(dict.fromkeys(chain.states for chain in self.chains))
-
-    @property
-    def occurring(self) -> Bools | None:
-        """States that can occur by all chains, which are of one size, shape (k,)."""
-        occurring: Bools = np.logical_and.reduce([chain.occurring for chain in self.chains])
-        return occurring
-
-    @property
-    def has_given_start(self) -> bool:
-        """Whether one of the chains has a given initial distribution."""
-        return any(chain.start == "given" for chain in self.chains)
-
-    def text(self, public: bool) -> str:
-        """Describe these chains in words."""
-        kinds = " or ".join(dict.fromkeys(STARTS[chain.start] for chain in self.chains))
-        count = len(self.chains)
-        these = "the chain of the model" if count == 1 else f"one of the {count} chains of the model,"
-        return f"{these} from {kinds}"
-
-    def document(self) -> dict[str, Any]:
-        """Return the model as plain JSON types."""
-        return {"chains": [chain.document() for chain in self.chains]}
-
-    def smallest_stationary_probability(self) -> float:
-        """Return π_min = min over θ and x of π_θ(x), rounded down."""
-        smallest = min(
-            float(chain.stationary_distribution.min()) * (1 - chain.stationary_error) for chain in self.chains
-        )
+        Raises ChainError: there are no ``chains``.
+        """
+        found = [(c.stationary_distribution.min(), c.stationary_error) for c in self.chains]
+        smallest = min(float(least) * (1 - error) for least, error in found)
         return smallest if smallest >= SAFE_MINIMUM else 0.0
 
     def eigengap(self, kind: GapKind) -> float:
-        """Return the smallest gap; ``"auto"`` takes the reversible one for each chain in detailed balance."""
+        """Return the smallest eigengap over Θ (Algorithm 4), rounded down.
+
+        ``"auto"`` takes the reversible one for each chain in detailed balance. Raises ChainError:
+        there are no ``chains``.
+        """
         return min(
             c.eigengap(("reversible" if c.is_reversible else "general") if kind == "auto" else kind)
             for c in self.chains
         )
 
 
+class ChainFamily(Family):
+    """A finite Θ."""
+
+    chains: tuple[MarkovChain, ...] = ()
+
+    def __init__(self, chains: Sequence[MarkovChain]) -> None:
+        self.chains = tuple(check_list(chains, "chains"))
+        if not self.chains:
+            raise ChainError("the family holds no chain; give at least one")
+        for chain in self.chains:
+            if not isinstance(chain, MarkovChain):
+                wrong = f"{named_type(chain)}, which is not a MarkovChain"
+                raise ChainError(f"the family holds {wrong}")
+        if len(sizes := {chain.states for chain in self.chains}) > 1:
+            different = " and ".join(map(str, sorted(sizes)))
+            raise ChainError(f"the chains have {different} states; give all the same")
+        self.members, self.states = self.chains, self.chains[0].states
+
+    def __repr__(self) -> str:
+        return f"ChainFamily({', '.join(map(repr, self.chains))})"
+
+    def text(self, public: bool) -> str:
+        """Describe these chains in words."""
+        kinds = " or ".join(dict.fromkeys(STARTS[chain.start] for chain in self.chains))
+        count = len(self.chains)
+        one = "the chain of the model"
+        return f"{one if count == 1 else f'one of the {count} chains of the model,'} from {kinds}"
+
+    def document(self) -> dict[str, Any]:
+        """Return the model as plain JSON types."""
+        return {"chains": [chain.document() for chain in self.chains]}
+
+
 @dataclass(frozen=True, eq=False)
 class BinaryInterval(Family):
     """All binary chains with P(0|0) and P(1|1) in [low, high], and every initial distribution.
 
-    The class of the paper's synthetic experiment is ``BinaryInterval(α, 1 − α)``. Its supremum is attained at one
-    symmetric chain, P(0|0) = P(1|1) = p with p the endpoint farther from ½ (``docs/leakage.md``, section 14).
-
-    Raises
-    ------
-    ChainError
-        Unless 0 < low ≤ high < 1.
+    The class of the paper's synthetic experiment is ``BinaryInterval(α, 1 − α)``. Its supremum is
+    attained at one symmetric chain, P(0|0) = P(1|1) = p with p the endpoint farther from ½
+    (``docs/leakage.md``, section 14).
     """
 
     low: float
     high: float
+    states = 2
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.low, Real) and isinstance(self.high, Real) and 0 < self.low <= self.high < 1):
-            raise ChainError(f"binary interval [{shown(self.low)}, {shown(self.high)}]: needs 0 < low ≤ high < 1")
+        ends = self.low, self.high
+        if not (all(isinstance(end, Real) for end in ends) and 0 < self.low <= self.high < 1):
+            low, high = map(shown, ends)
+            raise ChainError(f"binary interval [{low}, {high}]: needs 0 < low ≤ high < 1")
+        for name, end in zip(("low", "high"), ends, strict=True):
+            object.__setattr__(self, name, float(end))
+        # the one chain of the class where it holds no other
+        object.__setattr__(self, "members", self.chains if self.low == self.high else ())
 
     @property
     def chains(self) -> tuple[MarkovChain, ...]:
@@ -181,34 +146,21 @@ class BinaryInterval(Family):
         stay = self.high if 1 - self.high <= self.low else self.low
         return (MarkovChain([[stay, 1 - stay], [1 - stay, stay]], ANY),)
 
-    @property
-    def members(self) -> tuple[MarkovChain, ...]:
-        """The one chain of the class where it holds no other."""
-        return self.chains if self.low == self.high else ()
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """Two states."""
-        return (2,)
-
     def text(self, public: bool) -> str:
         """Describe these chains in words, with their probabilities where they are ``public``."""
-        between = f"in [{self.low:g}, {self.high:g}]" if public else "between the bounds of the model"
-        return f"any binary chain that stays with probabilities {between}, from any start"
+        bounds = f"in [{self.low:g}, {self.high:g}]" if public else "between the bounds of the model"
+        return f"any binary chain that stays with probabilities {bounds}, from any start"
 
     def document(self) -> dict[str, Any]:
         """Return the model as plain JSON types."""
         return {"binary_interval": [self.low, self.high]}
 
     def smallest_stationary_probability(self) -> float:
-        """Return π_min = (1 − high) / ((1 − high) + (1 − low)), at P = (high, low) or (low, high); rounded down."""
+        """Return π_min, at P = (high, low) or (low, high), rounded down."""
         return (1 - self.high) / ((1 - self.high) + (1 - self.low)) * (1 - 1e-15)
 
     def eigengap(self, kind: GapKind) -> float:
-        """Return the gap at the largest |λ| = |2p − 1|: reversible 2(1 − |λ|), general 1 − λ²; rounded down.
-
-        Two-state chains are reversible, so ``"auto"`` is ``"reversible"``.
-        """
+        """Return the gap at the largest |λ| = |2p − 1|, rounded down; ``"auto"`` is reversible."""
         modulus = max(abs(2 * self.high - 1), abs(2 * self.low - 1))
         gap = 1 - modulus**2 if kind == "general" else 2 * (1 - modulus)
         return max(0.0, gap - 4e-16)
@@ -228,10 +180,7 @@ AnyFamily: TypeAlias = Family | MarkovChain | HasFamily
 def as_family(family: AnyFamily) -> Family:
     """Return a family as it is, a single chain as a family, and the family of what has one.
 
-    Raises
-    ------
-    ParameterError
-        It is none of these, or something is missing in it.
+    Raises ParameterError: it is none of these, or something is missing in it.
     """
     if isinstance(family, Family):
         if family.unresolved:
@@ -242,8 +191,9 @@ def as_family(family: AnyFamily) -> Family:
     if getattr_static(family, "family", None) is not None:
         return as_family(family.family)
     raise ParameterError(
-        f"family is {shown(family)}; give a MarkovChain, a ChainFamily, a BinaryInterval, an IntervalFamily, "
-        "a TotalVariationFamily, a MixingFamily, or what fit or read_public_model returns"
+        f"family is {shown(family)}; give a MarkovChain, a ChainFamily, a BinaryInterval, an "
+        "IntervalFamily, a TotalVariationFamily, a MixingFamily, or what fit or "
+        "read_public_model returns"
     )
 
 
@@ -254,9 +204,9 @@ def standing_chains(family: AnyFamily) -> tuple[MarkovChain, ...]:
 
 
 def finite_chains(family: AnyFamily, who: str) -> tuple[MarkovChain, ...]:
-    """Return the chains of a finite Θ; the chain that dominates a class for some mechanisms does not stand for it here.
+    """Return the chains of a finite Θ, which ``who`` needs: no dominating chain serves.
 
-    ``who`` names what needs them. Raises ChainError: Θ is not finite; ParameterError: it is no family.
+    Raises ChainError: Θ is not finite; ParameterError: it is no family.
     """
     theta = as_family(family)
     if theta.members:

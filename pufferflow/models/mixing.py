@@ -1,42 +1,54 @@
-"""Chains of which a mixing condition is assumed and nothing else: no matrix, no states."""
+"""Mixing: a condition that is assumed and nothing else, and the conditions that a chain meets.
+
+The bounds and their proofs are in ``docs/leakage.md``, section 9, *Which families a chain lies in*.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Real
 from typing import Any
 
-from pufferflow._util.checks import LONGEST, check_whole, shown
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pufferflow._util.checks import check_confidence, check_positive, check_whole, shown
+from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
+from pufferflow._util.types import Bools, Floats
 from pufferflow._util.units import exact_seconds, steps_of
-from pufferflow.errors import ChainError
-from pufferflow.models.families import Family
+from pufferflow.errors import ChainError, ParameterError
+from pufferflow.models.bounded import IntervalFamily
+from pufferflow.models.chain import MarkovChain
+from pufferflow.models.estimation import confidence_family
+from pufferflow.models.families import AnyFamily, Family, as_family
+from pufferflow.models.powers import matrix_power
+
+MOST_STEPS = 100_000
+"""Largest number of steps for which counts are looked at: each step costs a matrix product."""
 
 
 @dataclass(frozen=True)
 class MixingFamily(Family):
-    """All Markov chains, homogeneous or not and on any states, with a Doeblin-type mixing condition.
+    """All Markov chains, homogeneous or not and on any states, that mix (a Doeblin-type condition).
 
-    For every time t and any two values that X_t can take, the distributions of X_{t+m} given either overlap by α or
-    more, Σ_z min(p(z), q(z)) ≥ α, and so do those of X_{t−m}. Nothing else is assumed: no matrix is fitted, and it
-    does not depend on the states. :func:`pufferflow.forgetting` says which such families a given chain lies in.
+    For every time t and any two values that X_t can take, the distributions of X_{t+m} given
+    either overlap by α or more, Σ_z min(p(z), q(z)) ≥ α, and so do those of X_{t−m}. Nothing else
+    is assumed: no matrix is fitted, and it does not depend on the states.
+    :func:`pufferflow.models.mixing_of` computes which such families a given chain lies in.
 
     Parameters
     ----------
     steps : int
         m, at least 1.
-    time : str, optional
-        m as a time, such as "1h", which becomes steps where the time step is known (:meth:`in_steps`).
     overlap : float
-        α, above 0 and at most 1; it stands for its shortest decimal (0.4 for ``0.4``). At 1 records m steps apart are
-        independent.
-
-    Raises
-    ------
-    ChainError
-        ``overlap`` is no such number.
-    ParameterError
-        ``steps`` is not a whole number from 1 on.
+        α, above 0 and at most 1; it stands for its shortest decimal (0.4 for ``0.4``). At 1
+        records m steps apart are independent.
+    time : str, optional
+        m as a time, such as "1h", which becomes steps where the time step is known
+        (:meth:`in_steps`).
 
     Examples
     --------
@@ -45,9 +57,7 @@ class MixingFamily(Family):
     349.5
     """
 
-    no_chains = (
-        "this needs a transition matrix, which a mixing family does not have; use leakage or group-dp, or give chains"
-    )
+    no_chains = "this needs a transition matrix; use leakage or group-dp, or give chains"
 
     is_chosen = True
 
@@ -56,10 +66,11 @@ class MixingFamily(Family):
     time: str | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "steps", check_whole(self.steps, "steps", most=LONGEST))
-        if isinstance(self.overlap, bool) or not (isinstance(self.overlap, Real) and 0 < self.overlap <= 1):
-            raise ChainError(f"overlap is {shown(self.overlap)}; it must be above 0 and at most 1")
-        object.__setattr__(self, "overlap", float(self.overlap))
+        object.__setattr__(self, "steps", check_whole(self.steps, "steps"))
+        overlap = self.overlap
+        if isinstance(overlap, bool) or not (isinstance(overlap, Real) and 0 < overlap <= 1):
+            raise ChainError(f"overlap is {shown(overlap)}; it must be above 0 and at most 1")
+        object.__setattr__(self, "overlap", float(overlap))
 
     def in_steps(self, step_seconds: int | None) -> MixingFamily:
         """Return the family with its time in steps, rounded up, which assumes less.
@@ -75,10 +86,8 @@ class MixingFamily(Family):
         """What is still to be said before anything can be computed."""
         if self.time is None:
             return ""
-        return (
-            f"mixing within {self.time} is a number of steps only where the time step is known; call "
-            "in_steps(step_seconds), or give steps"
-        )
+        what = f"mixing within {self.time} is a number of steps only where the time step is known"
+        return f"{what}; call in_steps(step_seconds), or give steps"
 
     @property
     def kept(self) -> Fraction:
@@ -86,10 +95,11 @@ class MixingFamily(Family):
         return 1 - Fraction(repr(self.overlap))
 
     def text(self, public: bool) -> str:
-        """Say in words which chains these are; the numbers are a choice, not a fit, and always said."""
+        """Describe these chains in words; the numbers are a choice, not a fit, and always given."""
         return (
-            "some Markov chain, homogeneous or not, that mixes: given any two values of a reading, the distributions "
-            f"of the readings {self.steps} steps later (and earlier) overlap by at least {self.overlap!r}"
+            "some Markov chain, homogeneous or not, that mixes: given any two values of a reading, "
+            f"the distributions of the readings {self.steps} steps later (and earlier) overlap by "
+            f"at least {self.overlap!r}"
         )
 
     def document(self) -> dict[str, Any]:
@@ -98,19 +108,9 @@ class MixingFamily(Family):
 
 
 def mixing(time: str | int, overlap: float) -> MixingFamily:
-    """Assume mixing: given any two values, the distributions ``time`` later, and earlier, overlap by ``overlap``.
+    """Assume that, given any two values, the distributions ``time`` later and earlier overlap.
 
-    Parameters
-    ----------
-    time : str or int
-        A time such as "1h", or a number of steps.
-    overlap : float
-        Above 0, at most 1.
-
-    Raises
-    ------
-    ChainError, ParameterError
-        One of them is out of range.
+    ``time`` is a time such as "1h" or a number of steps, ``overlap`` above 0 and at most 1.
 
     Examples
     --------
@@ -121,3 +121,157 @@ def mixing(time: str | int, overlap: float) -> MixingFamily:
     if exact_seconds(time, "time") is None:
         return MixingFamily(steps_of(time, None, "time"), overlap)
     return MixingFamily(1, overlap, str(time).strip())
+
+
+@dataclass(frozen=True)
+class Overlaps:
+    """How far the distributions given two values of a node overlap, some steps away from it.
+
+    Attributes
+    ----------
+    steps : int
+        m.
+    forward, backward : float
+        Least overlap of the distributions of X_{t+m}, and of X_{t−m}, given any two values of X_t;
+        between 0 and 1, rounded down.
+    """
+
+    steps: int
+    forward: float
+    backward: float
+
+    @property
+    def overlap(self) -> float:
+        """The smaller of the two: α of the mixing families that hold the chain."""
+        return min(self.forward, self.backward)
+
+    def family(self, margin: float = 0.0) -> MixingFamily:
+        """Return the mixing family of these steps, with an overlap that is smaller by ``margin``.
+
+        A margin is taken off because other records than these are going to be released. Raises
+        ParameterError: it is negative, or nothing is left.
+        """
+        left = self.overlap - check_positive(margin, "margin", or_zero=True)
+        if not left > 0:
+            found = f"the overlap in {self.steps} steps is {self.overlap:.3g}"
+            advice = "take more steps, or merge rare states"
+            raise ParameterError(f"{found}, and less the margin nothing is left; {advice}")
+        return MixingFamily(self.steps, left)
+
+
+def mixing_of(family: AnyFamily, steps: int) -> Overlaps:
+    """Overlaps of all chains of a family (finite, or binary interval) in so many ``steps``.
+
+    They are exact for stationary starts but for rounding; backward, other starts get what holds
+    for every initial distribution.
+    """
+    steps = check_whole(steps, "steps")
+    forward, backward = zip(*(_of_chain(c, steps) for c in as_family(family).chains), strict=True)
+    return Overlaps(steps, min(forward), min(backward))
+
+
+def mixing_from_counts(transition_counts: ArrayLike, steps: int, coverage: float = 0.95) -> Overlaps:
+    """Overlaps that the chain behind some transition counts has with probability ``coverage``.
+
+    The chain, which must be stationary, may be any within simultaneous confidence intervals
+    (:func:`pufferflow.models.confidence_family`, half of 1 − ``coverage`` for either direction).
+    With few transitions, or with states that are rarely left, the overlap is 0, and rare states
+    have to be merged. The counts must not be those of the records to protect.
+    """
+    steps = check_whole(steps, "steps", most=MOST_STEPS)
+    return overlaps_from_counts(transition_counts, [steps], coverage)[0]
+
+
+def overlaps_from_counts(transition_counts: ArrayLike, steps: Sequence[int], coverage: float) -> list[Overlaps]:
+    """As :func:`mixing_from_counts`, for several numbers of steps with one ``coverage``."""
+    each = (1 + check_confidence(coverage, "coverage")) / 2
+    counts, ways = np.asarray(transition_counts), []
+    for side in (counts, counts.T):
+        family = confidence_family(side, each)
+        smoothed = side + (side.sum(axis=1, keepdims=True) == 0)  # of a state never left: any
+        rows = smoothed / smoothed.sum(axis=1, keepdims=True)
+        ways.append(1 - _variations(family, rows, steps))
+    return [Overlaps(m, *(float(way[m]) for way in ways)) for m in steps]
+
+
+def _of_chain(chain: MarkovChain, steps: int) -> tuple[float, float]:
+    if chain.start == "stationary":
+        chain = chain.restricted(chain.initial_support)
+    with np.errstate(under="ignore"):
+        power, support = matrix_power(chain.transition_matrix, steps)
+    # an entry of a product of non-negative matrices has so many roundings at most, in any order
+    error = (steps + 1) * (chain.states + 6) * UNIT_ROUNDOFF
+    forward = _overlap(power) * (1 - 2 * error)
+    initial = chain.stationary_distribution if chain.start == "stationary" else None
+    if initial is not None and initial.min() >= SAFE_MINIMUM:
+        reversed_rows = power.T * initial[None, :] / initial[:, None]
+        backward = _overlap(reversed_rows) * (1 - 2 * error - 2 * chain.stationary_error)
+    else:
+        ratio = _cross_ratio(power, support) * (1 + 8 * error)
+        backward = 2 / (1 + math.sqrt(ratio)) * (1 - 4 * UNIT_ROUNDOFF)
+    return min(max(forward, 0.0), 1.0), min(max(backward, 0.0), 1.0)
+
+
+def _overlap(rows: Floats) -> float:
+    """Least Σ_z min(p(z), q(z)) over pairs of rows."""
+    return min(float(np.minimum(row, rows).sum(axis=1).min()) for row in rows)
+
+
+def _cross_ratio(matrix: Floats, support: Bools) -> float:
+    """Largest P(y, x) P(y', x')/(P(y, x') P(y', x)) of values x, x' that a node can take.
+
+    ``support`` has the entries that are positive, also where floats have 0 for them; then it is ∞.
+    """
+    possible = matrix[:, support.any(axis=0)]
+    if len(matrix) == 1:
+        return 1.0
+    if possible.min() < SAFE_MINIMUM:
+        return math.inf
+    logs = np.log(possible)
+    spreads = [np.ptp(logs - column[:, None], axis=0).max() for column in logs.T]
+    largest = float(max(spreads)) * (1 + 1e-12) + 1e-14
+    return math.exp(largest) if largest < 700 else math.inf
+
+
+def _variations(family: IntervalFamily, rows: Floats, steps: Sequence[int]) -> Floats:
+    """Bounds of τ_0, τ_1, …, rounded up, up to the largest of ``steps``: see the module's text."""
+    most, k = max(steps), len(rows)
+    tolerance = 1e-9  # above all roundings of up to 100,000 products, each of k + 6 of them
+    # τ_n; max s_l − min s_l; e_n
+    bounds, spreads, errors = np.ones(most + 1), np.empty(most), np.zeros((most, k))
+    power, distances, drift = np.eye(k), 1 - np.eye(k), np.zeros(k)
+    moved, others = _farthest(family, rows, distances), ~np.eye(k, dtype=np.bool_)
+    for n in range(1, most + 1):
+        spreads[n - 1] = np.ptp(moved)
+        drift = rows @ drift + moved
+        error = (drift + spreads[n - 1 :: -1] @ errors[:n]) * (1 + tolerance)
+        if n < most:
+            errors[n] = np.minimum(error, 1.0)
+        power = power @ rows
+        if n in steps or n % (1 << max(n.bit_length() - 4, 0)) == 0:  # at least 8 from n to 2n
+            # total variation of every two rows of the power
+            apart = np.array([1 - np.minimum(row, power).sum(axis=1) for row in power])
+            distances = np.clip(apart, 0.0, 1.0) + tolerance
+            moved = _farthest(family, rows, distances)
+        products = bounds[1:n] * bounds[n - 1 : 0 : -1]
+        direct = float((distances + error + error[:, None]).max(where=others, initial=0.0))
+        bounds[n] = min(bounds[n - 1], products.min(initial=1.0) * (1 + tolerance), direct)
+    return bounds
+
+
+def _farthest(family: IntervalFamily, rows: Floats, distances: Floats) -> Floats:
+    """s(z): how far a row of the family can be from the estimate in ``rows``, for every z.
+
+    Where it has mass elsewhere, the ``distances`` of the states count. Shape (k,).
+    """
+    over, under = np.maximum(family.high - rows, 0.0), np.maximum(rows - family.low, 0.0)
+    most = np.minimum(over.sum(axis=1), under.sum(axis=1)) * (1 + 1e-12)
+    most = np.minimum(most, 1.0)  # total variation
+    order = np.argsort(-distances, axis=1)
+    weights = np.take_along_axis(distances, order, axis=1)
+    total = np.zeros(len(distances))
+    for caps in (over, under):
+        caps = np.take_along_axis(caps, order, axis=1)
+        before = np.cumsum(caps, axis=1) - caps
+        total += (np.clip(most[:, None] - before, 0.0, caps) * weights).sum(axis=1)
+    return np.asarray(np.minimum(total * (1 + 1e-12), most * distances.max()))

@@ -15,20 +15,6 @@ of exp(1.912) = 6.77 about her. Protecting all six as one group would take 6 / 3
 are taken as given: if the tables are not known exactly, give several networks.
 """
 
-from pufferflow.networks.influence import max_influence
-from pufferflow.networks.mechanism import NetworkScale, markov_quilt_mechanism, network_cost
-from pufferflow.networks.network import BayesianNetwork, Variable, chain_network, read_networks
-from pufferflow.networks.quilts import MarkovQuilt, markov_quilts
+import lazy_loader
 
-__all__ = [
-    "BayesianNetwork",
-    "MarkovQuilt",
-    "NetworkScale",
-    "Variable",
-    "chain_network",
-    "markov_quilt_mechanism",
-    "markov_quilts",
-    "max_influence",
-    "network_cost",
-    "read_networks",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -8,8 +8,8 @@ of scale 1/Σ_k 1/σ_k costs. That is never above the K · max_k ε_k of Theorem
 All quilts below a partial one have card(N) ≥ card(N') and, by data processing, e(Q) ≥ e(Q'), so its
 score bounds theirs. Partial quilts are taken up in the order of their scores: the first complete
 one is the best, and the search is local if influence decays. Beyond a limit of partial quilts of a
-node, the best one found is improved by moving single variables; then the scale may be larger than
-needed, never smaller.
+node, the best one found, at first around the nearest 1, 2, 4, … variables, is improved by moving
+single variables; then the scale may be larger than needed, never smaller.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
-from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from tqdm import tqdm
@@ -29,7 +28,7 @@ from pufferflow._util.noise import LaplaceNoise
 from pufferflow._util.rounding import divide_up, quilt_score
 from pufferflow._util.work import afford
 from pufferflow.errors import NetworkError, ParameterError
-from pufferflow.networks.influence import influences
+from pufferflow.networks.influence import influence_of
 from pufferflow.networks.network import BayesianNetwork
 from pufferflow.networks.quilts import MarkovQuilt, best_first, mask_of, members, reached
 
@@ -42,35 +41,30 @@ MAX_STEPS = 10**7
 OPERATIONS_PER_SUM = 5e4
 """Operations that it takes to sum one variable out of the joint distribution of a pair."""
 
+Score: TypeAlias = Callable[[int, float], float]
+"""Of card(X_N) and the influence; it grows with both."""
+
 
 @dataclass(frozen=True)
 class NetworkScale(LaplaceNoise):
-    """The Laplace scale of the Markov Quilt Mechanism on networks, and what decides it.
-
-    Attributes
-    ----------
-    epsilon : float
-    scale : float
-        Laplace scale of a query that changes by at most 1 (L1 norm) when one variable changes,
-        rounded up; an L-Lipschitz query gets L · scale on every coordinate.
-    node, quilt, nearby : str, tuple of str, tuple of str
-        A worst node, its active quilt X_Q and the nearby set X_N.
-    influence : float
-        Max-influence of that quilt, in nats.
-    network : int
-        Index of the network that decides.
-    optimal : bool
-        Whether no set of Markov quilts of these networks gives a smaller scale.
-    """
+    """The Laplace scale of the Markov Quilt Mechanism on networks, and what decides it."""
 
     epsilon: float
     scale: float
+    """Scale of a query that changes by at most 1 (L1 norm) when one variable changes, rounded up;
+    an L-Lipschitz query gets L · scale on every coordinate."""
     node: str
+    """A worst node X_i."""
     quilt: tuple[str, ...]
+    """Its active quilt X_Q."""
     nearby: tuple[str, ...]
+    """The nearby set X_N."""
     influence: float
+    """Max-influence of the quilt, in nats."""
     network: int
+    """Index of the network that decides."""
     optimal: bool
+    """Whether no set of Markov quilts of these networks gives a smaller scale."""
     mechanism = "mqm-network"
     reason = ""
 
@@ -104,10 +98,9 @@ def markov_quilt_mechanism(
 
     Raises
     ------
-    ParameterError
-        ε is out of range, or it takes more work than is allowed.
-    NetworkError
-        There is no network, they differ in their variables, or a name is unknown.
+    ParameterError, NetworkError
+        ε is out of range, it takes more work than is allowed, there is no network, they differ in
+        their variables, or a name is unknown.
     """
     epsilon = check_epsilon(epsilon)
 
@@ -115,7 +108,7 @@ def markov_quilt_mechanism(
         # only that of the empty quilt is exactly 0
         return quilt_score(card, influence, epsilon) if influence else divide_up(card, epsilon)
 
-    network, index, worst = _worst(networks, secrets, query, score)
+    index, network, worst = _worst(networks, secrets, query, score)
     quilt = MarkovQuilt.of(network, worst.node, worst.quilt, worst.nearby)
     names = (quilt.node, quilt.quilt, quilt.nearby)
     return NetworkScale(epsilon, worst.score, *names, worst.influence, index, worst.optimal)
@@ -130,17 +123,8 @@ def network_cost(
 ) -> float:
     """Return the ε that Laplace releases of 1-Lipschitz queries cost together, rounded up.
 
-    Parameters
-    ----------
-    networks, secrets, query
-        As for :func:`markov_quilt_mechanism`; ``query`` are the variables that any query reads.
-    scales : iterable of float
-        The scale of the noise of each release on the same networks.
-
-    Raises
-    ------
-    ParameterError, NetworkError
-        A scale is not a positive number; as for :func:`markov_quilt_mechanism`.
+    ``scales`` are those of the noise of each release on the same networks, ``query`` the variables
+    that any of the queries reads. All else is as for :func:`markov_quilt_mechanism`.
     """
     noise = check_list(scales, "scales")
     if not noise or not all(isinstance(scale, int | float | np.number) for scale in noise):
@@ -166,85 +150,83 @@ class _Quilt(NamedTuple):
 
 
 def _worst(
-    networks: Any, secrets: Any, query: Any, score: Callable[[int, float], float]
-) -> tuple[BayesianNetwork, int, _Quilt]:
-    """Return the network, its index and the best quilt of the node of the largest score.
-
-    A score is a function of card(X_N) and the influence that grows with both.
-    """
-    family = (
-        [networks] if isinstance(networks, BayesianNetwork) else check_list(networks, "networks")
-    )
+    networks: Any, secrets: Any, query: Any, score: Score
+) -> tuple[int, BayesianNetwork, _Quilt]:
+    """Return the best quilt of the node of the largest score, with its network and the index."""
+    single = isinstance(networks, BayesianNetwork)
+    family = [networks] if single else check_list(networks, "networks")
     if not family:
         raise NetworkError("there is no network; give at least one")
     for i, network in enumerate(family, 1):
         check_type(network, f"network {i}", BayesianNetwork)
         for name in sorted(set(network.names) ^ set(family[0].names)):
             raise NetworkError(f"network {i} and network 1 differ in {name!r}")
-    protected, read = (
-        list(dict.fromkeys(network.names[network.index(name)] for name in names))
-        for names in (
-            network.names if given is None else check_list(given, what)
-            for given, what in ((secrets, "secrets"), (query, "query"))
-        )
-    )
+    names = family[0].names
+    protected = names if secrets is None else check_list(secrets, "secrets")
+    read = names if query is None else check_list(query, "query")
     if not protected or not read:
         raise NetworkError("secrets and query must name at least one variable each")
+    nodes = [
+        (i, network, node, mask_of({network.index(name) for name in read}))
+        for i, network in enumerate(family)
+        for node in dict.fromkeys(map(network.index, protected))
+    ]
+    each = len(nodes) // len(family)
     ancestors = sum(mask.bit_count() for network in family for mask in network.ancestors)
     afford(
-        len(protected) * ancestors * OPERATIONS_PER_SUM,
-        f"the search for quilts in {len(family)} networks of {len(network)} variables",
+        each * ancestors * OPERATIONS_PER_SUM,
+        f"the search for quilts in {len(family)} networks of {len(names)} variables",
         "give smaller networks, or protect fewer variables (secrets)",
     )
     steps = sum(len(network) + sum(map(len, network.parents)) for network in family)
-    limit = min(LIMIT, MAX_STEPS // (len(protected) * steps))
-    found = network, 0, _Quilt(-1.0, 0, 0, 0, 0.0)
-    nodes = list(product(enumerate(family), protected))
-    for (index, network), name in tqdm(nodes, desc="quilts", disable=None, leave=False):
-        node, counted = network.index(name), mask_of(map(network.index, read))
+    limit = min(LIMIT, MAX_STEPS // (each * steps))
+    found = 0, family[0], _Quilt(-1.0, 0, 0, 0, 0.0)
+    for i, network, node, counted in tqdm(nodes, desc="quilts", disable=None, leave=False):
         best = _best(network, node, counted, score, limit, enough=found[2].score)
         if best.score > found[2].score:
-            found = network, index, best
+            found = i, network, best
     return found
 
 
 def _best(
-    network: BayesianNetwork,
-    node: int,
-    counted: int,
-    score: Callable[[int, float], float],
-    limit: int,
-    enough: float,
+    network: BayesianNetwork, node: int, counted: int, score: Score, limit: int, enough: float
 ) -> _Quilt:
     """Return the best quilt of a node, or the first one found of a score up to ``enough``."""
-    influence, optimal = influences(network), True
+    everything, optimal = (1 << len(network)) - 1, True
 
     def within(observed: int) -> _Quilt:
-        """Return the quilt of a node that consists of observed variables."""
+        """Return the quilt of the node that consists of observed variables."""
         connected = mask_of(reached(network, node, observed))
         quilt, nearby = connected & observed, connected & ~observed
-        e = influence(node, quilt)
+        e = influence_of(network, node, quilt)
         return _Quilt(score((nearby & counted).bit_count(), e), node, quilt, nearby, e)
 
+    def better(observed: int) -> _Quilt:
+        found = within(observed)
+        return found if found.score < best.score else best  # also if its tables are too large
+
     def bound(quilt: int, nearby: int) -> tuple[float, int]:
-        e = influence(node, quilt)  # NaN if the tables would be too large
+        e = influence_of(network, node, quilt)  # NaN if the tables would be too large
         least = score((nearby & counted).bit_count(), 0.0 if math.isnan(e) else e)
         return least, -quilt.bit_count()  # of equal bounds the fuller quilt first
 
-    best = within(0)
+    best, trail = within(0), reached(network, node, 0)
+    for size in (2**k for k in range(len(network).bit_length())):
+        ball = mask_of(trail[:size])
+        if best.score <= enough or score((ball & counted).bit_count(), 0.0) >= best.score:
+            break
+        best = better(everything & ~ball)
     for taken, ((least, _), quilt, _, complete) in enumerate(best_first(network, node, bound)):
         if least >= best.score or best.score <= enough:
             break
         if complete:
-            found = within(quilt)
-            optimal &= found.score < best.score  # else its tables would be too large
-            best = found if found.score < best.score else best
+            best, before = better(quilt), best
+            optimal &= best is not before  # else its tables would be too large
         if taken == limit:
             optimal, start = False, None
-            while start is not best:  # as long as the score falls
+            while start is not best and best.score > enough:  # as long as the score falls
                 start = best
                 for v in members((start.quilt | start.nearby) & ~(1 << node)):
-                    found = within((1 << len(network)) - 1 & ~start.nearby ^ 1 << v)
-                    best = found if found.score < best.score else best
+                    best = better(everything & ~start.nearby ^ 1 << v)
             break
     return best._replace(optimal=optimal)

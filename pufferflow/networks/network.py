@@ -11,16 +11,15 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pufferflow._util.checks import check_list, check_type, check_whole, shown_name
-from pufferflow._util.json import kind, only_keys, read_json
+from pufferflow._util.json import only_keys, read_json, record
 from pufferflow._util.rounding import SUM_TOLERANCE, UNIT_ROUNDOFF, total
 from pufferflow._util.types import Floats
-from pufferflow.errors import ModelError, NetworkError
+from pufferflow.errors import NetworkError
 from pufferflow.models.chain import MarkovChain
 
 MAX_VARIABLES = 1_000
@@ -89,13 +88,12 @@ class BayesianNetwork:
             cycle = " → ".join(self.names[v] for v in error.args[1])
             raise NetworkError(f"the graph has the cycle {cycle}; remove an edge") from None
         self.ancestors = tuple(masks)
-        tables = list(map(_numbers, given))
-        for v, table in enumerate(tables):
-            shape = tuple(tables[u].shape[-1] for u in (*graph[v], v))
+        self.tables = tuple(map(_distributions, given))
+        for v, table in enumerate(self.tables):
+            shape = tuple(self.tables[u].shape[-1] for u in (*graph[v], v))
             if table.shape != shape:
                 what = f"the table of {self.names[v]!r} has shape {table.shape}, not {shape}"
                 raise NetworkError(f"{what}: one axis per parent, and one for its own states")
-        self.tables = tuple(map(_distributions, tables, self.names))
 
     def __repr__(self) -> str:
         return f"BayesianNetwork({len(self)} variables, {sum(map(len, self.parents))} edges)"
@@ -120,7 +118,8 @@ def _distinct(names: Iterable[str], what: str) -> tuple[str, ...]:
     return tuple(listed)
 
 
-def _numbers(variable: Variable) -> Floats:
+def _distributions(variable: Variable) -> Floats:
+    """Return a table whose rows are distributions, or raise NetworkError."""
     try:
         table = np.array(variable.table)
     except (TypeError, ValueError, OverflowError):
@@ -130,15 +129,12 @@ def _numbers(variable: Variable) -> Floats:
             f"the table of {variable.name!r} must be numbers in nested lists of equal lengths, one "
             "level per parent and one for the states"
         )
-    return table.astype(np.float64)
-
-
-def _distributions(table: Floats, name: str) -> Floats:
-    """Return a table whose rows are distributions, or raise NetworkError."""
+    table = table.astype(np.float64)
     sums = np.apply_along_axis(total, -1, table)[..., None]
-    good = (table >= 0).all(axis=-1, keepdims=True) & (abs(sums - 1) <= SUM_TOLERANCE)
-    if not good.all():
-        raise NetworkError(f"the rows of {name!r} must have entries of at least 0 with the sum 1")
+    if not ((table >= 0).all() and (abs(sums - 1) <= SUM_TOLERANCE).all()):
+        raise NetworkError(
+            f"the rows of {variable.name!r} must have entries of at least 0 with the sum 1"
+        )
     # sums that are off by rounding alone stay
     table = np.where(abs(sums - 1) > 4 * UNIT_ROUNDOFF, table / sums, table)
     table.flags.writeable = False
@@ -154,32 +150,26 @@ def read_networks(path: str | os.PathLike[str]) -> tuple[BayesianNetwork, ...]:
 
 
 def _parse(document: object) -> tuple[BayesianNetwork, ...]:
-    networks: Any = [document]
+    networks = [document]
     if isinstance(document, dict) and "networks" in document:
-        networks = only_keys(document, ("networks",), "a file of several networks")["networks"]
-    if not isinstance(networks, list):
-        raise ModelError(f"networks must be a list of networks, not {kind(networks)}")
+        several = only_keys(document, ("networks",), "a file of several networks")
+        networks = check_list(several["networks"], "networks")
     found = []
     for i, network in enumerate(networks, 1):
-        variables = only_keys(network, ("variables",), f"network {i}").get("variables")
-        if not isinstance(variables, list):
-            raise ModelError(f"network {i} must be an object with a list of variables")
-        for j, variable in enumerate(variables, 1):
-            only_keys(variable, ("name", "table", "parents"), f"variable {j}")
-            if not {"name", "table"} <= variable.keys():
-                raise ModelError(f"variable {j} must be an object with a name and a table")
-        found.append(BayesianNetwork([Variable(**variable) for variable in variables]))
+        described = only_keys(network, ("variables",), f"network {i}").get("variables")
+        variables = [
+            record(Variable, {"parents": []} | v if isinstance(v, dict) else v, f"variable {j}")
+            for j, v in enumerate(check_list(described, f"variables of network {i}"), 1)
+        ]
+        found.append(BayesianNetwork(variables))
     return tuple(found)
 
 
 def chain_network(chain: MarkovChain, length: int) -> BayesianNetwork:
     """Return the first ``length`` records of a Markov chain as a network X1 → X2 → … → XT.
 
-    Raises
-    ------
-    NetworkError, ParameterError
-        The initial distribution is "any", which is not one network, or ``length`` is not from 1 to
-        :data:`MAX_VARIABLES`.
+    Raises NetworkError or ParameterError: the initial distribution is "any", which is not one
+    network, or ``length`` is not from 1 to :data:`MAX_VARIABLES`.
     """
     check_type(chain, "chain", MarkovChain)
     length, first = check_whole(length, "length", most=MAX_VARIABLES), chain.initial_distribution

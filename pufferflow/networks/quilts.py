@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from heapq import heappop, heappush
 from itertools import count
 from typing import Any
@@ -23,28 +24,22 @@ from pufferflow.networks.network import BayesianNetwork
 
 @dataclass(frozen=True)
 class MarkovQuilt:
-    """A Markov quilt X_Q of X_i (Definition 4.2): X_R is independent of X_i given X_Q.
-
-    Attributes
-    ----------
-    node : str
-        X_i.
-    quilt, nearby, remote : tuple of str
-        X_Q, X_N (with X_i) and X_R: together all variables.
-    """
+    """A Markov quilt X_Q of X_i (Definition 4.2): X_R is independent of X_i given X_Q."""
 
     node: str
+    """X_i."""
     quilt: tuple[str, ...]
     nearby: tuple[str, ...]
+    """X_N, with X_i."""
     remote: tuple[str, ...]
+    """X_R, all other variables."""
 
     @classmethod
     def of(cls, network: BayesianNetwork, node: int, quilt: int, nearby: int) -> MarkovQuilt:
         """Return the quilt of indices by the names of the variables."""
-        sets = (quilt, nearby, (1 << len(network)) - 1 & ~(quilt | nearby))
-        return cls(
-            network.names[node], *(tuple(network.names[v] for v in members(s)) for s in sets)
-        )
+        sets = quilt, nearby, (1 << len(network)) - 1 & ~(quilt | nearby)
+        named = (tuple(network.names[v] for v in members(of)) for of in sets)
+        return cls(network.names[node], *named)
 
 
 def markov_quilts(network: BayesianNetwork, node: str) -> Iterator[MarkovQuilt]:
@@ -83,11 +78,7 @@ def best_first(
 
 def members(mask: int) -> list[int]:
     """Return the elements of a set, increasing."""
-    elements = []
-    while mask:
-        elements.append((mask & -mask).bit_length() - 1)
-        mask &= mask - 1
-    return elements
+    return [v for v, bit in enumerate(f"{mask:b}"[::-1]) if bit == "1"]
 
 
 def mask_of(elements: Iterable[int]) -> int:
@@ -118,6 +109,7 @@ def reached(network: BayesianNetwork, node: int, observed: int) -> list[int]:
     return list(dict.fromkeys(v for v, _ in trail))
 
 
+@lru_cache(maxsize=2**12)
 def branches(network: BayesianNetwork, node: int) -> list[int]:
     """Return the sets into which X_i divides the others: mutually independent given X_i.
 

@@ -1,4 +1,4 @@
-"""Publish statistics of a table with noise, and what was promised for it."""
+"""Statistics of a table with noise: releases, their statements, plans and fits."""
 
 import lazy_loader
 

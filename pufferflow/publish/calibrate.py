@@ -1,4 +1,4 @@
-"""How much a changed reading may cost: C, which depends on Θ, the level and ε alone.
+"""The largest cost C per changed reading: it depends on Θ, the level and ε alone.
 
 C is the largest c for which the leakage of releases that cost c per changed reading is at most ε at
 any length (docs/account.md, section 4). A certificate proves it for T = 10⁷ readings, longer spans
@@ -35,11 +35,11 @@ def calibrate(family: Family | None, level: Level, epsilon: float) -> Promise:
         return Promise(level, epsilon, Fraction(0))
     if family is None:
         raise ParameterError(
-            "what is assumed of the readings is not said; give `mixing` TIME OVERLAP (1h 0.4), "
+            "missing model of the readings: give `mixing` TIME OVERLAP (1h 0.4), "
             "or as `chain` a model of public data"
         )
     if isinstance(family, MixingFamily) and level.side_information == "any":
-        raise _refusal("never forgets with side information any")
+        raise _refusal("does not mix with side information any")
     if family.has_given_start:  # a record begins at any time, so such a start is read as any start
         chains = [(c, MarkovChain(c.transition_matrix, "any")) for c in family.chains]
         family = ChainFamily([c if c.start == "stationary" else free for c, free in chains])
@@ -48,7 +48,7 @@ def calibrate(family: Family | None, level: Level, epsilon: float) -> Promise:
         for steps in (MOST_STEPS, MOST_STEPS // 10)
     )
     if scale.scale is None or before.scale is None:
-        raise _refusal(f"has no noise that is proved ({scale.reason})")
+        raise _refusal(f"has no certified noise ({scale.reason})")
     if scale.scale > before.scale * STILL_RISING:
         raise _refusal(
             f"mixes too slowly for epsilon {epsilon:g}, or never, as an absorbing or a cyclic chain"
@@ -56,7 +56,7 @@ def calibrate(family: Family | None, level: Level, epsilon: float) -> Promise:
     try:
         proved = scale.certified(family)
     except ParameterError as error:
-        raise _refusal(f"cannot be proved for {MOST_STEPS:,} steps ({error})") from None
+        raise _refusal(f"cannot be certified for {MOST_STEPS:,} steps ({error})") from None
     assert proved.scale is not None
     return Promise(level, epsilon, 1 / Fraction(proved.scale), proved.certificate)
 

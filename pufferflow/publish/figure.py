@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from pufferflow.publish.result import NoisyTable
 
 MOST_VALUES = 240
-"""Of a figure; of more the page has the table alone."""
+"""Of a figure; with more the page has the table alone."""
 HEIGHT, ROWS = 960.0, (5.0, 20.0)
-"""Pixels that all rows share, and that one has at least and at most."""
+"""Height in pixels of all rows, and the least and most of one row."""
 LETTERS, LETTER, RIGHT = 15, 2.5, 92.0
-"""Of a name at most, the width of one on a narrow page, and where the axis ends, in percent."""
-NOTE = "Lines: published values. Shade: with 95\u00a0% probability it holds all exact values."
+"""Most letters of a name, width of one on a narrow page, end of the axis, in percent."""
+NOTE = "Lines: published values. Shade: with 95\u00a0% probability it contains all exact values."
 
 
 def figure_of(table: NoisyTable) -> str:
@@ -44,7 +44,7 @@ def figure_of(table: NoisyTable) -> str:
     left = 3 + LETTER * max(len(_short(place, LETTERS)) for place in places)
 
     def across(value: float) -> float:
-        """Where a value is, in percent; at the end of the axis where it is beyond."""
+        """Position of a value, in percent; the end of the axis if it is beyond."""
         return left + (RIGHT - left) * min(max((value - low) / (high - low), 0.0), 1.0)
 
     def box(kind: str, y: float, height: float, one: float, two: float) -> str:

@@ -1,4 +1,4 @@
-"""The folder of a release: its name is held before it is paid for; it appears whole or not at all.
+"""The folder of a release: its name is reserved before the charge; it appears whole or not at all.
 
 It is for its owner alone (0700); once it is moved ``publish/`` has the modes of a web site (0755,
 0644), and of a simulation all stays for its owner alone. All times are equal.

@@ -20,10 +20,10 @@ from pufferflow._util.units import text_of
 from pufferflow.accounting.entries import Paid
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.models.chain import ANY, STATIONARY, MarkovChain
+from pufferflow.models.estimation import confidence_family
 from pufferflow.models.families import ChainFamily, Family
 from pufferflow.models.files import PublicModel, write_model
-from pufferflow.models.intervals import confidence_family
-from pufferflow.models.overlaps import mixing_of, overlaps_from_counts
+from pufferflow.models.mixing import mixing_of, overlaps_from_counts
 from pufferflow.publish.request import TableOptions
 from pufferflow.records.counts import spans, transition_counts
 from pufferflow.records.read import read, stamp
@@ -33,12 +33,12 @@ from pufferflow.records.table import Source
 SMOOTHING = 0.5
 """Added to every transition count where maximum likelihood gives no ergodic chain."""
 CONFIDENCE = 0.95
-"""With which the lower bounds of all overlaps hold together."""
+"""Confidence with which the lower bounds of all overlaps hold simultaneously."""
 STEPS = (1, 2, 5, 10, 20, 50, 100, 200)
 TIMES = (60, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800)
-"""Steps and seconds after which it is looked how much a chain mixes."""
+"""Steps and seconds for which the overlap is computed."""
 MOST_STEPS, MOST_STATES, LEAST_OVERLAP = 500, 200, 0.01
-"""Mixing is not looked at beyond: each step takes a product of matrices."""
+"""Limits of that computation: each step takes a product of matrices."""
 
 
 @dataclass(frozen=True)
@@ -67,14 +67,14 @@ class Fit:
     model : PublicModel or None
         Θ and how readings become states; None of a dry run.
     facts : dict of str
-        What the summary says; of a private fit public, or computed from the noisy counts.
+        The summary; of a private fit public, or computed from the noisy counts.
     mixing : list of dict
         Mixing families that the chains lie in: ``after``, ``steps``, ``overlap``, and the 95 %
         confidence ``bound`` of the overlap; of a fit without noise.
     warnings : tuple of str
-        What would help where the noise leaves little known of the chain.
+        Remedies if the noise leaves the chain poorly determined.
     paid : Paid or None
-        What the ledger says of a private fit, for the terminal.
+        The entry of a private fit in the ledger.
     """
 
     model: PublicModel | None
@@ -92,7 +92,7 @@ class Fit:
 
     @property
     def is_private(self) -> bool:
-        """Whether noise hides the participants."""
+        """Whether the fit is private."""
         records = None if self.model is None else self.model.records
         return records is None or records.fitted_privately is not None
 
@@ -105,7 +105,7 @@ class Fit:
         return write_model(path, family, records, private=not self.is_private)
 
     def summary(self) -> str:
-        """Return the facts for people."""
+        """Return the facts as text."""
         text = [f"{name:<13}{value}" for name, value in self.facts.items()]
         return "\n".join(text if self.is_private else [*text, "", *_mixing_lines(self.mixing)])
 
@@ -150,7 +150,7 @@ def fit(source: Source, **options: Any) -> Fit:
     if asked.coverage is not None:
         both = asked.start == STATIONARY
         family = confidence_family(counts.sum(axis=0), asked.coverage, backward=both)
-    # what is said of it
+    # facts
     _, lengths = spans(steps)
     extent = steps.extent or (1, int(steps.seconds.max()) + 1)
     first, last = (stamp(steps, time) if steps.extent else f"step {time}" for time in extent)
@@ -177,7 +177,7 @@ def _chains(counts: Ints, start: str) -> tuple[list[MarkovChain], float]:
     totals, added = counts.sum(axis=2, keepdims=True), SMOOTHING
     if totals.all():
         free = [MarkovChain(matrix, ANY) for matrix in counts / totals]
-        added = 0.0 if all(c.is_irreducible and c.is_aperiodic for c in free) else SMOOTHING
+        added = 0.0 if all(c.is_aperiodic for c in free) else SMOOTHING
     rows = counts + added
     rows /= rows.sum(axis=2, keepdims=True)
     return [MarkovChain(matrix, start) for matrix in rows], added
@@ -216,7 +216,7 @@ def _mixing(
 
 
 def _mixing_lines(mixing: list[dict[str, Any]]) -> list[str]:
-    """Say which assumptions a release of other data may choose from."""
+    """Return the mixing conditions that a release of other data may assume, as text."""
     if not mixing:
         return [f"mixing: none after the times tried, or more than {MOST_STATES} states"]
     text = [

@@ -1,7 +1,7 @@
 """Noise for counts (the two-sided geometric distribution), its errors and their impact.
 
 P(Z = z) = (1 − p)/(1 + p) · p^|z|, p = exp(−1/s), s the scale. On integers there are no low bits of
-a floating-point number that could tell the count behind the noise (Mironov, CCS 2012).
+a floating-point number that could reveal the count behind the noise (Mironov, CCS 2012).
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from pufferflow.publish.statistics import Statistic, Table
 
 CONFIDENCE = 0.95
 SLACK = Fraction(1, 2**24)
-"""By how much, relatively, noise exceeds what is proved: a scale found to 1e-10 suffices."""
+"""Relative excess of noise over the proved scale, which is found to 1e-10."""
 DIGITS = 11
-"""Bits of a scale: it leaves with every release and is a function of Θ, so it tells no more of it
+"""Bits of a scale: it is published and a function of Θ, so it reveals no more of Θ
 than 11 bits and a power of 2, for at most a thousandth more noise."""
 LARGEST = 2.0**60
-"""Scales beyond it drown every count; the sampler's integers have 64 bits."""
+"""Larger scales exceed every count; the sampler's integers have 64 bits."""
 IMPACTS, LIMITS = ("LOW", "MEDIUM", "HIGH", "VERY HIGH"), (0.02, 0.1, 0.5)
-"""Words for an error over the public range, and from where on the next one is used."""
+"""Words for the error over the public range, and their upper ends."""
 
 
 def noise_scale(cost: Fraction, lipschitz: int, share: int = 1) -> float:
@@ -62,7 +62,7 @@ def add_noise(counts: Sequence[int], scale: float) -> list[int]:
 
     Sums beyond 64 bits are cut to the largest integer, which is post-processing.
     """
-    noisy: list[int] = vector_laplace(scale, whole=True)([int(count) for count in counts])
+    noisy: list[int] = vector_laplace(scale)([int(count) for count in counts])
     return noisy
 
 
@@ -109,10 +109,10 @@ def sum_margin(scale: float, squares: float, miss: float) -> float:
 
 @dataclass(frozen=True)
 class TableError:
-    """How far the values of a table may be off, from public facts alone.
+    """Simultaneous errors of the values of a table, from public facts alone.
 
-    Both have the shape (cells, columns). With probability .95 all values of the table are at most
-    ``half_width`` off, rounding included, in their unit; infinite in cells without readings.
+    Both have the shape (cells, columns). With probability .95 the errors of all values are at
+    most ``half_width``, rounding included, in their unit; infinite in cells without readings.
     ``impact`` is the same over the public range of the value.
     """
 
@@ -121,14 +121,14 @@ class TableError:
 
     @property
     def middle(self) -> tuple[float, float]:
-        """Half-width and impact in the middle of all values that are published."""
+        """Median half-width and impact of all published values."""
         published = np.isfinite(self.impact)
         half, impact = (np.median(one[published]) for one in (self.half_width, self.impact))
         return float(half), float(impact)
 
     @property
     def label(self) -> str:
-        """The impact in the middle, in words."""
+        """The median impact, in words."""
         return impact_label(self.middle[1])
 
     @property

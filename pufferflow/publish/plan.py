@@ -1,4 +1,4 @@
-"""How far off the numbers of a release would be, before it is paid for, and what would help."""
+"""Errors of a release before it consumes budget, and remedies."""
 
 from __future__ import annotations
 
@@ -40,21 +40,21 @@ GOALS = (0.5, 0.1)
 
 @dataclass(frozen=True, kw_only=True)
 class PlanOptions:
-    """What is known of a table that is not there yet."""
+    """Public facts of a planned table."""
 
     step: str | int = reads(MISSING, "Time between two readings: 30min.", "TIME")
-    period: str | int = reads(MISSING, "Time in which each has readings: 7d.", "TIME")
-    participants: int = reads(MISSING, "How many there are.", "N")
-    states: int | None = shows(None, "How many, for histograms and transitions.", "K")
-    groups: int = reads(1, "How many, for cells by group.", "N")
+    period: str | int = reads(MISSING, "Time span of the readings: 7d.", "TIME")
+    participants: int = reads(MISSING, "Number of participants.", "N")
+    states: int | None = shows(None, "Number, for histograms and transitions.", "K")
+    groups: int = reads(1, "Number of groups, for cells by group.", "N")
 
 
 @dataclass(frozen=True)
 class PlanRow:
-    """What one statistic would get at one level, and whether that level was asked for.
+    """The error of one statistic at one level, and whether that level was requested.
 
-    The error is the half-width that all values keep to with probability .95, of the value in the
-    middle; None where there is none, as the note says.
+    The error is the median of the simultaneous half-widths with probability .95; None if no noise
+    suffices, as the note states.
     """
 
     statistic: str
@@ -67,9 +67,9 @@ class PlanRow:
 
 @dataclass(frozen=True)
 class Plan:
-    """Errors of the statistics that are asked for, at several levels of protection.
+    """Errors of the requested statistics at several levels of protection.
 
-    Of a dry run ``paid`` is what the ledger would hold after the release.
+    Of a dry run ``paid`` is what the ledger would contain after the release.
     """
 
     rows: tuple[PlanRow, ...]
@@ -79,7 +79,7 @@ class Plan:
     paid: Paid | None = None
 
     def lines(self) -> list[str]:
-        """Return the table for people, one part a statistic."""
+        """Return the table as text, one part per statistic."""
         text: list[str] = []
         for name in dict.fromkeys(row.statistic for row in self.rows):
             shown = [("protect", "error", "noise impact", "")]
@@ -100,8 +100,8 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain JSON types."""
-        told = {"epsilon": self.epsilon, "unit": self.unit, "warnings": list(self.warnings)}
-        return told | {"rows": [vars(row) for row in self.rows]}
+        document = {"epsilon": self.epsilon, "unit": self.unit, "warnings": list(self.warnings)}
+        return document | {"rows": [vars(row) for row in self.rows]}
 
 
 @takes_options(PlanOptions, StatisticOptions, GuaranteeOptions)
@@ -111,7 +111,7 @@ def plan(
     epsilon: float = 1.0,
     **options: Any,
 ) -> Plan:
-    """Say how far off the numbers of a release would be; no data are needed.
+    """Return the errors of a release at each level of protection; no data are needed.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def plan(
     epsilon : float
     {options}
 
-    Raises ParameterError: an option is out of range, or Θ never forgets.
+    Raises ParameterError: an option is out of range, or Θ does not mix.
     """
     known = PlanOptions(**split_options(options, PlanOptions)[0])
     asked = {name: value for name, value in options.items() if not hasattr(known, name)}
@@ -150,7 +150,7 @@ def plan(
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """What decides on the errors of a release, all of it public: of tables only the sizes."""
+    """The public facts that determine the errors of a release: of tables only the sizes."""
 
     request: Request
     tables: Sequence[Table]
@@ -161,18 +161,18 @@ class Design:
 
     @classmethod
     def of(cls, prepared: Prepared) -> Design:
-        """Return that of a table that is there."""
+        """Return the design of an existing table."""
         own = prepared.request, prepared.tables, prepared.family, prepared.level
         return cls(*own, prepared.longest, prepared.steps.step_seconds)
 
     def errors(self, level: Level) -> list[TableError]:
-        """Return that of each table; raises ParameterError: no noise keeps ε at this level."""
+        """Return those of each table; raises ParameterError: no noise keeps ε at this level."""
         cost = calibrate(self.family, level, self.request.epsilon).allowed(self.longest)
         scales = scales_of([table.statistic for table in self.tables], self.request.share_of * cost)
         return list(map(table_error, self.tables, scales))
 
     def plan(self, warnings: tuple[str, ...] = (), paid: Paid | None = None) -> Plan:
-        """Return what each statistic gets at the level asked for, and at the usual ones."""
+        """Return the errors of each statistic at the requested level and the usual ones."""
         side, rows = self.level.side_information, []
         levels = {self.level, Level(1, side), Level(None, side)}
         if self.step_seconds is not None:
@@ -191,7 +191,7 @@ class Design:
 
 
 def remedies(prepared: Prepared, table: Table, error: TableError) -> str:
-    """Say in one sentence that a release is useless, and what was computed to help."""
+    """Return one sentence: the release is useless, and computed remedies."""
     design, statistic, level = Design.of(prepared), table.statistic, prepared.level
     place, step = prepared.statistics.index(statistic), design.step_seconds
     scale, people = prepared.scales[place], len(prepared.steps.people)
@@ -220,7 +220,7 @@ def remedies(prepared: Prepared, table: Table, error: TableError) -> str:
     return (
         f"the error of {statistic.full_name} would be ±{error.middle[0]:.3g}{unit} where values "
         f"lie between {low:g} and {high:g}: pure noise. What helps: {', '.join(helps)}; "
-        "`accept_noise` publishes it all the same"
+        "`accept_noise` publishes it nevertheless"
     )
 
 

@@ -1,12 +1,12 @@
-"""A family fitted with noise that hides all readings of a participant: it is safe to publish.
+"""A family fitted with noise that protects whole participants: it is safe to publish.
 
 All readings of a participant (when, how many and which) may be any others. Public are the number of
-participants, ε, N, the confidence, and what the user says: states, step, range, columns and zone.
+participants, ε, N, the confidence, and the options: states, step, range, columns and zone.
 Why the noise and the intervals suffice is proved in docs/account.md, "Private fits".
 
-*It is total.* No row is ever refused, for a refusal would be seen: what is no state is missing,
+*No row is ever refused*, since a refusal would be visible: unknown states count as missing,
 repeated rows and rows off the grid of whole steps since 1970 are dropped, offsets are applied, and
-a participant without any row left still counts. How long that takes is not hidden.
+a participant without any row left still counts. Running time is not protected.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ from pufferflow._util.types import Ints
 from pufferflow.accounting.account import Charge
 from pufferflow.accounting.ledger import reserved, try_out
 from pufferflow.errors import DataError, ParameterError
+from pufferflow.models.bounded import IntervalFamily
 from pufferflow.models.chain import STATIONARY
+from pufferflow.models.estimation import noisy_confidence_bounds
 from pufferflow.models.files import PublicModel, write_model
-from pufferflow.models.intervals import IntervalFamily, noisy_confidence_bounds
 from pufferflow.publish.fit import Fit, FitOptions
 from pufferflow.publish.noise import DiscreteLaplace, add_noise, noise_scale, sum_margin
 from pufferflow.publish.release import Agreement
@@ -40,17 +41,17 @@ from pufferflow.records.schema import FittedPrivately
 from pufferflow.records.table import Source, open_table
 
 MOST_NOISE = 0.5
-"""Noise on a count over the mean visits to a state, and median width: beyond, little is known."""
+"""Limits of noise on a count over the mean visits to a state, and of the median width."""
 
 
 @dataclass(frozen=True)
 class PrivateFitOptions:
-    """How a private fit is made."""
+    """Options of a private fit."""
 
     most_transitions: int | None = shows(
-        None, "The first so many of each participant count (default: all in range).", "N"
+        None, "Transitions used per participant, the first ones (default: all).", "N"
     )
-    confidence: float = shows(0.95, "With which the result holds the chain.", "P")
+    confidence: float = shows(0.95, "Probability that the result contains the chain.", "P")
 
 
 OPTIONS = (FitOptions, PrivateFitOptions, ReleaseOptions, TableOptions)
@@ -72,7 +73,7 @@ def fit_privately(
     """Fit a family of chains to many participants so that it reveals little of any one of them.
 
     The noise is drawn from the operating system's randomness, after its cost is reserved in the
-    ledger, where it adds up with releases of the same readings but promises nothing of its own.
+    ledger, where it adds up with releases of the same readings but makes no promise of its own.
 
     Parameters
     ----------
@@ -81,14 +82,14 @@ def fit_privately(
     output : path, optional
         New model file, safe to publish.
     dry_run : bool
-        Nothing is drawn, written or paid for.
+        Nothing is drawn, written or charged.
     {options}
 
     Raises ParameterError: an option is out of range, or what has to be public is not given;
     DataError: there are too few participants (never because of a row); BudgetError, LedgerError:
     the account does not allow it.
     """
-    # what the user says
+    # options
     epsilon = check_epsilon(epsilon)
     assumed, own = split_options(options, FitOptions, PrivateFitOptions)
     start, how = FitOptions(**assumed).start, PrivateFitOptions(**own)
@@ -97,9 +98,7 @@ def fit_privately(
     asked, schema = request.how, request.schema
     miss = (1 - check_confidence(how.confidence, "confidence")) / 2
     if schema.participant is None or schema.states is None or schema.states.count < 2:
-        raise ParameterError(
-            "give the column of those that are hidden (`participant`) and `states`"
-        )
+        raise ParameterError("give the column of the participants (`participant`) and `states`")
     k = schema.states.count
     opened = open_table(source, schema.separator)
     first, last = parse_range(asked.first, asked.last, schema.timezone)
@@ -109,19 +108,19 @@ def fit_privately(
     if find_columns(opened, schema)["time"] is not None:
         if step is None or schema.timezone is None or first is None or last is None:
             raise ParameterError(
-                "what is read must be public; give `step`, `timezone` (UTC where times have "
+                "the range must be public; give `step`, `timezone` (UTC where times have "
                 "offsets), `first` and `last`"
             )
         limits.append(last // step + -first // step)
     if (most := min(limits, default=0)) < 1:
         raise ParameterError("give `most_transitions`, or from `first` to `last` two steps or more")
-    if output is not None:  # where nothing can be written, that must show before it is paid for
+    if output is not None:  # fails before the charge if nothing can be written
         check_outputs([output], new=True)
         with workplace(check_path(output, "output").parent):
             pass
-    open_dp()  # so must a sampler that is missing
+    open_dp()  # or if the sampler is missing
 
-    # what is read: the number of participants alone decides whether there is a fit
+    # counts: the number of participants alone decides whether there is a fit
     steps = read(opened, schema, first=first, last=last, total=True)
     counts, participants = transition_counts(steps, most=most), len(steps.people)
     scale, ways = noise_scale(Fraction(epsilon), 2 * most), 1 + (start == STATIONARY)
@@ -130,10 +129,10 @@ def fit_privately(
     if participants < enough:
         raise DataError(
             f"{opened.where}: {participants:,} participants are too few for noise of {margin:,} on "
-            f"a count; {enough:,} would do, or a larger `epsilon`, fewer `states`, a longer range"
+            f"a count; {enough:,} suffice, or a larger `epsilon`, fewer `states`, a longer range"
         )
 
-    # what it costs
+    # cost
     token = secrets.token_hex(8)  # finds the row of the fit when its file is used
     terms = FittedPrivately(epsilon, how.confidence, participants, most, scale, token)
     charge = Charge(min(4, 2 * most) / Fraction(scale), 2 * most / Fraction(scale), first, last)
@@ -157,7 +156,7 @@ def fit_privately(
         facts["widths"] = f"{np.median(widths):.2g} median, {widths.max():.2g} at most"
         little = np.median(widths) >= MOST_NOISE
         warning = (
-            "Little is known of the chain. See whether times lie on whole steps, and whether "
+            "The chain is poorly determined. Check that times lie on whole steps, and that "
             "`step`, `timezone`, range and `states` are those of the table; a larger `epsilon` "
             "helps, and smaller `most_transitions` where participants have few."
         )
@@ -168,7 +167,7 @@ def fit_privately(
 
 
 def _margins(states: int, scale: float, miss: float) -> tuple[int, int]:
-    """How far a count, and the sum of the others of its row or column, is off but with ``miss``."""
+    """Margins, except with probability ``miss``, of a count and of sums along rows and columns."""
     noise = DiscreteLaplace(scale)
     margin = noise.quantile(1 - miss / 2, states**2)
     sums = sum_margin(scale, states - 1, miss / 2 / (2 * states**2))
@@ -176,7 +175,7 @@ def _margins(states: int, scale: float, miss: float) -> tuple[int, int]:
 
 
 def _family(noisy: Ints, reach: Any, backward: IntervalFamily | None = None) -> IntervalFamily:
-    """All chains that counts within the margins leave possible."""
+    """All chains consistent with counts within the margins."""
     low, high = noisy_confidence_bounds(noisy, **reach)
     none = (low > high).any(axis=1) | (low.sum(axis=1) > 1) | (high.sum(axis=1) < 1)
     low[none], high[none] = 0.0, 1.0  # no row lies between: the noise is beyond its margin

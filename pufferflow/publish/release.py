@@ -21,7 +21,6 @@ from pufferflow.accounting.account import MOST_STEPS, Charge
 from pufferflow.accounting.entries import Entry, Paid, Population, Terms
 from pufferflow.accounting.ledger import Ledger, reserved, try_out
 from pufferflow.errors import DataError, LedgerError, ParameterError, UselessError
-from pufferflow.models.files import number_of_states
 from pufferflow.models.periodic import PeriodicChain
 from pufferflow.publish.calibrate import calibrate
 from pufferflow.publish.files import draft
@@ -48,7 +47,7 @@ def release(
     dry_run: bool = False,
     **options: Any,
 ) -> Release | Plan:
-    """Publish statistics of a table with noise that hides what ``protect`` names.
+    """Publish statistics of a table with noise that protects what ``protect`` names.
 
     The noise is drawn from the operating system's randomness, after its cost is reserved in the
     ledger.
@@ -57,11 +56,11 @@ def release(
     ----------
     source : path, Series or DataFrame
     theta : MixingFamily, MarkovChain, Family, fit or path of a model file, optional
-        What is assumed of the readings, from outside the data; participants need nothing.
+        Class of distributions of the readings, from outside the data; participants need none.
     epsilon : float
         ε > 0, of everything that this release publishes.
     dry_run : bool
-        Check everything and return a Plan; nothing is drawn, written or paid for.
+        Check everything and return a Plan; nothing is drawn, written or charged.
     {options}
 
     Returns
@@ -69,13 +68,13 @@ def release(
     Release, or Plan of a dry run
 
     Raises DataError: the table is malformed (values are never shown); ParameterError: an option is
-    out of range, or Θ never forgets; UselessError: most numbers would be noise; BudgetError,
-    LedgerError: the account does not allow it. Nothing is drawn or paid for then.
+    out of range, or Θ does not mix; UselessError: most numbers would be noise; BudgetError,
+    LedgerError: the account does not allow it. Nothing is drawn or charged then.
     """
     request = Request.of(source, theta, epsilon, options)
     private, output = request.how.seed is None, request.how.output
     if private:
-        open_dp()  # where it is missing, that must show before anything is paid for
+        open_dp()  # fails before any charge if it is missing
     prepared = Prepared(request)
     if private and dry_run:
         paid = try_out(request.how.ledger, prepared.bill())
@@ -90,7 +89,7 @@ def release(
             folder.fill(prepared.zeros)
         way = reserved(request.how.ledger, prepared.bill()) if private else nullcontext()
         paid = stack.enter_context(way)
-        # nothing below may fail for a reason that could have been found above: it is paid for
+        # charged from here on: what can be found wrong must have been found above
         made = prepared.drawn(paid)
         if folder is not None:
             folder.write(made)
@@ -98,9 +97,9 @@ def release(
 
 
 class Agreement:
-    """What is promised of readings, of which ``steps`` has the public facts, and for which cost.
+    """The promise about readings with the public facts of ``steps``, and its cost.
 
-    ``family`` is Θ in steps, if there is one, and ``assumed`` what the level takes of it.
+    ``family`` is Θ in steps, if there is one, and ``assumed`` the same if the level needs it.
     """
 
     def __init__(self, request: Request, steps: Steps, statistics: Sequence[Statistic]) -> None:
@@ -113,32 +112,32 @@ class Agreement:
         self.promise = calibrate(self.family, self.level, request.epsilon)
 
     def _checked(self) -> Iterator[str]:
-        """Refuse what would make the promise false; yield what may not be overlooked."""
+        """Refuse what would make the promise false; yield warnings."""
         how, steps, theta = self.request.how, self.steps, self.assumed
-        k, names = None if theta is None else number_of_states(theta), {"histogram", "transitions"}
+        k, names = None if theta is None else theta.states, {"histogram", "transitions"}
         if steps.states is None:
             if k is not None or names & {statistic.name for statistic in self.statistics}:
-                raise ParameterError("it is not said what the states are; give `edges` or `states`")
+                raise ParameterError("the states are missing; give `edges` or `states`")
         elif k is not None:
             if k != steps.states.count:
                 said = f"{steps.states.count} states are given, the chain has {k}"
-                raise ParameterError(f"{said}; give one name a state")
+                raise ParameterError(f"{said}; give one name per state")
             check_covered(self.statistics, steps.states)
         if theta is None:
             return
         if isinstance(theta, PeriodicChain) and steps.clock == "local":
             raise DataError(
-                f"{steps.where}: where a local clock jumps, a chain that follows it skips a phase; "
+                f"{steps.where}: where local time jumps, a periodic chain skips a phase; "
                 "give `timezone` UTC, or times with offsets"
             )
         if not how.fitted_to_others:
             self._check_fit()
         if steps.states is not None and theta.occurring is not None and not theta.occurring.all():
             never = ", ".join(repr(steps.states.names[j]) for j in np.flatnonzero(~theta.occurring))
-            yield f"By the chain {never} cannot occur: where it does after all, it is not hidden."
+            yield f"The chain excludes {never}: if it occurs nevertheless, it is not protected."
 
     def _check_fit(self) -> None:
-        """Refuse a chain that was fitted to the same readings, unless that is paid for."""
+        """Refuse a chain that was fitted to the same readings, unless the fit is charged."""
         ledger, steps, fitted = self.request.how.ledger, self.steps, self.records.fitted
         if ledger is not None and (private := self.records.fitted_privately) is not None:
             fits = Ledger(ledger).book.releases.values() if os.path.lexists(ledger) else []
@@ -153,18 +152,18 @@ class Agreement:
             if not then or not now or (now[0] <= then[1] + slack and now[1] >= then[0] - slack):
                 raise DataError(
                     f"{steps.where}: nothing shows that the chain was fitted to readings of other "
-                    "times, and it says much about these if it was fitted to them; give a chain of "
+                    "times, and it discloses these if it was fitted to them; give a chain of "
                     "another time, or `fitted_to_others` if it was fitted to other participants"
                 )
 
     def terms(self, charge: Charge, words: str) -> Terms:
-        """Return what the ledger has to know."""
+        """Return the terms of an entry in the ledger."""
         request, how, steps, assumed = self.request, self.request.how, self.steps, self.assumed
         promise, states = self.promise, None
         if how.limit not in (None, request.epsilon):
             promise = calibrate(assumed, self.level, how.limit)
-        if steps.states is not None and (assumed is None or number_of_states(assumed) is not None):
-            with suppress(ParameterError):  # of what is finer, the ledger knows no states
+        if steps.states is not None and (assumed is None or assumed.states is not None):
+            with suppress(ParameterError):  # finer statistics have no states in the ledger
                 check_covered(self.statistics, steps.states)
                 states = list(steps.states.edges or steps.states.names)
         theta = None if assumed is None else assumed.document()
@@ -177,7 +176,7 @@ class Agreement:
 class Prepared(Agreement):
     """The exact counts of a request, and the release that they become, with zeros for numbers.
 
-    ``period`` are the first and last second of the readings that are paid for, None for ever, and
+    ``period`` are the first and last second of the charged readings, None if unbounded, and
     ``longest`` is how many a participant can have in it.
     """
 
@@ -205,7 +204,7 @@ class Prepared(Agreement):
         ends = (None if end is None else stamp(steps, end) for end in self.period)
         groups = steps.groups if steps.columns["group"] else ()
         grid = steps.step_seconds, steps.clock, steps.zone
-        # Θ and the certificate, unless they tell more of readings than the release does
+        # Θ and the certificate, unless they reveal more of readings than the release does
         theta, documents = self.assumed, {}
         if theta is not None and (theta.is_chosen or records.fitted_privately):
             documents = {
@@ -224,7 +223,7 @@ class Prepared(Agreement):
         )
 
     def bill(self) -> Terms:
-        """Return what the ledger has to know of this release."""
+        """Return the terms of this release in the ledger."""
         words = ", ".join(statistic.full_name for statistic in self.statistics)
         cost = cost_of(self.statistics, self.scales)
         return self.terms(Charge(cost, cost * self.longest, *self.period), words)
@@ -244,9 +243,9 @@ class Prepared(Agreement):
 def _period(
     steps: Steps, first: int | None, last: int | None, longest: int | None
 ) -> tuple[Period, int]:
-    """Return the range that is paid for, and how many readings a participant can have in it.
+    """Return the charged range, and the most readings that a participant can have in it.
 
-    Both are the user's words or the public grid of times, so they say nothing of one participant.
+    Both come from options or the public grid of times, so they reveal no participant.
     """
     start, end, most = None, None, int(steps.seconds.max()) + 1
     if steps.extent is not None and steps.step_seconds is not None:

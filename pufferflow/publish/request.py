@@ -1,4 +1,4 @@
-"""What is asked for: every option of a release once, with its default and its meaning."""
+"""The request of a release: every option once, with its default and its meaning."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Theta: TypeAlias = "Family | MarkovChain | PublicModel | PathLike | Any"
 
 @dataclass(frozen=True)
 class TableOptions(Reading):
-    """How a table is read; None takes what a model says, or the default."""
+    """How a table is read; None takes the value of the model, or the default."""
 
     step: str | int | None = reads(None, "Time between readings (default: most common).", "TIME")
     states: Sequence[str] | None = shows(None, "Names of the states.", "A,B,...")
@@ -39,12 +39,12 @@ class TableOptions(Reading):
     )
 
     def schema(self, known: Schema | None = None) -> Schema:
-        """Return how to read the table, given what a model says of it.
+        """Return how to read the table, given the schema of a model.
 
-        Raises ParameterError: both states and edges are given, or a model says something else.
+        Raises ParameterError: both states and edges are given, or a model contradicts one.
         """
         if self.states is not None and self.edges is not None:
-            raise ParameterError("`states` and `edges` say different things; give one of them")
+            raise ParameterError("`states` and `edges` exclude each other; give one of them")
         known, own = known or Schema(), dict[str, Any](self.given())
         if self.edges is not None:
             own["states"] = StateSpace.numeric(self.edges)
@@ -54,7 +54,7 @@ class TableOptions(Reading):
             own["step_seconds"] = seconds_of(self.step, "step")
         for name, what in (("states", "`states` or `edges`"), ("step_seconds", "`step`")):
             if name in own and getattr(known, name) not in (None, own[name]):
-                raise ParameterError(f"the model says something else than {what}; leave it out")
+                raise ParameterError(f"the model contradicts {what}; leave it out")
         return replace(known, **own)
 
 
@@ -68,10 +68,10 @@ class StatisticOptions:
         "mean-by-hour (weekday, month, group); several share the noise.",
         "NAME",
     )
-    bounds: Sequence[float] | None = shows(None, "Values are clipped to them.", ("LOW", "HIGH"))
-    threshold: float | None = shows(None, "Of exceedances and durations.", "VALUE")
+    bounds: Sequence[float] | None = shows(None, "Values are clipped to these.", ("LOW", "HIGH"))
+    threshold: float | None = shows(None, "Threshold of exceedances and durations.", "VALUE")
     duration_edges: Sequence[int] | None = shows(None, "First lengths of duration bins.", "1,2,...")
-    unit: str | None = shows(None, "Unit of the values, for people.", "WORD")
+    unit: str | None = shows(None, "Unit of the values, as shown.", "WORD")
 
     def parsed(self) -> tuple[Statistic, ...]:
         """Return the statistics; raises ParameterError: one is unknown, or an option is bad."""
@@ -81,11 +81,11 @@ class StatisticOptions:
 
 @dataclass(frozen=True)
 class GuaranteeOptions:
-    """What is hidden, and from whom."""
+    """What is protected, and against which adversary."""
 
     protect: str | int = hides(
         "reading",
-        "What is hidden: any one reading, what happens during a time such as 1h or 7d (or so many "
+        "What is protected: any one reading, any window of time such as 1h or 7d (or so many "
         "readings), or everything of one participant.",
         "WHAT",
     )
@@ -98,20 +98,20 @@ class GuaranteeOptions:
 
 @dataclass(frozen=True)
 class ReleaseOptions:
-    """How a release is paid for and written."""
+    """How a release is charged and written."""
 
     accept_noise: bool = hides(False, "Publish although most would be noise.")
     fitted_to_others: bool = hides(False, "The chain was fitted to other participants.")
-    ledger: Ledger | PathLike | None = pays(None, "Where all releases add up.", "FILE")
-    limit: float | None = pays(None, "Of all releases at this level (default: epsilon).", "EPSILON")
-    share: str | float = pays(1, "Fraction of what the level allows, for this release.", "F")
+    ledger: Ledger | PathLike | None = pays(None, "Account in which all releases add up.", "FILE")
+    limit: float | None = pays(None, "Limit of this level (default: epsilon).", "EPSILON")
+    share: str | float = pays(1, "Fraction of the budget of the level for this release.", "F")
     alone: bool = pays(False, "Promise epsilon for this release alone.")
     first: str | None = pays(None, "Readings from this time on.", "TIME")
     last: str | None = pays(None, "Readings before this time; a date is the whole day.", "TIME")
-    longest: int | None = pays(None, "Readings of one participant that count at most.", "N")
-    cohort: str | None = pays(None, "Name of the participants, if others have ledgers.", "NAME")
+    longest: int | None = pays(None, "Most readings used of one participant, the first ones.", "N")
+    cohort: str | None = pays(None, "Name of these participants, if others have ledgers.", "NAME")
     new_values: bool = pays(False, "Enter a value column new to the ledger.")
-    output: PathLike | None = writes(None, "New folder; publish/ may leave.", "FOLDER")
+    output: PathLike | None = writes(None, "New folder; publish/ is safe to publish.", "FOLDER")
     figure: bool = writes(True, "Draw the figure.")
     seed: int | None = writes(None, "Simulate with this seed: for planning, not private.", "SEED")
 
@@ -121,14 +121,14 @@ RECORDS = (StatisticOptions, GuaranteeOptions, ReleaseOptions, TableOptions)
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Request:
-    """One release as it was asked for; it looks at no data.
+    """One release as requested; it reads no data.
 
     Raises ParameterError: an option is out of range, or two contradict each other.
     """
 
     source: Source
     model: PublicModel | None
-    """Θ with what its file says of records."""
+    """Θ with the schema of its file."""
     epsilon: float
     what: StatisticOptions
     guarantee: GuaranteeOptions
@@ -155,7 +155,7 @@ class Request:
             if check_epsilon(limit) < self.epsilon:
                 raise ParameterError(f"limit {limit:g} is below epsilon {self.epsilon:g}; raise it")
             if self.how.ledger is None or self.how.alone:
-                raise ParameterError("`limit` is of a ledger's promise; leave it out without one")
+                raise ParameterError("`limit` is for promises in a ledger; leave it out")
         if self.how.longest is not None:
             check_whole(self.how.longest, "longest")
 
@@ -170,7 +170,7 @@ class Request:
 
     @property
     def records(self) -> Schema:
-        """What the model says of records."""
+        """The schema of the model file."""
         return Schema() if self.model is None or self.model.records is None else self.model.records
 
     @property

@@ -1,4 +1,4 @@
-"""What a release is: noisy tables, what is public of the readings, and its files."""
+"""Results of a release: noisy tables, public facts of the readings, and its files."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ class NoisyTable(Table):
 
     @cached_property
     def error(self) -> TableError:
-        """How far the values may be off: from the scale and public facts."""
+        """Errors of the values, from the scale and public facts."""
         return table_error(self, self.scale)
 
     @property
     def values(self) -> Floats:
-        """What the integers stand for, shape (cells, columns); NaN in cells without readings."""
+        """Values of the integers, shape (cells, columns); NaN in cells without readings."""
         values = self.statistic.values(self.sizes, self.counts)
         return np.where(self.sizes[:, np.newaxis] > 0, values, np.nan)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row a value, as :meth:`Release.to_frame`."""
+        """Return one row per value, as :meth:`Release.to_frame`."""
         i, j = np.nonzero(~np.isnan(self.values))
         value, error = self.values[i, j], self.error.half_width[i, j]
         ends = np.array([(column.low, column.high) for column in self.columns], dtype=float)[j]
@@ -85,13 +85,13 @@ class NoisyTable(Table):
 
     @property
     def quantity(self) -> str:
-        """What the values are, with the unit of the readings where it is theirs."""
+        """Quantity of the values, with the unit of the readings if it applies."""
         kind = self.statistic
         return f"{kind.quantity} ({self.word})" if kind.in_unit and self.word else kind.quantity
 
     @property
     def error_text(self) -> str:
-        """How far the values may be off, from the least to the most, and the impact."""
+        """Smallest and largest error of the values, and the impact."""
         half, unit = self.error.half_width[self.sizes > 0], visible(self.unit)
         most = " to ".join(dict.fromkeys(f"±{number(end)}" for end in (half.min(), half.max())))
         most += f" {unit}" * (unit not in ("", "share"))
@@ -100,7 +100,7 @@ class NoisyTable(Table):
 
     @property
     def nothing_to_tell(self) -> bool:
-        """Whether one constant a column fits the noisy values of all cells within the band.
+        """Whether one constant per column fits the noisy values of all cells within the band.
 
         Of one cell: one constant fits all its columns. False where there is nothing to compare.
         """
@@ -114,9 +114,9 @@ class NoisyTable(Table):
 
 @dataclass(frozen=True)
 class Readings:
-    """What is public of the readings: how many there are, of whom, and when.
+    """Public facts of the readings: their number, participants and range.
 
-    ``first`` and ``last`` end their range in ISO format, None where it is for ever; hours and days
+    ``first`` and ``last`` end their range in ISO format, None if it is unbounded; hours and days
     are those of ``zone``.
     """
 
@@ -134,9 +134,9 @@ class Readings:
 class Release:
     """Noisy tables with everything that was decided without the readings.
 
-    ``assumed`` is what the readings follow, in sentences; ``documents`` Θ and the certificate of
+    ``assumed`` states the assumptions in sentences; ``documents`` Θ and the certificate of
     the noise, by names of files, where they may be published; ``how`` the options, which name no
-    file; ``paid`` what the ledger says, None where none is kept.
+    file; ``paid`` is the entry in the ledger, None without one.
     """
 
     tables: Sequence[NoisyTable]
@@ -171,16 +171,16 @@ class Release:
 
     @property
     def statement(self) -> str:
-        """What is promised, as Markdown."""
+        """The statement as Markdown."""
         return statement_of(self)
 
     @property
     def band(self) -> pd.DataFrame:
-        """The band that holds all exact values of a table at once with probability 95 %."""
+        """The band that contains all exact values of a table with probability 95 %."""
         return self.to_frame()[["statistic", "cell", "band_low", "band_high"]]
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row a number; cells without readings have none.
+        """Return one row per number; cells without readings have none.
 
         Columns are statistic, cell, low and high (ends of a bin), value, error (of all numbers of a
         table at once, with probability 95 %), band_low, band_high, unit, impact and epsilon.
@@ -190,7 +190,7 @@ class Release:
         return frame.assign(epsilon=marked)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what may be published as plain JSON types."""
+        """Return the publishable content as plain JSON types."""
         return {
             "private": self.private,
             "warnings": list(warnings_of(self)),
@@ -206,7 +206,7 @@ class Release:
         """Return at most six lines for a terminal, given the names of ledger and folder."""
         lines = []
         for table in self.tables[:2]:
-            silent = "; no difference can be told from noise" if table.nothing_to_tell else ""
+            silent = "; differences indistinguishable from noise" if table.nothing_to_tell else ""
             lines.append(f"{table.statistic.full_name}: {table.error_text}{silent}")
         if left := len(self.tables) - len(lines):
             lines.append(f"and {plural(left, 'table')} more")
@@ -216,9 +216,9 @@ class Release:
             where = f"in {output}/{SIMULATION}/" if output else "for planning"
             return [*lines, f"NOT PRIVATE: a simulation with seed {self.how.seed}, {where}"]
         if self.paid is None:
-            lines.append("no ledger: nobody adds up what is published of these readings")
+            lines.append("no ledger: releases of these readings are not added up")
         elif self.how.alone:
-            lines.append(f"ledger    {ledger}: recorded, but its guarantee speaks of itself alone")
+            lines.append(f"ledger    {ledger}: recorded, but its guarantee covers itself alone")
         else:
             used, span = percent(self.paid.spent), "" if self.level.whole else span_of(self)
             now = "now fully used" if used >= 100 else f"now {used} % used"

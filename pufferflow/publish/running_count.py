@@ -36,24 +36,24 @@ TAKEN = (
 
 
 class RunningCount:
-    """How many readings so far were 1, after each one, with noise from the operating system.
+    """Noisy count of the readings that were 1, after each one; noise of the operating system.
 
     Parameters
     ----------
     length : int
         T, the number of readings of the stream, at most 2^40.
     event_epsilon : float
-        c, by how much, in nats, the distribution of all that is put out may change with one
-        reading; :func:`pufferflow.event_epsilon` finds it, and :meth:`in_ledger` pays for it.
+        c in nats, the largest change of the distribution of the whole output by one reading;
+        :func:`pufferflow.event_epsilon` finds it, and :meth:`in_ledger` charges it.
 
     Attributes
     ----------
     scale : float
         Of the noise on each node.
     cost : Fraction
-        By how much one reading changes all that is put out, at most c; T of them T times that.
+        Exact change of the whole output by one reading, at most c; by T readings T times that.
     paid : Paid or None
-        What the ledger says of it.
+        Its entry in the ledger.
 
     Raises ParameterError, as all methods: an argument is out of range.
     """
@@ -93,7 +93,7 @@ class RunningCount:
         length : int
         {options}
 
-        Raises BudgetError, LedgerError: the account does not allow it; nothing is put out.
+        Raises BudgetError, LedgerError: the account does not allow it; nothing is released.
         """
         length = check_whole(length, "length", most=MOST_STEPS)  # for which noise is proved
         request = Request.of("a stream", theta, epsilon, options | {"ledger": ledger})
@@ -130,7 +130,7 @@ class RunningCount:
         return (PARTS * self._count + noise) / PARTS
 
     def half_width(self, readings: int, confidence: float = 0.95) -> float:
-        """How far off the count of so many readings is at most, with at least this probability."""
+        """Bound on the error of the count of so many readings, with at least this probability."""
         miss = 1 - check_confidence(confidence, "confidence")
         return sum_margin(self.scale, self._squares(readings), miss)
 

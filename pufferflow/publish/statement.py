@@ -1,4 +1,4 @@
-"""What a release promises, in sections for people: the same in Markdown and on the page.
+"""The statement of a release in sections: the same in Markdown and on the page.
 
 All of it comes from public facts: options, sizes, the error and the noisy values. It names no file,
 and no number of a fitted Θ.
@@ -43,13 +43,13 @@ def sections_of(made: Release) -> list[tuple[str, list[str]]]:
 
 
 def warnings_of(made: Release) -> Iterator[str]:
-    """Say first what may not be overlooked."""
+    """Yield what must be read first."""
     if not made.private:
         yield f"NOT PRIVATE: a simulation with seed {made.how.seed}; anybody can repeat its noise."
     for table in made.tables:
         of = f" of {table.heading}" if len(made.tables) > 1 else ""
         if table.nothing_to_tell:
-            yield f"No difference between the cells{of} can be told from noise."
+            yield f"No difference between the cells{of} is distinguishable from noise."
         if useless := int((table.error.impact[table.sizes > 0] >= LIMITS[-1]).sum()):
             yield f"{plural(useless, 'value')}{of} with an error of half the public range or more."
     yield from made.warnings
@@ -67,7 +67,7 @@ def secret_of(made: Release) -> str:
 
 
 def span_of(made: Release) -> str:
-    """Return from when to when, in whole days where it is; empty where it is for ever."""
+    """Return the range, in whole days if possible; empty if it is unbounded."""
     of = made.readings
     if of.first is None or of.last is None:
         return ""
@@ -112,7 +112,7 @@ def _protected(made: Release) -> Iterator[str]:
 
 
 def assumption_of(theta: Family | None, records: Schema) -> Iterator[str]:
-    """Say what readings follow; of a chain that was fitted without noise no number."""
+    """Yield the assumptions; of a chain that was fitted without noise no number."""
     if theta is None:
         yield "No assumption about time is made."
         return
@@ -133,7 +133,7 @@ def assumption_of(theta: Family | None, records: Schema) -> Iterator[str]:
 def _assumed(made: Release) -> Iterator[str]:
     yield from made.assumed
     if made.how.fitted_to_others:
-        yield "It is taken on trust that the chain was fitted to other participants."
+        yield "It is not verified that the chain was fitted to other participants."
     one = "All readings were taken to be those of one participant."
     several = "Participants are independent of each other, and each row names the right one."
     yield one if made.readings.participants == 1 else several
@@ -163,10 +163,10 @@ def _not_protected(made: Release) -> Iterator[str]:
 
 def _account(made: Release) -> Iterator[str]:
     if made.paid is None:
-        yield "No account is kept: nobody adds up what is published of the same readings."
+        yield "No account is kept: publications of the same readings are not added up."
         return
     if made.how.alone:
-        yield "This release is in an account, but its guarantee speaks of itself alone."
+        yield "This release is in an account, but its guarantee covers itself alone."
         yield "Other publications of the same readings change the odds further."
     else:
         yield (

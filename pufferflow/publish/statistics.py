@@ -1,4 +1,4 @@
-"""What can be published: six statistics, each with its Lipschitz constant and its public range.
+"""The six statistics, each with its Lipschitz constant and its public range.
 
 A statistic turns readings into a table of integers, cells × columns. Cells (hours, weekdays,
 months, groups) are functions of what is public. The Lipschitz constant L bounds how much the whole
@@ -32,7 +32,7 @@ LABELS: dict[str, tuple[str, ...]] = {
     "weekday": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
     "month": tuple(calendar.month_name[1:]),
 }
-"""Cells of the clock and the calendar."""
+"""Cells by time of day and by calendar."""
 WHOLE, CELLS = ("all", "group"), (*LABELS, "group")
 GRID = 1000
 """Steps of the grid between the bounds of means and sums."""
@@ -80,7 +80,7 @@ class Statistic(ABC):
     edges : tuple of float
         Numbers at which what it counts changes; none where it counts states or values.
     detail : str
-        What the statement says of it beside its title.
+        Addition to its title in the statement.
 
     Raises ParameterError: an option is out of range.
     """
@@ -95,20 +95,20 @@ class Statistic(ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     quantity: ClassVar[str]
-    """What the values are; those in the unit of the readings say so by :attr:`in_unit`."""
+    """Quantity of the values; :attr:`in_unit` if they have the unit of the readings."""
     lipschitz: ClassVar[int]
     """L: how much the table changes at most, in L1 norm, when one value changes."""
     in_unit: ClassVar[bool] = False
     relative: ClassVar[bool] = False
     """Whether a value is per reading of its cell."""
     cells: ClassVar[tuple[str, ...]] = CELLS
-    """In which it can be asked for."""
+    """In which it can be requested."""
 
     def __post_init__(self) -> None:
         check_choice(self.by, f"the cells of {self.name}", self.cells)
 
     def _settle(self, **values: Any) -> None:
-        """Set fields to what was made of the options."""
+        """Set fields derived from the options."""
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
@@ -400,7 +400,7 @@ def parse_statistics(asked: Sequence[str], **options: Any) -> tuple[Statistic, .
             raise ParameterError(f"statistic {place} is there already; name each once")
         statistics[made.full_name] = made
     for name in sorted(unused):
-        raise ParameterError(f"no statistic that is asked for takes `{name}`; leave it out")
+        raise ParameterError(f"no requested statistic takes `{name}`; leave it out")
     if not statistics:
         raise ParameterError("there must be some `statistics`; name one")
     return tuple(statistics.values())
@@ -409,19 +409,19 @@ def parse_statistics(asked: Sequence[str], **options: Any) -> tuple[Statistic, .
 def check_covered(statistics: Sequence[Statistic], states: StateSpace) -> None:
     """Raise unless statistics are functions of the states that Θ is about.
 
-    Of values within a state a Θ on states says nothing: they may remember everything. S_t fair
+    A Θ on states does not cover values within a state: they may depend on all. S_t fair
     coins, value S_t + .9·S_0: the states are independent, the mean of 48 at ε = 1 loses 22.1.
     """
     for statistic in statistics:
         if isinstance(statistic, Sum):
             finer, instead = "values within a state", "a histogram of the states"
         elif not set(statistic.edges) <= set(states.edges or ()):
-            finer, instead = "a threshold that is no edge between states", "one of the edges"
+            finer, instead = "a threshold that is not an edge between states", "one of the edges"
         else:
             continue
         raise ParameterError(
-            f"{statistic.full_name} depends on {finer}, and of finer values this chain says "
-            f"nothing; take {instead}, or use `mixing`"
+            f"{statistic.full_name} depends on {finer}, which this chain does not "
+            f"cover; take {instead}, or use `mixing`"
         )
 
 

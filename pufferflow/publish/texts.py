@@ -1,4 +1,4 @@
-"""Words of a page: names made harmless, numbers as exact as their error, times in words."""
+"""Texts of a page: escaped names, numbers as exact as their error, times in words."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def html(text: str) -> str:
 
 
 def markdown(text: str) -> str:
-    """Return a text of which Markdown takes no word for markup or for an address."""
+    """Return a text that Markdown shows literally, without markup and addresses."""
     plain = "".join(f"\\{c}" if c in MARKUP else c for c in visible(text))
     return plain.replace("://", ":\\//").replace("www.", "www\\.")
 
 
 def number(value: float, error: float | None = None) -> str:
-    """Return a number with three digits, or with those that its error leaves a meaning."""
+    """Return a number with three digits, or with those that are significant given its error."""
     size = abs(value if error is None else error)
     text = f"{value:.3g}"
     if 1e-7 < size < math.inf and abs(value) < 1e12:

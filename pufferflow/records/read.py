@@ -123,7 +123,7 @@ class Steps:
 
     @property
     def local_seconds(self) -> Integers:
-        """Time of each reading on the clock on which hours and days are counted."""
+        """Local time of each reading, in which hours and days are counted."""
         if self.clock == "utc" and self.zone is not None:
             there = pd.DatetimeIndex(self.seconds.astype("datetime64[s]"), tz="UTC")
             return there.tz_convert(self.zone).tz_localize(None).as_unit("s").asi8
@@ -372,8 +372,8 @@ class _Rows:
             counted.update(wait[at : at + ROWS].tolist())
         number = {one: n for one, n in counted.items() if one < 2 ** (TIME_BITS - 1)}
         if 0 in number:
-            what = "is there twice; remove one of the two rows, name the column that tells "
-            what += "participants apart (`participant`) or, on a local clock when daylight "
+            what = "is there twice; remove one of the two rows, name the column that "
+            what += "distinguishes participants (`participant`) or, in local time when daylight "
             what += "saving ends, its zone (`timezone`)"
             self._refuse_late(key[1:][wait == 0], what)
         if self.schema.step_seconds is None and not number:
@@ -389,7 +389,7 @@ class _Rows:
             late = key[1:][wait == HOUR + step]
             then = pd.DatetimeIndex(_time(late).astype("datetime64[s]"))
             spring = then.month.isin([3, 4, 9, 10, 11]) & (then.day_of_week == 6) & (then.hour <= 4)
-            what = "comes an hour late, as on a local clock when daylight saving begins; give "
+            what = "comes an hour late, as in local time when daylight saving begins; give "
             what += "its zone (`timezone`), or UTC if the clock never jumps"
             self._refuse_late(late[spring & (_time(late) % HOUR < step)], what)
         return step
@@ -502,7 +502,7 @@ def find_columns(table: Table, schema: Schema) -> dict[str, str | None]:
             refuse(f"two columns are called {shown(name)}; rename one")
     left = len({*present} - used)
     if left and columns["time"] is None and not schema.rows_are_steps:
-        what = f"{left} column(s) not used; name the time (`time`), or say `rows_are_steps`"
+        what = f"{left} column(s) not used; name the time (`time`), or give `rows_are_steps`"
         refuse(f"{what} if every row is one step after the row before")
     return columns
 
@@ -516,7 +516,7 @@ def _parts(table: Table, named: str | None) -> list[str]:
 
 
 def stamp(steps: Steps, seconds: int) -> str:
-    """Write a time for people: ISO on the clock of the table, or the number of the step."""
+    """Return a time as text: ISO in the time base of the table, or the number of the step."""
     if steps.clock == "none":
         return f"step {seconds + 1}"
     return f"{np.datetime64(seconds, 's')}{'' if steps.clock == 'local' else 'Z'}"

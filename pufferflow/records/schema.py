@@ -81,7 +81,7 @@ class FittedPrivately:
     """How a family was fitted with noise that hides whole participants; all of it is public.
 
     Of each participant ``most_transitions`` counted at most, with discrete Laplace noise of
-    ``noise_scale``; ``confidence`` is that with which the family holds the chain, and ``token`` a
+    ``noise_scale``; ``confidence`` that with which the family contains the chain, and ``token`` a
     random name of the fit, which its row in a ledger has too.
 
     Raises ParameterError: one of them is out of range.
@@ -109,8 +109,8 @@ class FittedPrivately:
             f"This file is safe to publish: whatever the readings of one of {self.participants} "
             "participants are, no content of it gets likelier by more than the factor e^epsilon, "
             f"epsilon = {self.epsilon:g}. The states, the time step and the number of participants "
-            f"are public. The intervals hold the chain with confidence {self.confidence:g} if all "
-            "participants are independent draws of it."
+            f"are public. The intervals contain the chain with confidence {self.confidence:g} if "
+            "all participants are independent draws of it."
         )
 
 
@@ -126,7 +126,7 @@ class Reading:
     time: str | None = reads(None, "Column of times.", "COLUMN")
     value: str | None = reads(None, "Column of values.", "COLUMN")
     participant: str | None = reads(
-        None, "Column that tells participants apart; without it all rows are of one.", "COLUMN"
+        None, "Column of participants; without it all rows belong to one.", "COLUMN"
     )
     group: str | None = reads(None, "Column of a public fact of each participant.", "COLUMN")
     timezone: str | None = reads(None, "Zone of local times, such as Europe/Berlin.", "ZONE")
@@ -134,7 +134,7 @@ class Reading:
     separator: str | None = reads(None, "Sign between fields.", "SIGN")
     decimal: str | None = reads(None, "Decimal sign.", "SIGN")
     thousands: str | None = reads(None, "Sign of thousands.", "SIGN")
-    rows_are_steps: bool = reads(False, "Every row is one step, whatever times say.")
+    rows_are_steps: bool = reads(False, "Every row is one step, regardless of times.")
 
     def __post_init__(self) -> None:
         check_type(self.rows_are_steps, "rows_are_steps", bool)

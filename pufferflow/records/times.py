@@ -1,4 +1,4 @@
-"""Times as they are written: unix seconds, ISO times with an offset, or those of a local clock."""
+"""Times as written: unix seconds, ISO times with an offset, or local times."""
 
 from __future__ import annotations
 

@@ -111,8 +111,8 @@ SCENARIOS = {
         no("a promise for windows needs an assumption", theta=None),
         yes(),
         *(no(f"have `{n}`", 1, of=replace(POPULATION, **{n: v})) for n, v in OTHER.items()),
-        no("assume something else (Θ)", 1, theta=pf.MixingFamily(1, 0.4).document()),
-        no("no release before read the column 'gas'", 1, of=BOTH),
+        no("have another assumption (Θ)", 1, theta=pf.MixingFamily(1, 0.4).document()),
+        no("no earlier release read the column 'gas'", 1, of=BOTH),
         no("a span of 10,000,000 steps", 30_000),
         yes(1, of=BOTH, new_values=True),
         yes(2, of=replace(POPULATION, values=("gas",))),
@@ -133,7 +133,7 @@ SCENARIOS = {
     ],
     "releases made elsewhere": [
         yes(share=F(1, 2)),
-        (elsewhere(replace(LATER, cost=UNBOUNDED)), "nobody knows what it costs"),
+        (elsewhere(replace(LATER, cost=UNBOUNDED)), "its cost is unknown"),
         (elsewhere(replace(LATER, first=None)), f"from 2024-01-08 00:00:00 {FREE}"),
         (elsewhere(LATER, replace(POPULATION, values=("gas",))), "column 'gas'"),
         (elsewhere(LATER), None),
@@ -396,7 +396,7 @@ def test_what_is_paid_for_stays_paid_for(path):
     assert [one["made"] for one in Ledger(path).to_dict()["releases"]] == [False]
     with pytest.raises(BudgetError):
         pay(path)
-    said = "ledger show says what is entered, and so spent"
+    said = "ledger show lists what is entered, and so spent"
     with pytest.raises(LedgerError, match=said), reserved(path, terms(1)):
         path.unlink()
 

@@ -19,9 +19,9 @@ from pufferflow.accounting.account import Promise
 from pufferflow.accounting.ledger import Ledger
 from pufferflow.errors import BudgetError
 from pufferflow.models import confidence_family
+from pufferflow.models.estimation import noisy_confidence_bounds
 from pufferflow.models.files import read_public_model
-from pufferflow.models.intervals import noisy_confidence_bounds
-from pufferflow.models.overlaps import mixing_from_counts, mixing_of
+from pufferflow.models.mixing import mixing_from_counts, mixing_of
 from pufferflow.publish import private_fit
 from pufferflow.publish.noise import add_noise, noise_scale
 from pufferflow.publish.private_fit import _margins, fit_privately
@@ -130,7 +130,7 @@ REGULAR = [(f"p{i}", 60 * h, "ab"[i * h % 2]) for i in range(300) for h in range
 
 
 def plain(rows, most):
-    """Plain twin: of each participant the first transitions of what is left, by hours."""
+    """Reference: of each participant the first transitions of what is left, by hours."""
     found, kept = np.zeros((2, 2), dtype=int), {}
     for who, minute, value in rows:
         if value in ("a", "b") and minute % 60 == 0 and 0 <= minute < 1440:
@@ -289,7 +289,7 @@ def test_a_fit_is_one_row_without_a_promise_and_its_file_is_safe_to_publish(tmp_
 
 
 REFUSED = [
-    ({"participant": None}, "those that are hidden"),
+    ({"participant": None}, "the column of the participants"),
     ({"first": None}, "give `step`, `timezone`"),
     ({"last": "2024-01-01T01:00"}, "two steps"),
     ({"group": "who"}, "unknown option 'group'"),

@@ -209,8 +209,8 @@ def test_streams_of_participants_and_of_states(tmp_path):
 FITTED = pf.fit(pd.Series([*"aababba"]), states=[*"ab"])
 REFUSED = {
     "a stream in time needs": {"first": None},
-    "never forgets": {"side_information": "any"},
-    "what the states are": {"theta": CHAIN},
+    "does not mix": {"side_information": "any"},
+    "the states are missing": {"theta": CHAIN},
     "nothing shows that the chain was fitted": {"theta": FITTED},
     "length is 10000001": {"length": 10**7 + 1},
 }

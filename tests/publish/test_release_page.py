@@ -150,7 +150,7 @@ SAID = (
     ({"level": Level(None)}, "What adds up", "add up for ever, whatever their period"),
     ({"documents": {}}, "How", "It is not published, nor is the fitted chain"),
     ({"spent": Fraction(601, 1000)}, "What adds up", "61\u00a0% is used"),
-    ({"alone": True}, "What adds up", "speaks of itself alone"),
+    ({"alone": True}, "What adds up", "covers itself alone"),
     ({"paid": None}, "What adds up", "No account is kept"),
 )
 
@@ -164,7 +164,7 @@ def test_what_may_not_be_overlooked_comes_first():
     release = made(means(scale=4e6), warnings=("Epsilon is large.",), seed=7)
     warnings = (
         "NOT PRIVATE: a simulation with seed 7; anybody can repeat its noise.",
-        "No difference between the cells can be told from noise.",
+        "No difference between the cells is distinguishable from noise.",
         "24 values with an error of half the public range or more.",
         "Epsilon is large.",
     )

@@ -1,4 +1,4 @@
-"""Each statistic against a plain twin, and its constant L against every change of a reading."""
+"""Each statistic against a reference implementation, and its L against any change of a reading."""
 
 import tracemalloc
 
@@ -106,7 +106,7 @@ def test_a_chain_on_states_covers_no_finer_statistic(name):
         if covered:
             check_covered([statistic_of(name)], StateSpace.numeric(edges))
             continue
-        with pytest.raises(ParameterError, match=f"{name} depends on .*finer values this chain"):
+        with pytest.raises(ParameterError, match=f"{name} depends on .*this chain does not cover"):
             check_covered([statistic_of(name)], StateSpace.numeric(edges))
 
 

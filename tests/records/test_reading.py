@@ -18,7 +18,7 @@ from cases import seeds
 
 from plain_reading import ZONES, RefusedError, draw, plain_read
 from pufferflow.errors import DataError, ModelError, ParameterError
-from pufferflow.models.files import parse_public_model
+from pufferflow.models.files import parse_model
 from pufferflow.records import read as reader
 from pufferflow.records import table
 from pufferflow.records.read import parse_range, read, stamp
@@ -261,13 +261,16 @@ BAD = {
     ROW + END + b',"s3cret\n' + GOOD: "line 42: a quote is not closed, or a field has a",
     HEADER + b"\n\n" + GOOD + END + b",s3cret\n": "line 44: the value is not a number",
     ROW + b"s3cret,a,1\n": "line 42: the time is not a time in whole seconds",
+    ROW + b"2021-13-01T00:00Z,a,1\n": "line 42: the time is not a time in whole seconds",
+    ROW + b"2021-03-01T02:00:00.5Z,a,1\n": "line 42: the time is not a time in whole seconds",
+    b"\xfd7zXZ\x00s3cret": "line 1: not UTF-8 text",
     ROW + b"2021-03-01T02:00,a,1\n": "line 42: the time is not written as the first time",
     ROW + b"2021-03-01T00:04Z,a,9\n": "line 42: the time is there twice; remove one",
     ROW + b"2021-03-01T00:05:30Z,a,9\n": "line 42: the time is not a whole number of",
     ROW + b"2021-03-01T02:00Z,,9\n": "line 42: the participant is missing",
     HEADER + GOOD.replace(b"a,", b"2021-01-01,").replace(b"b,", b"2021-01-02,"): "has times, not",
     HEADER + b"0,a,1\n0,b,1\n0,c,1\n60,c,1\n": "'who' of the participants has 3 participants in 4",
-    b"when,who,value\n" + GOOD: "line 1: 1 column(s) not used; name the time (`time`), or say",
+    b"when,who,value\n" + GOOD: "line 1: 1 column(s) not used; name the time (`time`), or give",
     b"time,who,kwh,power\n": "line 1: it is not clear which column holds the values; name it",
     b"time,who,who,value\n": "line 1: two columns are called 'who'; rename one",
     b"time,whom,value\n": "line 1: there is no column 'who' for the participant; correct",
@@ -350,7 +353,7 @@ def test_schemas_survive_their_document():
         Schema(states=other, rows_are_steps=True, fitted_privately=private, participant="m"),
     ):
         model = {"mixing": {"steps": 2, "overlap": 0.5}, "records": schema.to_dict()}
-        assert parse_public_model(model).records == parse_schema(schema.to_dict()) == schema
+        assert parse_model(model).records == parse_schema(schema.to_dict()) == schema
     assert (fitted.period, fitted.is_local) == ((1704067200, 1704153600), False)
 
 

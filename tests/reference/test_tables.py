@@ -3,6 +3,7 @@
 import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import plain_influence
@@ -10,7 +11,7 @@ import pytest
 from enumeration import random_matrix, stationary_law
 
 import pufferflow as pf
-from pufferflow.influence.tables import INFINITE, MASKED, InfluenceTables
+from pufferflow.influence.quilts import INFINITE, InfluenceTables, initial_term
 
 UNDERFLOW = [[1.0, 1e-300], [1.0, 1e-310]]  # both too small to be trusted, their ratio is 1e10
 
@@ -41,14 +42,13 @@ def test_forward_backward_and_initial_terms(number, steps):
     sources = rng.random(k) < 0.7
     sources[rng.integers(k)] = True
     kept = [[p for p, keep in zip(column, sources, strict=True) if keep] for column in columns]
-    right = tables.rights.tables[tables.right(steps)]
-    left = tables.lefts.tables[tables.left(steps, sources)]
-    law = tables.law_any(steps, np.ones(k, dtype=np.bool_))
+    right, left = tables.at(steps), tables.at(steps, sources)
+    law = tables.any_initial(steps)
     slack = 1e-12
     for x in range(k):
         for y in range(k):
-            assert is_close_bound(right[x, y], power[x], power[y], slack)
-            assert is_close_bound(left[x, y], kept[x], kept[y], slack)
+            assert is_close_bound(tables.stack[right, x, y], power[x], power[y], slack)
+            assert is_close_bound(tables.stack[left, x, y], kept[x], kept[y], slack)
             assert is_close_bound(law[x, y], columns[y], columns[x], slack)
 
 
@@ -61,17 +61,13 @@ def test_stationary_term(number):
     if exact is None:
         return
     chain = pf.MarkovChain([[float(p) for p in row] for row in matrix])
-    tables = InfluenceTables(chain, "exact")
-    table = tables.law_given(chain.stationary_distribution, chain.initial_support, chain.stationary_error)
-    for x in range(k):
-        for y in range(k):
-            if exact[x] and exact[y]:
-                assert is_close_bound(table[x, y], [exact[y]], [exact[x]], 1e-12)
-            else:
-                assert table[x, y] == MASKED
+    table = initial_term(chain.stationary_distribution, chain.stationary_error)
+    for x, y in product(np.flatnonzero(exact), repeat=2):
+        assert is_close_bound(table[x, y], [exact[y]], [exact[x]], 1e-12)
 
 
 def test_probabilities_too_small_to_trust_are_bounded_from_the_safe_side():
     tables = InfluenceTables(pf.MarkovChain(UNDERFLOW, "any"), "exact")
-    assert tables.rights.tables[tables.right(1)][0, 1] >= math.log(1e10)
-    assert tables.lefts.tables[tables.left(1, np.ones(2, dtype=np.bool_))][1, 0] >= math.log(1e-300)
+    right, left = tables.at(1), tables.at(1, tables.everything)
+    assert tables.stack[right, 0, 1] >= math.log(1e10)
+    assert tables.stack[left, 1, 0] >= math.log(1e-300)

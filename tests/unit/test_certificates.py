@@ -129,7 +129,7 @@ def test_entry_dp_of_independent_records(chain, length):
 
 
 def test_entry_dp_of_correlated_records():
-    slightly = pf.MarkovChain([[0.5, 0.5], [0.5 + 1e-15, 0.5 - 1e-15]], "any")
+    slightly = pf.MarkovChain([[0.5, 0.5], [0.5 + 1e-7, 0.5 - 1e-7]], "any")
     families = [(THETA_1, 100), (slightly, 100), (pf.ChainFamily([symmetric(0.5, "any"), slightly]), 3)]
     for family, length in families:
         with pytest.raises(ParameterError, match=r"records are correlated, and of correlated ones .* use mqm-exact$"):
@@ -148,7 +148,7 @@ def test_wasserstein(epsilon, length):
         )
         smaller = copy.deepcopy(result.certificate) | {"scale": repr(3 / epsilon)}
         for proof in smaller["proofs"]:
-            proof["W"] = 3
+            proof["count"]["W"] = 3
         rejected(smaller, r"\d+ records, node \d+: given states 1 and 2 the distributions .* not within W = 3$")
 
 
@@ -156,7 +156,8 @@ def test_wasserstein_of_independent_records():
     """W = 1, but the distribution functions are equal there: rounding decides, and plans with slack prove it."""
     for chain in (symmetric(0.5, "any"), pf.MarkovChain([[0.3, 0.7], [0.3, 0.7]]), pf.BinaryInterval(0.5, 0.5)):
         document = pf.certify(chain, 30, 1.0, mechanism="wasserstein")
-        assert (document["proofs"][0]["W"], document["proofs"][0]["slack"]) == (1, "1e-9")
+        proof = document["proofs"][0]["count"]
+        assert (proof["W"], proof["slack"]) == (1, "1e-9")
         assert 1 < float(document["scale"]) < 1 + 2e-9
         pf.verify_certificate(document)
 
@@ -164,16 +165,20 @@ def test_wasserstein_of_independent_records():
 def test_wasserstein_of_any_count():
     chain = pf.MarkovChain([[0.5, 0.3, 0.2], [0.2, 0.6, 0.2], [0.3, 0.3, 0.4]], "any")
     document = pf.certify(chain, 12, 2.0, mechanism="wasserstein", states=[0, 2])
-    [proof] = document["proofs"]
+    proof = document["proofs"][0]["count"]
     assert proof["weights"] == [1, 0, 1]
+
+    def changed(**fields):
+        return document | {"proofs": [{"count": proof | fields}]}
+
     found = pf.verify_certificate(document)
     assert "segments of 12 records, the count with weights 1, 0, 1 alone" in found.subject
-    rejected(document | {"proofs": [proof | {"weights": [1, 0]}]}, "one weight a state")
-    rejected(document | {"proofs": [proof | {"lengths": [11]}]}, "the longest of the lengths is not the length 12")
+    rejected(changed(weights=[1, 0]), "one weight a state")
+    rejected(changed(lengths=[11]), "12 for the longest of its lengths")
     rejected(document | {"mechanism": "leakage"}, "a count alone proves the scale of wasserstein, and no other one")
     rejected(document | {"proofs": [{}]}, "a count alone proves the scale of wasserstein")
     rejected(document | {"window": 2}, "a count has a proof for listed chains, single records")
-    rejected(document | {"proofs": [proof | {"weights": [1, 0, 10**9]}]}, "takes about .* operations, at most")
+    rejected(changed(weights=[1, 0, 10**9]), "takes over .* operations")
     with pytest.raises(ParameterError, match=r"^no certificate for wasserstein: the query is missing"):
         pf.certify(chain, 12, 2.0, mechanism="wasserstein")
 
@@ -214,7 +219,7 @@ def test_electricity(electricity):
     assert len(result.certificate["proofs"][0]["quilts"]) == 3
     pf.verify_certificate(read_certificate(json.dumps(result.certificate)))
     entry = copy.deepcopy(result.certificate)
-    row = entry["family"]["chains"][0]["transition_matrix"][17]
+    row = entry["family"]["chains"][0]["transition_matrices"][0][17]
     row[17] = str(Fraction(row[17]) - Fraction(1, 10**12))
     rejected(entry, "does not sum to 1 exactly but to 1 - 1E-12")
 
@@ -265,7 +270,7 @@ def test_fields_of_the_noise_scale():
 
 def test_thirds_are_thirds():
     document = pf.certify(pf.MarkovChain(np.full((3, 3), 1 / 3)), 10, 1.0)
-    assert document["family"]["chains"][0]["transition_matrix"] == [["1/3"] * 3] * 3
+    assert document["family"]["chains"][0]["transition_matrices"] == [[["1/3"] * 3] * 3]
 
 
 # -- what is rejected --------------------------------------------------------------------------------
@@ -289,7 +294,7 @@ def test_ranges(document):
     rejected(document | {"proofs": []}, "there are 0 proofs for 1 members")
     rejected(document | {"proofs": document["proofs"] * 2}, "there are 2 proofs for 1 members")
     for odd in ([1, 100], [1, 100, None, "1"], [1, None, 1, 1], {}):
-        rejected(document | {"proofs": [{"quilts": [odd]}]}, "a quilt is .*all integers or null|not a list")
+        rejected(document | {"proofs": [{"quilts": [odd]}]}, "an entry has 2 parts, not 4|not an integer|not a list")
     rejected(document | {"proofs": [{}], "scale": "99.9"}, "is not excluded")
     rejected(document | {"side_information": "any"}, "quilts prove scales .* for no side information")
 
@@ -315,11 +320,11 @@ def test_ranges(document):
         ("version", 2.0, "version is 2.0"),
         ("certificate", "other", "no certificate of pufferflow"),
         ("mechanism", "laplace", "mechanism is 'laplace', not mqm-exact or"),
-        ("family", {}, "family is a dict"),
+        ("family", {}, "family has one key of"),
         ("family", [], "family is a list"),
-        ("family", {"chains": []}, "no chain"),
+        ("family", {"chains": []}, "chains at least one chain"),
         ("family", {"chains": [3]}, "chains is 3, not an object"),
-        ("family", {"chains": [], "binary_interval": ["0.3", "0.7"]}, "it has one key of"),
+        ("family", {"chains": [], "binary_interval": ["0.3", "0.7"]}, "family has one key of"),
         ("family", {"binary_interval": ["0.3"]}, "two numbers"),
         ("family", {"binary_interval": ["0.7", "0.3"]}, "two numbers"),
         ("family", {"mixing": {"steps": 3, "overlap": "1.1"}}, "overlap must be above 0 and at most 1"),
@@ -346,11 +351,11 @@ def test_missing_keys(document, key):
         ([["0.9", "0.1"], ["0.4", "0.6"]], "anything", "initial_distribution is 'anything'"),
         ([["1", "0"], ["0", "1"]], "stationary", "not unique"),
         ([["0.91", "0.09"], ["0.4", "0.6"]], ["1", "0"], "is not excluded"),
-        ("1", "any", "transition_matrix is '1'"),
+        ("1", "any", "transition_matrices is '1'"),
     ],
 )
 def test_chains(document, matrix, start, reason):
-    chain = {"transition_matrix": matrix, "initial_distribution": start}
+    chain = {"transition_matrices": [matrix], "initial_distribution": start}
     rejected(document | {"family": {"chains": [chain]}}, reason)
 
 
@@ -365,7 +370,6 @@ def test_the_interval_decides_about_its_chain():
     ("low", "high", "reason"),
     [
         (["0.3", "0.8"], ["0.5", "0.9"], "no distribution lies between its bounds"),
-        (["0.3", "0.4"], ["0.9", "0.7"], "no distribution between the bounds attains those of entry"),
         (["0.3", "0.7"], ["0.2", "0.7"], "a lower bound above the upper one"),
     ],
 )
@@ -402,17 +406,17 @@ def test_scale_and_verify(files, run, monkeypatch):
     model, out = files
     code, printed, _ = run("scale", model, "--length", 100, "--epsilon", 1, "--certificate", out)
     assert code == 0
-    assert "12.934051086186917" in printed
+    assert "12.934051086186921" in printed
     assert run("verify", out) == (
         0,
         "verified: mqm-exact at epsilon 1 for 1 chain of 2 states, segments of up to 100 records: "
-        "protects single records, side information none: at scale 12.934051086186917 the loss is at most "
-        "0.99999999999997216, steps checked: 5\n",
+        "protects single records, side information none: at scale 12.934051086186921 the loss is at most "
+        "0.99999999999997190\n",
         "",
     )
     code, printed, _ = run("verify", out, "--json")
     fields = json.loads(printed)
-    assert (code, fields["verified"], fields["scale"], fields["steps"]) == (0, True, "12.934051086186917", 5)
+    assert (code, fields["verified"], fields["scale"]) == (0, True, "12.934051086186921")
     assert Fraction(fields["loss"]) <= 1
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(out.read_bytes())))
     assert run("verify", "-")[0] == 0
@@ -450,7 +454,7 @@ def test_scale_and_verify_every_mechanism(files, run, mechanism, model):
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ("12.934051086186917", "12.934051085186917", "a loss of 1.00000 is not excluded, epsilon is 1"),
+        ("12.934051086186921", "12.934051085186921", "a loss of 1.00000 is not excluded, epsilon is 1"),
         ('"0.9"', '"0.9000001"', "does not sum to 1 exactly"),
         ("[9, 9, 5, 5], ", "", "nodes 10 to 95 do not follow node 8"),
         ("{", "", "the file is not JSON"),

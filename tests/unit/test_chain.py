@@ -82,9 +82,6 @@ def test_restriction_to_closed_states():
     assert recurrent.start == "stationary"
     assert recurrent.initial_distribution.tolist() == transient.initial_distribution[1:].tolist()
     assert recurrent.restricted(np.ones(2, dtype=bool)) is recurrent
-    for start, states in (([0.1, 0.3, 0.6, 0], inside), ("any", [True, True, False, True])):
-        with pytest.raises(ChainError, match="in which it starts and which it never leaves"):
-            pf.MarkovChain(matrix, start).restricted(np.array(states))
 
 
 def test_stationary_probabilities_that_are_tiny_or_beyond_floats():

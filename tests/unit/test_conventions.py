@@ -54,7 +54,11 @@ def test_changes_begin_with_this_version_or_what_comes_next():
     assert first == "Unreleased" or first.startswith(PROJECT["version"])
 
 
-@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "README.md", "config/README.md", "results/README.md"])
+PAGES = ["CONTRIBUTING.md", "README.md", "config/README.md", "results/README.md"]
+PAGES += [f"docs/{path.relative_to(ROOT / 'docs')}" for path in (ROOT / "docs").rglob("*.md")]
+
+
+@pytest.mark.parametrize("page", sorted(page for page in PAGES if "_build" not in page))
 def test_files_that_pages_name_exist(page):
     text = (ROOT / page).read_text(encoding="utf-8")
     for name in re.findall(r"`((?:pufferflow|workflow|tests|config|docs)/[\w./-]+)`", text):

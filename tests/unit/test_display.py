@@ -7,94 +7,31 @@ from operator import attrgetter
 import numpy as np
 import pandas as pd
 import pytest
+from frozen_families import BUILDERS, built
+from public_calls import CALLS
 
 import pufferflow as pf
-from pufferflow._util.protection import NARROWEST
-from pufferflow.audit import CountQuery, HistogramQuery
+from pufferflow.audit import CountQuery
 from pufferflow.models import confidence_family
-from pufferflow.records import Schema, StateSpace
+from pufferflow.records import StateSpace
 from pufferflow.records.read import read
 from reproduction.data.sample import Participant, Sample
 
-CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], initial_distribution=[1, 0])
-STATIONARY = pf.MarkovChain(CHAIN.transition_matrix)
-HOUR = pf.MixingFamily(60, 0.4)
-BOUNDS = [[0.85, 0.05], [0.15, 0.75]], [[0.95, 0.15], [0.25, 0.85]]
-QUERY = CountQuery({1})
-MODEL = pf.models.PublicModel(pf.ChainFamily([CHAIN]), Schema(states=StateSpace.categories(["off", "on"])))
-
-
-def networks():
-    pair = pf.networks.Variable("A", [0.5, 0.5]), pf.networks.Variable("B", [[0.9, 0.1], [0.2, 0.8]], ["A"])
-    network = pf.networks.BayesianNetwork(pair)
-    scale = pf.networks.markov_quilt_mechanism(network, 1.0)
-    yield from (network, pair[0], scale, next(pf.networks.markov_quilts(network, "A")))
-
-
-def hidden_markov_models():
-    keep, coin = [[1, 0], [0, 1]], [["3/4", "1/4"], ["1/4", "3/4"]]
-    model = pf.hmm.HiddenMarkovModel(keep, coin, {"ill": [1, 0], "healthy": [0, 1]}, length=1)
-    family = pf.hmm.PriorFamily(keep, coin, {"ill": ["1 - p", "p"], "healthy": ["p", "1 - p"]}, {"p": [0, 1]}, length=1)
-    yield from (model, family, pf.hmm.check(model, 3), pf.hmm.largest_ratio(model), pf.hmm.NoisyMax("index"))
-    yield pf.hmm.sup_ratio(family)
-    yield pf.hmm.preserving_region(family, 2)
-    yield pf.hmm.largest_value_ratio(2, "one-by-one")
-
-
-def differential_privacy():
-    people, level = pf.dp.Domain({"age": range(3), "ill": [False, True]}), pf.dp.choose_alpha_beta(0.1, 0.5)
-    coin = pf.dp.FiniteMechanism({"yes": ["3/4", "1/4"], "no": ["1/4", "3/4"]})
-    publisher = pf.dp.Publisher([(1, True)], people, d=0.1, gamma=0.5)
-    publication = pf.dp.publish([(1, True)], people, level, insecure_seed=1)
-    exponential = pf.dp.Base2Exponential(pf.dp.Eta(1, 1, 1), 0, 2, max_outcomes=3)
-    yield from (people, level, coin, coin.level(), publisher)
-    yield from (pf.dp.check_views([level], 0.1, 0.5), publication, exponential)
-    yield publication.count()
-    yield from (pf.dp.Eta(1, 1, 1), pf.dp.Base2Laplace(pf.dp.Eta(1, 1, 1), 0, 2, 1))
-    yield from (pf.dp.Exponential(1.0, 1.0), pf.dp.Laplace(1.0, 1.0), pf.dp.WeightedMajority(2, 0.1))
-    yield pf.dp.RandomisedResponse(("yes", "no"), 0.75)
-
-
-def made(folder):
-    """At least one object of every public class that is no error."""
-    scale = pf.leakage(CHAIN, 100, 1.0)
-    accountant = pf.Accountant(CHAIN, 100)
-    accountant.add(scale.scale)
-    yield from (CHAIN, HOUR, QUERY, MODEL, MODEL.family, MODEL.records, MODEL.records.states, scale, accountant)
-    yield from (pf.mqm_exact(CHAIN, 100, 1.0), pf.gk16(CHAIN, 100, 1.0), pf.mqm_exact(CHAIN, 100, 1.0).quilt)
-    yield from (
-        accountant.cost(),
-        pf.lower_bound(CHAIN, 100, 1.0),
-        HistogramQuery(),
-    )
-    yield pf.privacy_loss(CHAIN, 10, 3.0, QUERY)
-    yield pf.verify_certificate(pf.certify(CHAIN, 100, 1.0))
-    yield from (pf.BinaryInterval(0.1, 0.9), pf.IntervalFamily(*BOUNDS))
-    yield from (
-        pf.TotalVariationFamily(CHAIN.transition_matrix, 0.02),
-        pf.models.mixing_of(pf.MarkovChain(CHAIN.transition_matrix), 60),
-    )
-    yield from (pf.HiddenChain(CHAIN, [0, 1]), pf.PeriodicChain([CHAIN.transition_matrix]))
-    yield pf.fit(pd.Series(["off", "on", "off", "off", "on", "on", "off"] * 3), states=["off", "on"])
-    people = pd.DataFrame({"participant": [f"p{i // 3}" for i in range(600)], "value": ["off", "off", "on"] * 200})
-    who = {"participant": "participant", "states": ["off", "on"]}
-    yield pf.fit_privately(people, 9.0, most_transitions=2, **who)
-    yield pf.release(people["value"], MODEL, 1.0, seed=1, accept_noise=True)
-    options = {"states": 2, "step": "1h", "participants": 3, "period": "1d"}
-    yield pf.plan(HOUR, ["histogram"], **options)
-    yield pf.Ledger.create(folder / "some.ledger")
-    yield from (pf.RunningCount(9, 1.0), pf.accounting.WrappedMeasurement(None, HOUR, 9, 0.1, NARROWEST))
-    yield pf.PufferfishFramework({"s": {"well": {0: 1}, "ill": {1: 1}}})
-    yield from (*networks(), *hidden_markov_models(), *differential_privacy())
-
 
 def public_classes():
-    rooms = ("hmm", "networks")
-    names = [name for name in dir(pf) if name not in ("dp", *rooms)]
-    names += [f"dp.{name}" for name in vars(pf.dp)]
+    rooms = ("dp", "hmm", "networks")
+    names = [name for name in dir(pf) if name not in rooms]
     names += [f"{room}.{name}" for room in rooms for name in getattr(pf, room).__all__]
     found = [attrgetter(name)(pf) for name in names]
     return {one for one in found if inspect.isclass(one) and not issubclass(one, Exception)}
+
+
+def made():
+    """At least one object of every public class that is no error: results and arguments of all functions."""
+    for function, arguments in CALLS:
+        if arguments.get("path") != "missing":
+            for one in (function(**arguments), getattr(function, "__self__", None), *arguments.values()):
+                yield from one if isinstance(one, tuple | list) else [one]
 
 
 SECRET, NUMBER = "S3CRET", 271829
@@ -119,15 +56,14 @@ def holding_records():
     yield pf.dp.publish([(NUMBER,)], ages, pf.dp.choose_alpha_beta(0.1, 0.5), insecure_seed=1)
 
 
-def test_every_public_object_is_one_line(tmp_path, scales_once):
-    met = set()
-    for thing in made(tmp_path):
-        met.add(type(thing))
-        line = repr(thing)
+def test_every_public_object_is_one_line(tmp_path, monkeypatch, only_svg, scales_once):
+    monkeypatch.chdir(tmp_path)
+    ours = [thing for thing in made() if type(thing).__module__.startswith("pufferflow")]
+    for line in map(repr, ours):
         assert "\n" not in line, line
         assert " object at 0x" not in line, line
         assert len(line) < 400, line
-    assert met >= public_classes()
+    assert {type(thing) for thing in ours} >= public_classes()
 
 
 def test_what_is_made_from_records_shows_none_of_them():
@@ -147,35 +83,13 @@ def test_completion_offers_public_names_only(part):
         assert set(dir(part)) == set(part.__all__)
 
 
-# -- values ------------------------------------------------------------------------------------------
-
-P = [[0.9, 0.1], [0.4, 0.6]]
-MAKERS = (
-    lambda p: pf.MarkovChain(p),
-    lambda p: pf.ChainFamily([pf.MarkovChain(p, "any")]),
-    lambda p: pf.IntervalFamily(np.array(p) / 2, np.ones((2, 2)), backward=pf.IntervalFamily(p, p)),
-    lambda p: pf.TotalVariationFamily(p, [0.1, 0.2]),
-    lambda p: pf.HiddenChain(pf.MarkovChain(p), [0, 1]),
-    lambda p: pf.PeriodicChain([p, P]),
-    lambda p: pf.BinaryInterval(p[0][1], 0.9),
-    lambda p: pf.MixingFamily(5, p[0][1]),
-)
-
-
-@pytest.mark.parametrize("make", MAKERS)
-def test_what_is_made_of_the_same_numbers_is_equal_and_has_one_hash(make):
-    one, same, other = make(P), make(np.array(P)), make([[0.8, 0.2], [0.4, 0.6]])
-    assert one == same
-    assert hash(one) == hash(same)
-    assert one != other
-    assert one != "a chain"
-    assert len({one, same, other}) == 2
-
-
-def test_the_start_is_a_part_of_the_value():
-    assert pf.MarkovChain(P) != pf.MarkovChain(P, "any")
-    assert pf.MarkovChain(P, [1, 0]) != pf.MarkovChain(P, [0, 1])
-    assert pf.IntervalFamily(P, P) != pf.TotalVariationFamily(P, [0.0, 0.0])
+def test_models_are_their_values():
+    models = [*map(built, BUILDERS), pf.MarkovChain([[1.0]], "any"), pf.TotalVariationFamily(np.eye(2), 0.1)]
+    again = [make() for make in BUILDERS.values()]
+    assert again == models[: len(again)]
+    assert list(map(hash, again)) == list(map(hash, models[: len(again)]))
+    assert len({*models, *again}) == len(models)
+    assert models[0] != "a chain"
 
 
 def test_a_fit_is_taken_for_its_family():

@@ -11,7 +11,6 @@ import pufferflow as pf
 from pufferflow.audit import CountQuery
 from pufferflow.coupling.bounds import MOST_RATIO_STATES
 from pufferflow.coupling.process import MOST_ROBUST_STATES
-from pufferflow.errors import ParameterError
 from pufferflow.mechanisms import compute_scale
 from pufferflow.models import confidence_family
 from pufferflow.models.families import as_family
@@ -33,8 +32,9 @@ def test_smallest_probability_and_gaps_of_the_running_example():
     assert 0.2 * (1 - 1e-13) < family.smallest_stationary_probability() <= 0.2
     assert family.eigengap("general") == pytest.approx(0.75)
     assert family.eigengap("reversible") == family.eigengap("auto") == pytest.approx(1)
-    mixed = pf.ChainFamily([THETA_1, IRREVERSIBLE])
-    assert mixed.eigengap("auto") == min(THETA_1.eigengap("reversible"), IRREVERSIBLE.eigengap("general"))
+    line = pf.MarkovChain([[0.9, 0.1, 0], [0.05, 0.9, 0.05], [0, 0.1, 0.9]])
+    mixed = pf.ChainFamily([line, IRREVERSIBLE])
+    assert mixed.eigengap("auto") == min(line.eigengap("reversible"), IRREVERSIBLE.eigengap("general"))
     assert as_family(mixed) is mixed
     assert as_family(THETA_1).chains == (THETA_1,)
 
@@ -103,22 +103,18 @@ def test_bounds_are_made_as_tight_as_the_row_sums_allow():
     assert pf.IntervalFamily([row] * 10, [row] * 10).low.sum() == pytest.approx(10)
 
 
-def test_what_lies_between_bounds_and_in_balls():
-    assert BOX.contains(pf.MarkovChain([[0.7, 0.2, 0.1], [0.3, 0.4, 0.3], [0.5, 0.25, 0.25]]))
-    assert not BOX.contains(pf.MarkovChain([[0.6, 0.15, 0.25], [0.3, 0.4, 0.3], [0.5, 0.25, 0.25]]))
-    assert not BOX.contains(pf.MarkovChain([[0.7, 0.2, 0.1], [0.05, 0.55, 0.4], [0.5, 0.25, 0.25]]))  # below
-    assert not BOX.contains(pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]]))
+def test_a_ball_lies_in_a_box_and_needs_less_noise():
     matrix = 0.1 + 0.6 * np.eye(4)
     ball = pf.TotalVariationFamily(matrix, 0.02)
-    box = pf.IntervalFamily(ball.low, ball.high)
-    for row, inside in (([0.02, -0.01, -0.01, 0], True), ([0.02, 0.02, -0.02, -0.02], False)):
-        chain = pf.MarkovChain(matrix + np.outer([1, 0, 0, 0], row), "any")
-        assert ball.contains(chain) == inside
-        assert box.contains(chain)
     for vertex in ball.rows.vertices(0, largest=True):
         assert vertex.sum() == pytest.approx(1)
         assert np.abs(vertex - matrix[0]).sum() / 2 == pytest.approx(0.02)
-    assert pf.leakage(ball, 500, 1.0).scale < pf.leakage(box, 500, 1.0).scale
+        assert holds(ball, np.vstack([vertex, matrix[1:]]))
+    assert pf.leakage(ball, 500, 1.0).scale < pf.leakage(pf.IntervalFamily(ball.low, ball.high), 500, 1.0).scale
+
+
+def holds(family, matrix, tolerance=1e-9):
+    return ((family.low - tolerance <= matrix) & (matrix <= family.high + tolerance)).all()
 
 
 @pytest.mark.parametrize(("k", "length", "most"), [(2, 10**6, 1.15), (4, 10**6, 1.15), (7, 2, 1.1)])
@@ -172,8 +168,9 @@ def test_many_states_are_bounded_by_ratios_alone():
     assert found.scale < 15
     assert found.scale == pytest.approx(pf.leakage(family, 30, 1.0, side_information="any").scale, rel=1e-5)
     assert found.reason == f"couplings are computed for at most 12 states, not for {k}"
-    with pytest.raises(ParameterError, match="no bound of the loss near this scale is at most epsilon"):
-        pf.certify(family, 30, 1.0, mechanism="leakage")
+    proved = pf.certify(family, 30, 1.0, mechanism="leakage")
+    assert pf.verify_certificate(proved).loss <= 1
+    assert float(proved["scale"]) <= 1.05 * found.scale
     many = MOST_RATIO_STATES + 1
     simplex = pf.leakage(pf.IntervalFamily(np.zeros((many, many)), np.ones((many, many))), 30, 1.0)
     assert simplex.scale == 30
@@ -219,8 +216,8 @@ def test_coverage_on_simulated_chains(coverage, records):
         states = chain.simulate(200, rng)
         seen = np.zeros((3, 3), dtype=np.int64)
         np.add.at(seen, (states[:-1], states[1:]), 1)
-        hits += confidence_family(seen, coverage).contains(chain, 0)
-        narrow += confidence_family(np.asarray(seen * 20), coverage).contains(chain, 0)
+        hits += holds(confidence_family(seen, coverage), chain.transition_matrix)
+        narrow += holds(confidence_family(seen * 20, coverage), chain.transition_matrix)
     assert hits / records >= coverage - 4 * np.sqrt(coverage * (1 - coverage) / records)
     assert narrow / records < 0.5  # overstated counts miss it, so the test can fail
 
@@ -239,8 +236,8 @@ def test_fit_bounds_both_readings_of_stationary_records():
     chain = pf.MarkovChain([[0.8, 0.15, 0.05], [0.1, 0.7, 0.2], [0.05, 0.25, 0.7]])
     table = pd.DataFrame({"value": np.array(list("abc"))[chain.simulate(4000, rng)]})
     family = pf.fit(table, states=[*"abc"], coverage=0.95).model.family
-    assert family.contains(chain)
-    assert family.backward.contains(pf.MarkovChain(chain.time_reversal, "any"))
+    assert holds(family, chain.transition_matrix)
+    assert holds(family.backward, chain.time_reversal)
     from_any = pf.fit(table, states=[*"abc"], coverage=0.95, start="any").model.family
     assert from_any.backward is None
     scale, known = (pf.leakage(theta, 4000, 1.0).scale for theta in (family, chain))

@@ -13,7 +13,7 @@ import pytest
 import pufferflow as pf
 from pufferflow import cli
 from pufferflow._util.files import check_outputs, write_atomic
-from pufferflow.errors import DataError, ParameterError
+from pufferflow.errors import DataError
 
 MODEL = json.dumps({"chains": [{"transition_matrix": [[0.6, 0.4], [0.5, 0.5]]}]})
 
@@ -88,7 +88,7 @@ def test_no_file_and_standard_input_are_not_in_the_way(folder):
     check_outputs([None, "x"], [None, "-"])
     with pytest.raises(DataError, match="exists already"):
         check_outputs(["m.json"], new=True)
-    with pytest.raises(ParameterError, match="twice"):
+    with pytest.raises(DataError, match="twice"):
         check_outputs(["x", folder / "x"])
 
 
@@ -139,6 +139,7 @@ READERS = {
 }
 REASONS = {
     "sub": "cannot read sub: Is a directory",
+    "nowhere": "cannot read nowhere: No such file or directory",
     "round": "cannot read round: Too many levels of symbolic links",
     "/dev/zero": "cannot read /dev/zero: it is larger than 33,554,432 bytes, the most that is read",
     "-": "cannot read standard input: it is larger than 33,554,432 bytes, the most that is read",

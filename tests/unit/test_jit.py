@@ -47,44 +47,36 @@ def test_the_digest_covers_all_kernels_and_what_they_take_from_the_package():
         assert ours <= {_jit.__name__, _rounding.__name__, _types.__name__}, path
 
 
-@pytest.mark.parametrize("name", ["influence/_kernels.py", "coupling/_pair_kernels.py", "_util/rounding.py"])
+@pytest.mark.parametrize("name", ["influence/_kernels.py", "_util/rounding.py"])
 def test_a_changed_kernel_gives_another_folder(name, tmp_path, monkeypatch):
     monkeypatch.setattr(_jit, "__file__", str(tmp_path / "_util/jit.py"))
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
-    source = tmp_path / name
-    source.parent.mkdir(exist_ok=True)
-    source.write_text("one = 1\n")
-    first = _jit._cache_folder()
-    assert _jit._cache_folder() == first
-    assert Path(first).is_dir()
-    source.write_text("one = 2\n")
-    second = _jit._cache_folder()
-    source.write_text("one = 1\n")
-    monkeypatch.setattr(_jit, "version", lambda name: "0")
-    third = _jit._cache_folder()
-    assert len({first, second, third}) == 3
-    assert {Path(f).parent for f in (first, second, third)} == {tmp_path / "cache" / "pufferflow"}
+    source, folder = tmp_path / name, _jit.cache_folder.__wrapped__
+    source.parent.mkdir()
+    folders = []
+    for text, numba_version in (("one = 1", "0.60"), ("one = 2", "0.60"), ("one = 1", "0.61"), ("one = 1", "0.60")):
+        source.write_text(text)
+        monkeypatch.setattr(_jit, "version", lambda name, number=numba_version: number)
+        folders.append(Path(folder()))
+    assert len(set(folders)) == 3
+    assert folders[0] == folders[3]
+    assert {folder.parent for folder in folders if folder.is_dir()} == {tmp_path / "cache" / "pufferflow"}
 
 
 def test_the_cache_is_in_the_users_folder_or_a_private_one(tmp_path, monkeypatch):
+    folder = _jit.cache_folder.__wrapped__
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    assert Path(_jit._cache_folder()).is_relative_to(tmp_path / "xdg")
+    assert Path(folder()).is_relative_to(tmp_path / "xdg")
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setattr(Path, "home", lambda: tmp_path / "home")
-    assert Path(_jit._cache_folder()).is_relative_to(tmp_path / "home" / ".cache")
+    assert Path(folder()).is_relative_to(tmp_path / "home" / ".cache")
     (tmp_path / "file").touch()
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))  # no folder can be made below a file
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    folder = Path(_jit._cache_folder())
-    assert folder.parent == tmp_path
-    assert folder.stat().st_mode & 0o077 == 0
-
-
-def test_kernel_keeps_the_settings_of_others():
-    before = numba.config.CACHE_DIR, numba.config.CACHE_LOCATOR_CLASSES
-    assert _jit.kernel(lambda x: x + 1)(1) == 2
-    assert before == (numba.config.CACHE_DIR, numba.config.CACHE_LOCATOR_CLASSES)
+    private = Path(folder())
+    assert private.parent == tmp_path
+    assert private.stat().st_mode & 0o077 == 0
 
 
 KERNELS = """
@@ -107,7 +99,7 @@ def test_copies_of_a_kernel_share_its_machine_code(tmp_path):
 
         def found():
             os.environ["NUMBA_CACHE_DIR"] = str(tmp_path / "cache")
-            _jit._cache.cache_clear()
+            _jit.cache_folder.cache_clear()
             sys.path.insert(0, str(tmp_path / folder))
             return import_module("_kernels").found
 
@@ -139,37 +131,29 @@ def test_a_first_small_scale_compiles_nothing_and_has_the_same_bits(tmp_path, mo
         check=True,
     ).stdout
     monkeypatch.setattr(_jit, "PATIENCE", 0)
-    namespace = {}
+    namespace, before = {}, (numba.config.CACHE_DIR, numba.config.CACHE_LOCATOR_CLASSES)
     exec(FIRST, namespace)
     assert made == f"{namespace['scales']()} False\n"
+    assert before == (numba.config.CACHE_DIR, numba.config.CACHE_LOCATOR_CLASSES)  # the settings of others
 
 
-def test_a_kernel_is_compiled_once_it_has_much_to_do(monkeypatch):
-    monkeypatch.setattr(_jit.Kernel, "_is_cached", False)
-    monkeypatch.setattr(_jit, "PATIENCE", 1000)
-    done = []
-
-    def much(x, y):
-        done.append(x)
-        return x / y
-
-    kernel = _jit.Kernel(much, lambda x, y: x)
+@pytest.mark.parametrize(
+    ("cached", "loaded", "steps", "compiles"),
+    [
+        (False, True, 4000, False),
+        (False, True, 4001, True),
+        (True, False, 100, False),
+        (True, False, 101, True),
+        (True, True, 1, True),
+    ],
+)
+def test_a_kernel_is_compiled_once_it_has_much_to_do(cached, loaded, steps, compiles, monkeypatch):
+    """Machine code at hand is used once numba is loaded."""
+    monkeypatch.setattr(_jit.Kernel, "_is_cached", cached)
+    monkeypatch.setattr(_jit, "PATIENCE", 4000)
     monkeypatch.setattr(_jit, "_compiled", lambda function: lambda x, y: "compiled")
-    assert kernel(1, 2) == 0.5
-    assert kernel._compiled is None
-    assert kernel(1, 0) == "compiled"  # where Python raises, machine code goes on
-    kernel = _jit.Kernel(much, lambda x, y: x)
-    assert kernel(_jit.PATIENCE, 1) == _jit.PATIENCE
-    assert kernel(1, 1) == "compiled"
-    assert done == [1, 1, _jit.PATIENCE]
-
-
-@pytest.mark.parametrize(("taken", "loaded", "expected"), [(0, False, 2), (0, True, 3), (101, False, 3)])
-def test_machine_code_at_hand_is_used_once_numba_is_loaded_or_there_is_more_to_do(taken, loaded, expected, monkeypatch):
-    monkeypatch.setattr(_jit.Kernel, "_is_cached", True)
-    monkeypatch.setattr(_jit, "PATIENCE", 1000)
-    monkeypatch.setattr(_jit.Kernel, "taken_by_all", taken)
-    monkeypatch.setattr(_jit, "_compiled", lambda function: lambda x: 3 * x)
     if not loaded:
         monkeypatch.delitem(sys.modules, "numba")
-    assert _jit.Kernel(lambda x: 2 * x, lambda x: x)(1) == expected
+    kernel = _jit.Kernel(lambda x, y: x / y, lambda x, y: x)
+    assert kernel(steps, 1) == ("compiled" if compiles else steps)
+    assert kernel(0, 0) == "compiled"  # where Python raises, machine code goes on

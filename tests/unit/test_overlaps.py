@@ -12,7 +12,7 @@ from shipped_counts import electricity_transitions
 import pufferflow as pf
 from pufferflow.errors import ParameterError
 from pufferflow.models import mixing_from_counts
-from pufferflow.models.overlaps import _variations, overlaps_from_counts
+from pufferflow.models.mixing import _variations, overlaps_from_counts
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -29,24 +29,24 @@ def test_overlaps_of_chains_are_those_of_their_laws(chain, steps):
         assert overlap(joint, 1) >= found.overlap - 1e-13
         if chain.start == "stationary":
             assert overlap(joint, 1) == pytest.approx(found.overlap, abs=1e-9)
-    assert 0 <= found.behind <= 1
-    assert 0 <= found.ahead <= 1
+    assert 0 <= found.backward <= 1
+    assert 0 <= found.forward <= 1
 
 
 def test_behind_any_start_is_attained_by_a_law_on_two_states():
     P = np.array([[0.7, 0.3], [0.2, 0.8]])
     found = pf.models.mixing_of(pf.MarkovChain(P, "any"), 1)
     root = np.sqrt(0.7 * 0.8 / (0.3 * 0.2))
-    assert found.behind == pytest.approx(2 / (1 + root), rel=1e-12)
+    assert found.backward == pytest.approx(2 / (1 + root), rel=1e-12)
     least = min(overlap(joint_law([m, 1 - m], [P]), 1) for m in np.linspace(0.001, 0.999, 999))
-    assert found.behind <= least <= found.behind + 1e-4
+    assert found.backward <= least <= found.backward + 1e-4
 
 
 def test_electricity_lies_in_the_families_of_the_readme():
     electricity, _ = pf.fit_chain(electricity_transitions())
     hour, two = pf.models.mixing_of(electricity, 60), pf.models.mixing_of(electricity, 120)
-    assert (round(hour.ahead, 3), round(hour.behind, 3)) == (0.476, 0.495)
-    assert (round(two.ahead, 3), round(two.behind, 3)) == (0.805, 0.813)
+    assert (round(hour.forward, 3), round(hour.backward, 3)) == (0.476, 0.495)
+    assert (round(two.forward, 3), round(two.backward, 3)) == (0.805, 0.813)
     assert hour.family(0.05).overlap == pytest.approx(0.426, abs=1e-3)
 
 
@@ -62,7 +62,7 @@ def test_no_chain_within_the_bounds_forgets_less(seed, k, width):
     for _ in range(6):
         mixed = np.array([_within(rng, *pair) for pair in zip(family.low, family.high, strict=True)])
         for n in range(1, 13):
-            assert 1 - pf.models.mixing_of(pf.MarkovChain(mixed, "any"), n).ahead <= bounds[n] + 1e-12
+            assert 1 - pf.models.mixing_of(pf.MarkovChain(mixed, "any"), n).forward <= bounds[n] + 1e-12
     assert (np.diff(bounds) <= 0).all()
 
 
@@ -85,15 +85,14 @@ def test_counts_of_a_known_chain():
         np.add.at(counts, (states[:-1], states[1:]), 1)
         for found in overlaps_from_counts(counts, [1, 3, 10, 30], 0.95):
             true = pf.models.mixing_of(chain, found.steps)
-            assert found.ahead <= true.ahead
-            assert found.behind <= true.behind
-            assert found.coverage == 0.95
-    assert found.ahead > 0.95
+            assert found.forward <= true.forward
+            assert found.backward <= true.backward
+    assert found.forward > 0.95
     skewed = counts * [[1, 2, 3], [1, 1, 1], [5, 1, 1]]
     ways = [mixing_from_counts(seen, 10) for seen in (skewed, skewed.T)]
-    assert (ways[0].ahead, ways[0].behind) == (ways[1].behind, ways[1].ahead)
-    assert ways[0].ahead != ways[0].behind
-    assert mixing_from_counts(counts, 10, 0.95).ahead > mixing_from_counts(counts, 10, 0.9999).ahead > 0.5
+    assert (ways[0].forward, ways[0].backward) == (ways[1].backward, ways[1].forward)
+    assert ways[0].forward != ways[0].backward
+    assert mixing_from_counts(counts, 10, 0.95).forward > mixing_from_counts(counts, 10, 0.9999).forward > 0.5
 
 
 def test_of_states_that_are_rarely_left_nothing_is_known():
@@ -108,4 +107,4 @@ def test_what_is_too_small_for_floats_can_still_occur(start):
     """The third state follows two steps of 1e-200, and then the first record was surely in the first."""
     rare = 1e-200
     matrix = [[0.5, rare, 0, 0.5], [0.5, 0, rare, 0.5], [0.5, 0, 0, 0.5], [0.5, 0, 0, 0.5]]
-    assert pf.models.mixing_of(pf.MarkovChain(matrix, start), 2).behind == 0.0
+    assert pf.models.mixing_of(pf.MarkovChain(matrix, start), 2).backward == 0.0

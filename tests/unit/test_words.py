@@ -1,4 +1,4 @@
-"""Phrases that readers did not understand stay out of all texts of the project."""
+"""Phrases and identifiers that readers did not understand stay out of all texts of the project."""
 
 from pathlib import Path
 
@@ -43,9 +43,10 @@ the other thing happens
 What a difference is made of
 exact noise cannot be had
 as private as the data
+whoever believes
+ForgettingFamily
+LabelledChain
 """
-
-
 FOLDERS = ("pufferflow", "workflow", "config", "docs", "tests")
 KINDS = {".md", ".py", ".pyi", ".rst", ".smk", ".yaml", ".html", ".j2"}
 

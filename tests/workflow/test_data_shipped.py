@@ -136,7 +136,7 @@ def test_chains_are_one_file_of_models(tmp_path):
     assert tuple(back) == tuple(document) == sample.groups
     for group, chain in chains.items():
         np.testing.assert_array_equal(back[group].transition_matrix, chain.transition_matrix)
-        assert parse_model(document[group]).chains[0].start == back[group].start == "any"
+        assert parse_model(document[group]).family.chains[0].start == back[group].start == "any"
     table = describe_chains(sample, chains).set_index("group")
     assert table.loc["men_18_54", "observations"] == 136622
     with pytest.raises(DataError, match="has no fitted chains"):

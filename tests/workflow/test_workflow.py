@@ -70,7 +70,7 @@ def test_rules_are_plain_and_scripts_read_what_their_rule_gives():
 
 def test_deleted_tables_of_stages_are_made_again(copy):
     deleted = {
-        "related/classical_values.csv": "measure_classical",
+        "related/classical_values.csv": "measure_related",
         "errors/synthetic.csv": "measure_errors_synthetic",
         "samples/activity_bundled.csv": "discretise_data",
         "scales/electricity_bundled/mqm-exact.csv": "run_mechanism",

@@ -51,7 +51,7 @@ def authors_scales(chains: Mapping[str, MarkovChain]) -> pd.DataFrame:
             group, text, key = case["chain"], case["text"], (program, case["mechanism"])
             reason, other = REASONS.get(key, ""), False
             if "model" in case:
-                family = parse_model(json.loads(case["model"]))
+                family = parse_model(json.loads(case["model"])).family
             elif text and group in chains:
                 family = TheirFamily([MarkovChain(chains[group].transition_matrix, "any")])
                 smallest = ChainFamily.smallest_stationary_probability(family)

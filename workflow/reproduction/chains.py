@@ -11,7 +11,8 @@ from pufferflow._util.files import write_atomic
 from pufferflow.errors import DataError
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.estimation import fit_chain
-from pufferflow.models.files import model_document, parse_model
+from pufferflow.models.families import as_family
+from pufferflow.models.files import parse_model
 from reproduction import tidy
 from reproduction.data.sample import Sample, pooled
 
@@ -60,7 +61,7 @@ def save_chains(chains: Mapping[str, MarkovChain], path: str | Path) -> None:
 
     Each value is a model for the command line: ``jq .household FILE | pufferflow scale - …``.
     """
-    models = {group: model_document(chain) for group, chain in chains.items()}
+    models = {group: as_family(chain).document() for group, chain in chains.items()}
     write_atomic(path, json.dumps(models, ensure_ascii=False) + "\n")
 
 
@@ -68,6 +69,6 @@ def load_chains(path: str | Path) -> dict[str, MarkovChain]:
     """Read what :func:`save_chains` wrote; raises DataError: the file is missing or damaged."""
     try:
         models = json.loads(Path(path).read_text(encoding="utf-8"))
-        return {group: parse_model(model).chains[0] for group, model in models.items()}
+        return {group: parse_model(model).family.chains[0] for group, model in models.items()}
     except (OSError, ValueError, AttributeError) as error:
         raise DataError(f"{path} has no fitted chains ({error}); delete it and rerun") from error

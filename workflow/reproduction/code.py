@@ -2,7 +2,8 @@
 
 Snakemake does not see an edit of a package; with this digest among a rule's params it does. Imports
 count wherever they are, inside functions too, and so do the packages on the way to a module, whose
-``__init__`` runs. Imports under ``if TYPE_CHECKING:`` never run and do not count.
+``__init__`` runs; of a package whose names load lazily all modules count. Imports under ``if
+TYPE_CHECKING:`` never run and do not count.
 """
 
 import ast
@@ -90,6 +91,9 @@ def _module(name: str, root: Path) -> tuple[Path, ...]:
     first, _, rest = name.partition(".")
     package = root / first / "__init__.py"
     if package.is_file():
-        return (package, *(_module(rest, root / first) if rest else ()))
+        inner = _module(rest, root / first) if rest else ()
+        if not inner and package.with_suffix(".pyi").is_file():  # names load from any module of it
+            inner = tuple((root / first).glob("*.py"))
+        return (package, *inner)
     file = root / f"{first}.py"
     return (file,) if file.is_file() else ()

@@ -9,7 +9,7 @@ import pandas as pd
 
 from pufferflow.errors import ParameterError
 from reproduction.labels import data_label, display_names
-from reproduction.tables import Table, shortest
+from reproduction.tables import UNDEFINED, Table, shortest
 
 REPRODUCED = "reproduced"
 RESTORED = "restored"
@@ -93,6 +93,27 @@ def claim(text: str, place: str, reported: str, ours: str, holds: bool, **others
     source, origin = SOURCES["pufferfish"], others.pop("origin", "printed")
     text, ours, reason = map(display_names, (text, ours, reason))
     return Row(source, text, place, origin, reported, ours, verdict, reason, **others)
+
+
+def values_table(values: pd.DataFrame, name: str) -> Table:
+    """Return all values of a system, those too that no source states.
+
+    ``values`` has the schema ``values``; ``name`` is a key of :data:`SOURCES`.
+    """
+    reported: dict[str, str] = {}
+    for row in reported_values(name).to_dict("records"):
+        keys, parts = row["key"].split(), row["value"].split(", ")
+        of_each = parts if len(parts) == len(keys) else [row["value"]] * len(keys)
+        reported |= zip(keys, of_each, strict=True)
+    data = values.assign(reported=values["key"].map(reported).fillna(""))
+    numbers = pd.to_numeric(values["computed"], errors="coerce")
+    display = data[["example", "quantity"]].assign(
+        computed=numbers.map(shortest).where(numbers.notna(), values["computed"]),
+        published=data["reported"].replace("", UNDEFINED),
+    )
+    note = f"{UNDEFINED}: the source states no value."
+    caption = f"{SOURCES[name]}: values."
+    return Table(f"{name}_values", caption, WORKED, data, display, note=note)
 
 
 def stated_rows(values: pd.DataFrame, name: str, data: str = WORKED) -> Iterator[Row]:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from pufferflow import networks
 from pufferflow.general import PufferfishFramework, max_divergence
 from pufferflow.general.distributions import distribution
-from pufferflow.influence import chain_influence
+from pufferflow.influence.quilts import chain_influence
 from pufferflow.mechanisms import mqm_approx, mqm_exact
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import ChainFamily
@@ -48,12 +48,9 @@ def worked_values() -> pd.DataFrame:
 
 def _divergences() -> Values:
     """Yield max-divergences of section 2, and of the example after Theorem 2.4."""
-    p, q = (
-        distribution(dict(enumerate(each)))
-        for each in (("1/3", "1/2", "1/6"), ("1/2", "1/4", "1/4"))
-    )
-    divergence = max_divergence(p, q)
-    yield "max-divergence", "D∞(p‖q)", "max-divergence", divergence
+    given: Any = (("1/3", "1/2", "1/6"), ("1/2", "1/4", "1/4"))
+    p, q = (distribution(dict(enumerate(each))) for each in given)
+    yield "max-divergence", "D∞(p‖q)", "max-divergence", max_divergence(p, q)
     # The assumed θ and the adversary's θ̃ are further apart given the secret "X is not 3".
     assumed, prior = np.array([0.9, 0.05, 0.05]), np.array([0.01, 0.95, 0.04])
     given, given_prior = (each[:2] / each[:2].sum() for each in (assumed, prior))
@@ -195,7 +192,7 @@ def _random_distribution(rng: np.random.Generator, size: int) -> dict[Database, 
 def _composition() -> Values:
     """Yield the example of Theorem 4.4, of a chain of three, and three releases on a tree."""
     theta, epsilon = MarkovChain(THETA_1.transition_matrix, [0.8, 0.2]), 10.0
-    kinds = (("∅", None, None, 3), ("{X1}", 1, None, 2), ("{X3}", None, 1, 2), ("{X1,X3}", 1, 1, 1))
+    kinds = (("∅", 0, 0, 3), ("{X1}", 1, 0, 2), ("{X3}", 0, 1, 2), ("{X1,X3}", 1, 1, 1))
     for name, left, right, nearby in kinds:
         e, example = chain_influence(theta, 3, 2, left, right), "composition"
         yield example, f"max-influence of {name}", f"composition/influence/{name}", e
@@ -204,19 +201,10 @@ def _composition() -> Values:
     infected = [networks.Variable(who, met, [source]) for who, source in CONTACTS.items()]
     tree = networks.BayesianNetwork([networks.Variable("ann", [0.8, 0.2]), *infected])
     scale = networks.markov_quilt_mechanism(tree, 3.0).scale
+    one, three = (networks.network_cost(tree, [scale] * releases) for releases in (1, 3))
     yield example, "scale of one release at ε = 3", f"{key}/scale", scale
-    yield (
-        example,
-        "three of them, Theorem 4.4",
-        f"{key}/theorem",
-        3 * networks.network_cost(tree, [scale]),
-    )
-    yield (
-        example,
-        "three of them, one quilt for all",
-        f"{key}/quilts",
-        networks.network_cost(tree, [scale] * 3),
-    )
+    yield example, "three of them, Theorem 4.4", f"{key}/theorem", 3 * one
+    yield example, "three of them, one quilt for all", f"{key}/quilts", three
 
 
 def _running() -> Values:

@@ -1,119 +1,47 @@
-rule measure_noisy_max:
-    """Noisy Max in hidden Markov models: both examples and every prior, stated values."""
+SYSTEMS = {"caption": "../report/related.rst", "category": "Related systems"}
+
+
+rule measure_related:
+    """The related systems: rows of their curves, and the values that their sources state."""
     output:
-        curves="results/related/noisy_max.csv",
-        values="results/related/noisy_max_values.csv",
+        curves=expand("results/related/{system}.csv", system=RELATED),
+        stated=expand("results/related/{system}_values.csv", system=RELATED),
     log:
-        "results/logs/measure_noisy_max.log",
+        "results/logs/measure_related.log",
     priority: 1
     conda:
         "../envs/pufferflow.yaml"
     params:
-        settings=lookup("related/noisy_max", within=config),
-        code=code_of("measure_noisy_max.py"),
-    script:
-        "../scripts/measure_noisy_max.py"
-
-
-rule measure_base2_exponential:
-    """Base-2 exponential mechanism: attacks, exact losses and counted bits, stated values."""
-    output:
-        curves="results/related/base2_exponential.csv",
-        values="results/related/base2_exponential_values.csv",
-    log:
-        "results/logs/measure_base2_exponential.log",
-    priority: 1
-    conda:
-        "../envs/pufferflow.yaml"
-    params:
-        settings=lookup("related/base2_exponential", within=config),
+        settings=lookup("related", within=config),
         seed=config["seed"],
-        code=code_of("measure_base2_exponential.py"),
+        code=code_of("measure_related.py"),
     script:
-        "../scripts/measure_base2_exponential.py"
+        "../scripts/measure_related.py"
 
 
-rule measure_alpha_beta:
-    """The αβ algorithm: errors of counting queries, what views reveal, stated values."""
-    output:
-        curves="results/related/alpha_beta.csv",
-        values="results/related/alpha_beta_values.csv",
-    log:
-        "results/logs/measure_alpha_beta.log",
-    priority: 1
-    conda:
-        "../envs/pufferflow.yaml"
-    params:
-        settings=lookup("related/alpha_beta", within=config),
-        seed=config["seed"],
-        code=code_of("measure_alpha_beta.py"),
-    script:
-        "../scripts/measure_alpha_beta.py"
-
-
-rule measure_classical:
-    """Classical differential privacy: errors and exact losses against ε, stated values."""
-    output:
-        curves="results/related/classical.csv",
-        values="results/related/classical_values.csv",
-    log:
-        "results/logs/measure_classical.log",
-    priority: 1
-    conda:
-        "../envs/pufferflow.yaml"
-    params:
-        settings=lookup("related/classical", within=config),
-        seed=config["seed"],
-        code=code_of("measure_classical.py"),
-    script:
-        "../scripts/measure_classical.py"
-
-
-rule draw_related:
-    """Figures of the related systems."""
+rule show_related:
+    """Figures, values, claims and numbers of the related systems' sources beside ours."""
     input:
-        **{system: f"results/related/{system}.csv" for system in RELATED},
+        curves=expand("results/related/{system}.csv", system=RELATED),
+        stated=expand("results/related/{system}_values.csv", system=RELATED),
     output:
-        svg=report(
-            expand("results/figures/{system}_synthetic.svg", system=RELATED),
-            caption="../report/related.rst",
-            category="Related systems",
-        ),
+        svg=report(expand("results/figures/{system}_synthetic.svg", system=RELATED), **SYSTEMS),
+        csv=report(expand("results/tables/{system}_values.csv", system=RELATED), **SYSTEMS),
         pdf=expand("results/figures/{system}_synthetic.pdf", system=RELATED),
-    log:
-        "results/logs/draw_related.log",
-    priority: 1
-    conda:
-        "../envs/pufferflow.yaml"
-    params:
-        code=code_of("draw_related.py"),
-    script:
-        "../scripts/draw_related.py"
-
-
-rule compare_related:
-    """Claims and numbers of the related systems' sources beside ours, and all values of each."""
-    input:
-        expand("results/related/{system}_values.csv", system=RELATED),
-    output:
-        report(
-            expand("results/tables/{system}_values.csv", system=RELATED),
-            caption="../report/related.rst",
-            category="Related systems",
-        ),
-        expand("results/tables/{system}_values.{form}", system=RELATED, form=["md", "tex"]),
-        multiext("results/tables/comparison_related", ".md", ".tex"),
+        others=expand("results/tables/{system}_values.{form}", system=RELATED, form=["md", "tex"]),
         comparison=report(
             "results/tables/comparison_related.csv",
             caption="../report/comparison_related.rst",
             category="Related systems",
             labels={"table": "claims and numbers"},
         ),
+        printed=multiext("results/tables/comparison_related", ".md", ".tex"),
     log:
-        "results/logs/compare_related.log",
+        "results/logs/show_related.log",
+    priority: 1
     conda:
         "../envs/pufferflow.yaml"
     params:
-        code=code_of("compare_related.py"),
+        code=code_of("show_related.py"),
     script:
-        "../scripts/compare_related.py"
+        "../scripts/show_related.py"

@@ -4,8 +4,8 @@ with job(snakemake) as (input, output, params):
     from functools import partial
 
     from reproduction import tidy
+    from reproduction.comparison import values_table
     from reproduction.paper_tables import chain_table, error_table, seconds_table
-    from reproduction.related.printed import values_table
 
     kinds = {"chains": ("chains", chain_table), "table2": ("timings", seconds_table)}
     kinds["examples"] = ("values", partial(values_table, name="pufferfish"))

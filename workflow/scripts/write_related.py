@@ -6,8 +6,7 @@ with job(snakemake) as (input, output, params):
     import pandas as pd
 
     from reproduction import page, tidy
-    from reproduction.comparison import SOURCES
-    from reproduction.related.printed import values_table
+    from reproduction.comparison import SOURCES, values_table
 
     comparison = pd.read_csv(input.comparison, keep_default_na=False)
     captions = {Path(path).stem: Path(path) for path in input.captions}

@@ -7,10 +7,10 @@ with job(snakemake) as (input, output, params):
 
     from reproduction import page, tidy
     from reproduction.authors_code import authors_table
+    from reproduction.comparison import values_table
     from reproduction.data.sample import load_sample
     from reproduction.labels import data_label
     from reproduction.paper_tables import chain_table, error_table, seconds_table
-    from reproduction.related.printed import values_table
     from reproduction.report import lead_sentences, summary_rows
 
     comparison = pd.read_csv(input.comparison, keep_default_na=False)

@@ -4,8 +4,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from pufferflow.drawing.style import MUTED, check, footer, styled
-from reproduction.panels import panels_of
-from reproduction.related.lines import LOOKS, curve
+from reproduction.panels import LOOKS, curve, panels_of
 
 PANELS = {
     "k": ("prior_factor_k", "k (prior ≤ k n/m)", "n = {rows_n:g}, m = {domain_tuples_m:,.0f}"),

@@ -8,8 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from pufferflow.drawing.style import MUTED, check, footer, styled
-from reproduction.panels import panels_of, plain_log_ticks
-from reproduction.related.lines import LOOKS
+from reproduction.panels import LOOKS, panels_of, plain_log_ticks
 
 BAND = "#dfe3e8"
 COLORS = {"naive": "#d55e00", "base-2": "#0072b2"}

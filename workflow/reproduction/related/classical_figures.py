@@ -4,8 +4,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from pufferflow.drawing.style import MUTED, TEXT_WIDTH, check, footer, styled
-from reproduction.panels import panels_of, plain_log_ticks
-from reproduction.related.lines import LOOKS, curve
+from reproduction.panels import LOOKS, curve, panels_of, plain_log_ticks
 
 # title, y axis, its lowest value (errors of 0 are drawn on it), and the name of a bound
 PANELS = {

@@ -4,42 +4,28 @@ import math
 from fractions import Fraction
 
 import numpy as np
+from scipy.signal import fftconvolve
+from scipy.stats import binom
 
 from pufferflow._util.types import Floats
 from pufferflow.dp import AlphaBeta
 from pufferflow.errors import ParameterError
 
-MAX_STEPS = 10**9
-"""Steps of a sum beyond which it is refused."""
-
-
-def window(trials: int, probability: Fraction | float) -> range:
-    """Return the counts of a binomial distribution but for ends below e^−30 each (Bernstein)."""
-    p = float(probability)
-    mean, tail = trials * p, 30.0
-    variance = mean * (1 - p)
-    away = tail / 3 + math.sqrt(tail**2 / 9 + 2 * variance * tail) if variance else 0
-    return range(max(0, math.floor(mean - away)), min(trials, math.ceil(mean + away)) + 1)
+MAX_STEPS, TAIL = 10**9, 1e-13
+"""Steps of a sum beyond which it is refused; probability of each end that is left out."""
 
 
 def binomial(trials: int, probability: Fraction | float) -> tuple[int, Floats]:
-    """Return the first count of :func:`window` and the probabilities of all, shape (counts,)."""
-    p = float(probability)
-    counts = window(trials, p)
-    if p in (0, 1):
-        return counts[0], np.ones(1)
-    x = np.arange(counts[0], counts[-1], dtype=np.float64)
-    logs = np.cumsum(np.log((trials - x) / (x + 1)) + np.log(p) - np.log1p(-p))
-    weights = np.exp(np.append(0.0, logs) - logs.max(initial=0.0))
-    return counts[0], np.asarray(weights / weights.sum())
+    """Return the first count that is not in the lower end, and the probabilities from it on."""
+    of = binom(trials, float(probability))
+    first, last = int(of.ppf(TAIL)), int(of.isf(TAIL))
+    return first, np.asarray(of.pmf(np.arange(first, last + 1)))
 
 
 def published(parameters: AlphaBeta, count: int, others: int) -> tuple[int, Floats]:
     """Return the same of how many of ``count`` tuples of the data and ``others`` are published."""
-    (low, kept), (lowest, inserted) = (
-        binomial(count, parameters.keep),
-        binomial(others, parameters.beta),
-    )
+    low, kept = binomial(count, parameters.keep)
+    lowest, inserted = binomial(others, parameters.beta)
     return low + lowest, np.convolve(kept, inserted)
 
 
@@ -47,10 +33,8 @@ def failure(parameters: AlphaBeta, error: float, count: int, domain_count: int) 
     """Return the probability that the estimate of such a query errs by more than ``error``."""
     others = domain_count - count
     low, chances = published(parameters, count, others)
-    middle, away = (
-        parameters.keep * count + parameters.beta * others,
-        parameters.alpha * Fraction(error),
-    )
+    middle = parameters.keep * count + parameters.beta * others
+    away = parameters.alpha * Fraction(error)
     # the published tuples from which the estimate lies within the error
     first, last = math.ceil(middle - away) - low, math.floor(middle + away) - low
     missed = chances[: max(0, first)].sum() + chances[max(0, last + 1) :].sum()
@@ -66,10 +50,9 @@ def answer_difference(parameters: AlphaBeta, prior: Fraction, tuples: int) -> fl
     """
     p, keep, beta = float(prior), float(parameters.keep), float(parameters.beta)
     seen = beta + (keep - beta) * p
-    if len(window(tuples, p)) * len(window(tuples, seen)) > MAX_STEPS:
+    (first, priors), (start, evidence) = binomial(tuples, p), binomial(tuples, seen)
+    if len(priors) * len(evidence) > MAX_STEPS:
         raise ParameterError("this takes too many steps; use difference_bound")
-    first, priors = binomial(tuples, p)
-    start, evidence = binomial(tuples, seen)
     answers = range(first, first + len(priors))
     ends = [published(parameters, answer, tuples - answer) for answer in (answers[0], answers[-1])]
     low = min(start, *(begin for begin, _ in ends))
@@ -115,16 +98,11 @@ def extreme_difference(parameters: AlphaBeta, rows: int, half: int) -> float:
     increases, so f(x)g(y) − g(x)f(y) has the sign of x − y, and the sum is
     2 (Pr[x > y] − Pr[x < y]). ``rows`` is n; the result is within 1e-8 of the exact number.
     """
-    (begin, kept), (above, inserted) = (
-        binomial(rows, parameters.keep),
-        binomial(half - rows, parameters.beta),
-    )
-    size = len(kept) + len(inserted) - 1
-    padded = 1 << (size - 1).bit_length()
-    spectrum = np.fft.rfft(kept, padded) * np.fft.rfft(inserted, padded)
-    given = np.fft.irfft(spectrum, padded)[:size]
+    begin, kept = binomial(rows, parameters.keep)
+    above, inserted = binomial(half - rows, parameters.beta)
+    given = fftconvolve(kept, inserted)
     low, none = binomial(half, parameters.beta)
     at_most = np.concatenate([[0.0], np.cumsum(none)])
-    counts = begin + above - low + np.arange(size)
+    counts = begin + above - low + np.arange(len(given))
     below, not_above = (at_most[np.clip(counts + more, 0, len(none))] for more in (0, 1))
     return float(2 * (given @ (below - (1 - not_above))))

@@ -13,7 +13,7 @@ from typing import Any, get_args
 
 from pufferflow import hmm
 from pufferflow._util.numbers import Exact, written_number
-from pufferflow.hmm.model import Matrix, exact_text
+from pufferflow.hmm.model import Matrix, plain
 from pufferflow.hmm.noisy_max import Relation
 from reproduction.related import Found, Value
 
@@ -87,7 +87,7 @@ def _index_released(p1: Fraction, p2: Fraction, factors: list[Fraction]) -> Iter
     unit, secrets = [(1, 0), (0, 1)], {ILL: (1, 0), HEALTHY: (0, 1)}
     released = hmm.HiddenMarkovModel(unit, list(distributions.values()), secrets, length=1)
     worst = hmm.largest_ratio(released)
-    output, ratio = int(worst.observations[0]), exact_text(worst.ratio)
+    output, ratio = int(worst.observations[0]), plain(worst.ratio)
     shown = {"panel": "example", "secret": worst.secret, "output": output, "exact": ratio}
     yield at | shown | {"largest_ratio": float(worst.ratio)}
     yield Value(where, "largest ratio", "noisy-max/largest-ratio", ratio)
@@ -123,7 +123,7 @@ def _figure_of_the_model(free: hmm.PriorFamily, p1: Fraction, p2: Fraction) -> I
 def _every_prior(free: hmm.PriorFamily) -> Iterator[Found]:
     bracket = hmm.sup_ratio(free)
     prior = {name: float(value) for name, value in bracket.prior.items()}
-    text, index = exact_text(bracket.lower), int(bracket.witness.observations[-1])
+    text, index = plain(bracket.lower), int(bracket.witness.observations[-1])
     shown = {"panel": "supremum", "secret": bracket.witness.secret, "output": index, "exact": text}
     yield prior | shown | {"largest_ratio": float(bracket.lower)}
     if not bracket.exact:
@@ -156,7 +156,7 @@ def _value_released(queries: int, searched: int) -> Iterator[Found]:
         ratios = [hmm.largest_value_ratio(n, relation) for n in range(1, queries + 1)]
         for n, largest in enumerate(ratios, 1):
             shown = {"panel": "neighbours", "relation": relation, "queries": n}
-            shown |= {"output": int(largest.observations[0]), "exact": exact_text(largest.ratio)}
+            shown |= {"output": int(largest.observations[0]), "exact": plain(largest.ratio)}
             shown |= {"counts": largest.secret, "neighbour": largest.other}
             yield shown | {"largest_ratio": float(largest.ratio)}
         failing = [n for n, largest in enumerate(ratios, 1) if largest.ratio > TWO]
@@ -166,7 +166,7 @@ def _value_released(queries: int, searched: int) -> Iterator[Found]:
         answer = "holds" if ratios[0].ratio <= TWO else "fails"
         yield Value(VALUE, f"{quantity}, some small n", f"{key}/small", answer)
         quantity = f"largest ratio, neighbours {relation}, n = {queries}"
-        yield Value(VALUE, quantity, f"{key}/ratio", exact_text(max(of.ratio for of in ratios)))
+        yield Value(VALUE, quantity, f"{key}/ratio", plain(max(of.ratio for of in ratios)))
     answer = "holds" if hmm.check(neighbour_model(searched), TWO).holds else "violated"
     quantity = f"ln 2-DP, n = {searched}, exact search in the hidden Markov model"
     yield Value(VALUE, quantity, f"noisy-max/search/{searched}", answer)

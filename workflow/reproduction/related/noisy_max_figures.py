@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from pufferflow.drawing.style import INK, TEXT_WIDTH, check, styled
-from reproduction.related.lines import LOOKS
+from reproduction.panels import LOOKS
 
 
 @styled

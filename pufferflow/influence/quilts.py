@@ -1,0 +1,462 @@
+"""Finding the worst node of a chain and its best quilt (Algorithm 3) without scanning all quilts.
+
+These facts keep the work independent of the length T and of the size of quilts.
+
+*Windows.* Secrets may be what happened during w consecutive records. Given these, past and future
+are independent, the past depends on the first one alone and the future on the last: so the
+max-influence of a quilt at distances a before and b after a window is eq. 5 with the forward term
+taken over pairs of last values that can follow the pair of first ones, X_N is larger by w − 1
+records, and nothing else changes. A node below is the first record of a window, so there are
+T − w + 1 of them.
+
+*Distance.* The terms of eq. 5 never increase with the distance of the quilt node (data processing),
+so a rectangle of quilts, a in [a1, a2] and b in [b1, b2], scores at least
+card(a1, b1) / (ε − e(a2, b2)).
+
+*Octaves.* Between a power of two and the next one only ``SPACES`` distances are looked at, besides
+these the ends of the chain; up to 2 · ``SPACES`` all are. Every quilt gives a valid score, so
+looking at fewer never lowers the scale. It raises it by a factor of at most 1 + 1/``SPACES``: with
+its distances rounded up, a quilt has so many more nodes at most and no more influence (*Distance*).
+The exact scale never rises with ε, nor falls with T; the scale found may, by no more than that
+factor and the one of *Limits* (together 1.0013, unless ``LEAF_LIMIT`` is reached).
+
+*Likeness.* Nodes that share the first term of eq. 5 share all scores of two-sided quilts, so a node
+whose best quilt is two-sided bounds all of them: where that quilt does not fit, one of its sides
+alone, or the trivial quilt, covers no more nodes and has no larger influence. A left-only best
+quilt likewise bounds all nodes to the right, a right-only one all nodes to the left. Bisection
+over such nodes therefore suffices.
+
+*Ranges.* Other nodes are searched in ranges with a common bound of the first term, the range with
+the largest score first. A range is halved unless its best quilt is no worse than the worst node.
+Two bounds hold from a node f on. Whatever the start, max over z of log P^n(z, x') / P^n(z, x) does
+for n = f − 1 (``InfluenceTables.any_initial``). Of a given start, with reversed steps
+R(x, y) = m_i(y) P(y, x) / m_{i+1}(x), whose rows are distributions, m_{i+1+t} / m_{i+1} =
+R (m_{i+t} / m_i) is an average of what it was, provided the nodes i, i + t, … can take the same
+states; so its range never grows with i. The ranges of log (m_{f+t} / m_f), added for the powers of
+two t that make up a distance, bound how far log m_i(x') / m_i(x) moves from node f on.
+
+*Limits.* The bound of a range of nodes is one of each of them, so where it stands for them all the
+scale is never too low. It does once ``CLOSE_LIMIT`` ranges have been searched and it is close to
+the largest score of a node itself, which raises the scale by a factor of at most 1 + ``CLOSE``, and
+at ``LEAF_LIMIT`` in any case.
+
+*Rounding.* Every table is an upper bound. P^n is a product of non-negative numbers, so each entry
+of a computed power has a relative error of at most about n (k + 3) roundings, whatever the order of
+the products; ratios, logarithms and the later sums of three tables are covered by a few more
+roundings relative to the size of the entry. Probabilities that underflow are distinguished from
+zeros by the support of P^n, kept with it.
+"""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, cached_property, lru_cache, partial
+from heapq import heappop, heappush
+from itertools import pairwise
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from pufferflow._util.jit import constant, most_threads
+from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF, divide_up
+from pufferflow._util.types import Bools, Floats, Ints
+from pufferflow.influence._kernels import (
+    INFINITE,
+    max_influence,
+    max_ratios,
+    middle_of,
+    search_quilts,
+)
+from pufferflow.models.chain import MarkovChain
+from pufferflow.models.powers import Supports, followers, largest_after
+
+Convention: TypeAlias = Literal["exact", "published"]
+
+MASKED = -1e200
+"""Marks a pair of states that are not both secrets; outweighs ``INFINITE``."""
+
+CONVERGED = 1e-12
+"""How far the first term may still be from its limit (in nats) when nodes count as alike."""
+
+KERNEL_WORK = 10**8
+"""Entries of tables that a kernel looks at before signals can arrive: tenths of a second."""
+
+SPACES = 2**10
+"""Most distances between a power of two and the next one that are looked at for quilt nodes."""
+
+CLOSE = 2.0**-12
+"""How close scores of nodes are (relatively) that count as the same beyond ``CLOSE_LIMIT``."""
+
+CLOSE_LIMIT = 1000
+"""Most ranges searched however close their scores are, fewer where there are many states."""
+
+LEAF_LIMIT = 5000
+"""Most ranges searched at all, fewer likewise; those that are left share an upper bound."""
+
+_FIRST_WORK = 2**10  # twice as much each time, for kernels are interpreted until there is more
+_MOST_BYTES = 2**27
+_ROWS_PER_THREAD = 100
+
+
+class Candidate(NamedTuple):
+    """A node (from 1) with its best quilt: distances of the quilt nodes, None where there is none.
+
+    The influence and the score, card / (ε − influence), are upper bounds.
+    """
+
+    node: int
+    left: int | None
+    right: int | None
+    influence: float
+    score: float
+
+
+class InfluenceTables:
+    """The three terms of eq. 5 for one chain, as tables over pairs of secrets (x, x').
+
+    Parameters
+    ----------
+    chain : MarkovChain
+    convention : {"exact", "published"}
+        Whether the backward term looks only at states the left quilt node can take (Definition
+        4.1), or at all states, as the paper's eq. 5 is printed.
+    window : int
+        How many records the secrets are of; pairs are of their first values, and the forward term
+        is the largest over their last ones.
+    """
+
+    def __init__(self, chain: MarkovChain, convention: Convention, window: int = 1) -> None:
+        self.chain, self.convention, self.window = chain, convention, window
+        self.step_error = 2.0 * (chain.states + 3) * UNIT_ROUNDOFF
+        self.everything = np.ones(chain.states, dtype=np.bool_)
+        self.deciding = np.zeros((25, 2), dtype=np.int64)
+        """Pairs of secrets that decided somewhere, their number in row 0 (``search_quilts``)."""
+        self.quilts: list[tuple[int, int]] = []
+        """The best quilts found last, by the positions of their distances: a start for searches."""
+        self._last = followers(chain.transition_matrix, window) if window > 1 else None
+        self._begin()
+
+    def _begin(self) -> None:
+        matrix = self.chain.transition_matrix
+        both = np.eye(len(matrix)), matrix
+        self._powers = {n: (constant(power), power > 0) for n, power in enumerate(both)}
+        self.stack = np.zeros((64, *matrix.shape))
+        """All tables; the first one is zero and stands for no quilt node."""
+        self._known: dict[bytes, dict[int, int]] = {}
+        self._used = 1
+
+    def trim(self) -> None:
+        """Start anew where the tables take much memory."""
+        if 8 * self.chain.states**2 * (len(self._powers) + self._used) > _MOST_BYTES:
+            self._begin()
+
+    def power(self, n: int) -> tuple[Floats, Bools]:
+        """P^n, which may underflow, and its exact support; the highest bits of n times the lowest."""
+        if n not in self._powers:
+            low = n & -n
+            parts = (n - low, low) if n != low else (n // 2, n // 2)
+            (values, support), (others, edges) = map(self.power, parts)
+            if not support.all():  # else no row of the other power is zero
+                support = (support.astype(np.float32) @ edges) > 0  # exact: sums of k ones
+            # unlike @ it never warns of underflow, which is expected here
+            self._powers[n] = constant(np.dot(values, others)), support
+        return self._powers[n]
+
+    def known(self, states: Bools | None) -> dict[int, int]:
+        """Indices in the stack of the tables at hand, by distance: :meth:`at` with these states."""
+        return self._known.setdefault(b"" if states is None else states.tobytes(), {0: 0})
+
+    def at(self, n: int, states: Bools | None = None) -> int:
+        """Index in the stack of the table of a quilt node at distance n.
+
+        To the right it is that of max over z of log P^n(x, z) / P^n(x', z), the largest over the
+        last values of windows. To the left, with the ``states`` that the quilt node can take, it is
+        that of max over z in ``states`` of log P^n(z, x) / P^n(z, x').
+        """
+        known = self.known(states)
+        if n not in known:
+            if self._used == len(self.stack):
+                self.stack = np.concatenate([self.stack, np.empty_like(self.stack)])
+            self._fill(self.stack[self._used], n, states)
+            known[n] = self._used
+            self._used += 1
+        return known[n]
+
+    def _fill(self, out: Floats, n: int, states: Bools | None) -> None:
+        margin, events = n * self.step_error + 4 * UNIT_ROUNDOFF, states
+        if events is None:
+            events = self.everything
+        fill = partial(max_ratios, *self.power(n), events, states is not None, margin, out)
+        k, threads = len(out), 1
+        if k < 2 * _ROWS_PER_THREAD or (threads := most_threads()) == 1:
+            fill((0, k))
+        else:  # each entry is computed alike, whichever thread does it
+            parts = min(threads, k // _ROWS_PER_THREAD)
+            with ThreadPoolExecutor(parts) as pool:
+                list(pool.map(fill, pairwise(k * i // parts for i in range(parts + 1))))
+        if states is None and self._last is not None:
+            out[:] = largest_after(out, self._last)
+
+    def any_initial(self, n: int) -> Floats:
+        """Table of max over z of log P^n(z, x') / P^n(z, x) (C.4).
+
+        An upper bound of log m_i(x') / m_i(x) for every initial distribution and every i > n: both
+        probabilities are mixtures of the rows of P^n, and a ratio of mixtures is at most the
+        largest ratio.
+        """
+        index = self.at(n, self.everything)
+        return self.stack[index].T if n else np.full_like(self.stack[0], INFINITE)
+
+
+def initial_term(distribution: Floats, error: float) -> Floats:
+    """Table of log m(x') / m(x) for a distribution m with relative entry error ``error``."""
+    numerators = np.log(np.maximum(distribution, SAFE_MINIMUM))
+    denominators = np.where(distribution >= SAFE_MINIMUM, numerators, -INFINITE)
+    sizes = np.abs(numerators)[None, :] + np.abs(denominators)[:, None]
+    table = numerators[None, :] - denominators[:, None]
+    return np.asarray(table + 2.0 * error + 8 * UNIT_ROUNDOFF * (1 + sizes))
+
+
+def masked(table: Floats, secrets: Bools) -> Floats:
+    """A table without the pairs that are not both ``secrets``."""
+    return np.where(secrets[:, None] & secrets[None, :], table, MASKED)
+
+
+@lru_cache(8)
+def influence_tables(chain: MarkovChain, convention: Convention, window: int) -> InfluenceTables:
+    """Tables of ``chain``, shared by all calls on it: a grid of ε costs little more than one ε."""
+    return InfluenceTables(chain, convention, window)
+
+
+@cache
+def distances_of(spaces: int) -> Ints:
+    """Distances that are looked at, increasing (*Octaves*); 0 stands for no quilt node."""
+    octave = np.arange(spaces, 2 * spaces)
+    octaves = [octave << n for n in range(64 - spaces.bit_length())]
+    return np.concatenate([np.arange(spaces), *octaves])
+
+
+class Nodes(NamedTuple):
+    """The nodes first, first + stride, … last with a common bound on the first term of eq. 5."""
+
+    first: int
+    last: int
+    stride: int
+    law: Floats  # first term with a left quilt node, shape (k, k)
+    mask: Floats  # and without one
+    reach: int  # largest distance of a left quilt node
+    settled: bool  # whether, up to there, the left quilt nodes of all nodes take the same states
+    alike: bool  # whether the bound is as good as that of each node, up to rounding
+
+    @property
+    def middle(self) -> Nodes:
+        """The node in the middle, with the common first term."""
+        node = self.first + (self.last - self.first) // self.stride // 2 * self.stride
+        return self._replace(first=node, last=node, reach=self.reach + node - self.first)
+
+
+class QuiltSearch:
+    """Best quilts of the nodes of one chain; see the module's text for the ideas."""
+
+    def __init__(self, tables: InfluenceTables, length: int, epsilon: float) -> None:
+        self.tables, self.chain, self.epsilon = tables, tables.chain, epsilon
+        self.window = min(tables.window, length)
+        self.length = length - self.window + 1  # nodes: windows by their first records
+        self._trivial, self._distances = divide_up(length, epsilon), distances_of(SPACES)
+        edges = tables.power(1)[1]
+        self.supports = Supports(tables.chain.initial_support, edges, self.length)
+        self._horizon = self.length  # beyond it all nodes of equal support are alike
+
+    # -- nodes -----------------------------------------------------------------------------------
+
+    def worst_node(self) -> Candidate:
+        """The node with the largest best score, which is σ_max of Algorithm 3, rounded up."""
+        queue, worst, largest = self._all_nodes(), Candidate(1, None, None, 0.0, 0.0), 0.0
+        searched, settled = 0, self.supports.settled
+        while queue and -queue[0][0] > worst.score:
+            bound, first, last, stride = heappop(queue)
+            nodes = self.nodes(first, last, stride)
+            searched += max(1, self.chain.states**2 // 1000)
+            if nodes.alike:
+                best = self.best_quilt(nodes.middle, worst.score)
+                # farther away quilts that reach back before the supports settle do no better
+                far = settled == 1 or first - settled >= self.epsilon * best.score
+                if far or first == last:
+                    largest = max(largest, best.score)
+                    worst = max(worst, best, key=lambda candidate: candidate.score)
+                    if best.left is None and best.right is not None and best.node < last:
+                        heappush(queue, (bound, best.node + stride, last, stride))
+                    if best.right is None and best.left is not None and best.node > first:
+                        heappush(queue, (bound, first, best.node - stride, stride))
+                    continue
+            best = self.best_quilt(nodes, worst.score)
+            close = searched > CLOSE_LIMIT and best.score <= largest * (1 + CLOSE)
+            if best.score > worst.score and (close or searched > LEAF_LIMIT):
+                worst = best
+            elif best.score > worst.score:
+                cut = first + (middle_of(first, last) - first) // stride * stride
+                heappush(queue, (-best.score, first, cut, stride))
+                heappush(queue, (-best.score, cut + stride, last, stride))
+        return worst
+
+    def _all_nodes(self) -> list[tuple[float, int, int, int]]:
+        """Ranges of all nodes, as a heap; those that are alike up to the last node come first."""
+        first, stride, early = self.supports.settled, self._stride, []
+        if first > 1:
+            early.append((-self._trivial, 1, min(first - 1, self.length), 1))
+        while first <= self.length:
+            last = min(max(2 * (first - 1), first + stride - 1), self.length)
+            starts = range(first, min(first + stride, self.length + 1))
+            ends = ((node, self.length - (self.length - node) % stride, stride) for node in starts)
+            rest = [(-math.inf, *nodes) for nodes in ends]
+            if all(self.nodes(*nodes).alike for _, *nodes in rest):
+                self._horizon = first - 1
+                return rest + early
+            early += [(-self._trivial, node, last - (last - node) % stride, stride) for node in starts]
+            first = last + 1
+        middle = (self.length + 1) // 2
+        return [(-math.inf, middle, middle, 1), *early]
+
+    @cached_property
+    def _stride(self) -> int:
+        """The multiple of the period by which the distributions of a given start move least."""
+        period, stride, least = self.supports.period, self.supports.period, math.inf
+        if self.chain.start == "given" and self.length > self.supports.settled:
+            node = self.supports.settled + 8 * period * self.chain.states
+            distribution = self._distribution(node)
+            for n in range(period, 2 * period * self.chain.states + 1, period):
+                moves = max(self._moves(distribution, node, n, 1), CONVERGED)
+                if moves < least / 4:
+                    stride, least = n, moves
+        return stride
+
+    def nodes(self, first: int, last: int = 0, stride: int = 1) -> Nodes:
+        """Every ``stride``-th of the nodes first..last; a single one by default."""
+        tables, start, alone = self.tables, self.chain.start, last <= first
+        settled, last = self.supports.settled, max(first, last)
+        same = alone or (first >= settled and stride % self.supports.period == 0)
+        secrets = self.supports.at(first) if same else tables.everything
+        if start == "stationary":
+            chain, alike = self.chain, True
+            law = initial_term(chain.stationary_distribution, chain.stationary_error)
+        elif start == "any" or not alone:
+            n = first - 1 if alone else min(first - 1, self._horizon)
+            law = masked(tables.any_initial(n), secrets)
+            spread = float((law + law.T).max())
+            alike = alone or (same and spread <= CONVERGED + 3 * n * tables.step_error)
+        if start == "given" and same and (alone or not alike):
+            distribution, error = self._distribution(first), first * tables.step_error / 2
+            moves = self._moves(distribution, first, stride, (last - first) // stride)
+            own = initial_term(distribution, error + 4 * UNIT_ROUNDOFF) + moves
+            law = own if alone else np.minimum(law, own)
+            alike = alone or moves <= CONVERGED + 4 * error
+        law, mask = masked(law, secrets), masked(np.zeros_like(law), secrets)
+        reach = first - (1 if alone or not same else settled)
+        return Nodes(first, last, stride, law, mask, reach, same, alike)
+
+    def _distribution(self, node: int) -> Floats:
+        """Distribution of X_node under a given start."""
+        distribution = self.chain.initial_distribution
+        assert distribution is not None
+        for bit in range((node - 1).bit_length()):
+            if (node - 1) >> bit & 1:
+                distribution = np.dot(distribution, self.tables.power(1 << bit)[0])
+        return distribution
+
+    def _moves(self, distribution: Floats, node: int, stride: int, steps: int) -> float:
+        """Bound of how far log m_i(x')/m_i(x) moves from a node on in so many strides (*Ranges*)."""
+        states, moves = self.supports.at(node), 0.0
+        now, inside = distribution[states], np.ix_(states, states)
+        for level in range(steps.bit_length()):
+            n = stride << level
+            later = np.dot(now, self.tables.power(n)[0][inside])
+            if moves > self.epsilon or not min(now.min(), later.min()) >= SAFE_MINIMUM:
+                return INFINITE
+            rounding = n * self.tables.step_error + 2 * (len(states) + 8) * UNIT_ROUNDOFF
+            moves += float(np.ptp(np.log(later / now))) * (1 + 16 * UNIT_ROUNDOFF) + rounding
+        return moves
+
+    # -- quilts ----------------------------------------------------------------------------------
+
+    def influence(self, nodes: Nodes, a: int, b: int) -> float:
+        """Max-influence of the quilt at distances ``a`` and ``b``, 0 for none on that side."""
+        left, right = self.tables.at(a, self._states(nodes, a)), self.tables.at(b)
+        stack = self.tables.stack
+        return max_influence(nodes.law if a else nodes.mask, stack[left], stack[right])[0]
+
+    def _states(self, nodes: Nodes, a: int) -> Bools:
+        """States that the left quilt node at distance ``a`` can take."""
+        settled = nodes.settled and self.tables.convention == "exact"
+        return self.supports.at(nodes.first - a) if settled else self.tables.everything
+
+    def _at_hand(self, states: Bools | None, distance: int, positions: int) -> Ints:
+        """Tables at hand up to a distance, by the positions of distances; −1 for those missing."""
+        indices, distances = np.full(positions + 1, -1), self._distances
+        known = np.array(list(self.tables.known(states).items()))
+        known = known[known[:, 0] <= distance]
+        at = np.searchsorted(distances, known[:, 0])
+        known, at = (found[distances[at] == known[:, 0]] for found in (known, at))
+        indices[at] = known[:, 1]
+        return indices
+
+    def best_quilt(self, nodes: Nodes, enough: float = 0.0) -> Candidate:
+        """Best quilt of some nodes, or any whose score is at most ``enough``."""
+        self.tables.trim()
+        distances, best, quilt = self._distances, np.array([self._trivial, 0.0]), np.zeros(2, int)
+        reach, behind = nodes.reach, self.length - nodes.last
+        ends = np.searchsorted(distances, (reach, behind)).tolist()
+        same = max(0, min(reach, nodes.first - self.supports.settled) * (self.supports.period == 1))
+        lefts = self._at_hand(self._states(nodes, same), same, ends[0])
+        rights = self._at_hand(None, behind, ends[1])
+
+        def search(rectangles: list[tuple[int, int, int, int]]) -> None:
+            top, work = np.array([len(rectangles)]), _FIRST_WORK
+            stack = np.zeros((512, 4), dtype=np.int64), np.zeros(512), top
+            stack[0][: len(rectangles)] = np.reshape(rectangles, (-1, 4))
+            while top[0] and best[0] > enough:
+                search_quilts(
+                    stack,
+                    min(work, KERNEL_WORK),
+                    (nodes.last, self.length - nodes.first + 1, self.window),
+                    (self.epsilon, enough),
+                    (nodes.law, nodes.mask, self.tables.stack),
+                    (distances, lefts, rights, reach, behind),
+                    (self.tables.deciding, best, quilt),
+                )
+                work *= 2
+                if top[0]:  # perhaps for want of a table
+                    _, i, _, j = stack[0][top[0] - 1].tolist()
+                    a, b = min(int(distances[i]), reach), min(int(distances[j]), behind)
+                    if lefts[i] < 0:
+                        lefts[i] = self.tables.at(a, self._states(nodes, a))
+                    if rights[j] < 0:
+                        rights[j] = self.tables.at(b)
+
+        # a first good quilt shows how far the others can reach: a + b − 1 < ε · best
+        powers = np.searchsorted(distances, 2 ** np.arange(62, 2, -1)).tolist()
+        tried = self.tables.quilts or list(zip(powers, powers, strict=True))
+        first = {(min(i, ends[0]), min(j, ends[1])): None for i, j in tried}
+        search([(i, i, j, j) for i, j in first if i or j])
+        farthest = np.searchsorted(distances, 2 ** math.ceil(math.log2(self.epsilon * best[0] + 1)))
+        i, j = (min(end, int(farthest)) for end in ends)
+        one_sided = [(1, i, 0, 0)] * (i > 0) + [(0, 0, 1, j)] * (j > 0)
+        search(one_sided + [(1, i, 1, j)] * (i > 0 and j > 0))
+        i, j = quilt.tolist()
+        if i or j:
+            others = [known for known in self.tables.quilts if known != (i, j)]
+            self.tables.quilts = [*others[-5:], (i, j)]
+        a, b = min(int(distances[i]), reach), min(int(distances[j]), behind)
+        return Candidate(nodes.first, a or None, b or None, float(best[1]), float(best[0]))
+
+
+def worst_node(tables: InfluenceTables, length: int, epsilon: float) -> Candidate:
+    """The node with the largest best score, for one chain of T = ``length`` records."""
+    return QuiltSearch(tables, length, epsilon).worst_node()
+
+
+def chain_influence(chain: MarkovChain, length: int, node: int, a: int, b: int) -> float:
+    """Max-influence on a node of its quilt at distances a and b, 0 for no quilt node; rounded up."""
+    search = QuiltSearch(influence_tables(chain, "exact", 1), length, 1.0)
+    influence = search.influence(search.nodes(node), a, b)
+    return math.inf if influence >= INFINITE / 2 else influence
