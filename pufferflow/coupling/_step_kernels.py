@@ -234,10 +234,10 @@ def walk(
             if x == z or not (there[x] and there[z]):
                 continue
             told, value = np.inf, -1.0
-            tree = nodes[x, z], aboves[x, z], arcs[x, z]
             if known and alike[x, z]:
                 told = 0.0
             elif known and sums:
+                tree = nodes[x, z], aboves[x, z], arcs[x, z]
                 for v in range(k):
                     p[v], q[v] = rows_of[x, v], rows_of[z, v]
                 if tree[0][0] >= 0:
