@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pufferflow._util.checks import Lengths, check_epsilon, check_scale, check_type, check_whole, longest
+from pufferflow._util.checks import Lengths, check_scale, check_type, check_whole, longest
 from pufferflow._util.protection import Protection, SideInformation, check_protection
 from pufferflow.coupling.bounds import Part, loss_bounds
 from pufferflow.coupling.calibration import MOST_STATES, kept
 from pufferflow.coupling.periodic import PeriodicLeakage
 from pufferflow.coupling.roots import SMALLEST_EPSILON
-from pufferflow.mechanisms.base import Mechanism, NoiseScale, compute_scale
-from pufferflow.mechanisms.whole_segment import group_dp
+from pufferflow.mechanisms.base import Mechanism, NoiseScale, compute_scale, requested
+from pufferflow.mechanisms.baselines import group_dp
 from pufferflow.models.families import AnyFamily, as_family, standing_chains
 from pufferflow.models.periodic import PeriodicChain
 
@@ -73,16 +73,15 @@ def leakage(
     ParameterError
         ε, a length, ``window``, ``side_information`` or ``max_states`` is out of range.
     """
-    epsilon = check_epsilon(epsilon)
-    records = longest(length)
+    asked = requested("leakage", length, epsilon, window, side_information)
     protection = check_protection(window, side_information)
     max_states = check_whole(max_states, "max_states", 0)
     theta = as_family(family)
-    parts = loss_bounds(theta, records, protection, max_states)
-    scales = [_scale(part, records, epsilon, protection) for part in parts]
+    parts = loss_bounds(theta, asked.length, protection, max_states)
+    scales = [_scale(part, asked, protection) for part in parts]
     index = max(range(len(scales)), key=lambda i: scales[i].scale or math.inf)
     chain = index if standing_chains(theta) else None
-    return replace(scales[index], mechanism="leakage", chain=chain, **asdict(protection))
+    return replace(scales[index], mechanism="leakage", chain=chain)
 
 
 def leakage_loss(
@@ -167,26 +166,24 @@ def loss_profile(
 def _loss(part: Part, records: int, cost: float) -> float:
     if part.bound is not None:
         return part.bound.loss(cost).value
-    return math.nextafter(records * cost, math.inf)  # what every record of the segment tells
+    return math.nextafter(records * cost, math.inf)  # what every record of the segment reveals
 
 
-def _scale(part: Part, records: int, epsilon: float, protection: Protection) -> NoiseScale:
-    known = _known(part, records, epsilon, protection)
+def _scale(part: Part, asked: NoiseScale, protection: Protection) -> NoiseScale:
+    """The scale of a part, or that of the other mechanism with the least noise if it is smaller."""
+    records, epsilon = asked.length, asked.epsilon
+    known = compute_scale("mqm-exact", part.family, records, epsilon, **asdict(protection))
+    if known.scale is None:  # a quilt is never worse than none at all
+        known = group_dp(part.family, records, epsilon, **asdict(protection))
     assert known.scale is not None
     if part.bound is None:
         return replace(known, reason=f"the scale of {known.mechanism}: {part.why}")
     bounded = part.bound.scale(epsilon, known.scale)
-    if bounded is None or bounded[0] >= known.scale:
-        why = f"epsilon is below {SMALLEST_EPSILON:g}, where rounding would count: the scale of {known.mechanism}"
-        return replace(known, reason=part.why or (why if epsilon < SMALLEST_EPSILON else ""))
-    return NoiseScale("leakage", epsilon, records, bounded[0], reason=part.why, node=bounded[1])
-
-
-def _known(part: Part, records: int, epsilon: float, protection: Protection) -> NoiseScale:
-    """The least scale of the other mechanisms with such a guarantee; group-dp has every one."""
-    quilts = compute_scale("mqm-exact", part.family, records, epsilon, **asdict(protection))
-    # a quilt is never worse than none at all
-    return group_dp(part.family, records, epsilon, **asdict(protection)) if quilts.scale is None else quilts
+    if bounded is not None and bounded[0] < known.scale:
+        return replace(asked, scale=bounded[0], reason=part.why, node=bounded[1])
+    why = f"epsilon is below {SMALLEST_EPSILON:g}, where rounding would count"
+    why = f"{why}: the scale of {known.mechanism}" if epsilon < SMALLEST_EPSILON else ""
+    return replace(known, reason=part.why or why)
 
 
 LEAKAGE = Mechanism("leakage", leakage)
