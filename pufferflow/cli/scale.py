@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> None:
         afford(work, f"the scale of {asked[0]} with its certificate", FEWER)
     results = scales_of(arguments, family, lengths, eigengap=arguments.eigengap, **asdict(hidden))
     if arguments.certificate is not None:
-        results = [results[0].certified(family, arguments.convention)]
+        results = [results[0].certified(family)]
         write_atomic(arguments.certificate, json.dumps(results[0].certificate) + "\n")
     rows = [one.to_dict() | {"private": find_mechanism(one.mechanism).private} for one in results]
     show(rows, arguments.json, table(rows, COLUMNS))

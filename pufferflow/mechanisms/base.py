@@ -5,20 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from inspect import signature
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
-from pufferflow._util.checks import (
-    Lengths,
-    check_choice,
-    check_epsilon,
-    check_positive,
-    longest,
-    shown_name,
-)
+from pufferflow._util.checks import Lengths, check_epsilon, check_positive, longest, shown_name
 from pufferflow._util.noise import LaplaceNoise
 from pufferflow._util.protection import SideInformation, asked_for, check_protection
 from pufferflow.errors import ChainError, ParameterError
-from pufferflow.influence.quilts import Convention
 from pufferflow.models.families import AnyFamily, as_family
 
 
@@ -34,10 +26,6 @@ class Count(NamedTuple):
 
     states: tuple[int, ...]
     lengths: tuple[int, ...]
-
-    def weights(self, states: int) -> list[int]:
-        """What a visit to each of all ``states`` adds to the count."""
-        return [int(x in self.states) for x in range(states)]
 
 
 @dataclass(frozen=True)
@@ -98,31 +86,33 @@ class NoiseScale(LaplaceNoise):
         fields = asdict(replace(self, certificate=None))
         head = {name: fields.pop(name) for name in ("mechanism", "epsilon", "length", "scale")}
         del fields["certificate"]
-        for name in ("quilt", "count"):
-            if (value := getattr(self, name)) is not None:
-                parts = value._asdict().items()
-                fields[name] = {k: list(v) if isinstance(v, tuple) else v for k, v in parts}
+        if self.quilt is not None:
+            fields["quilt"] = self.quilt._asdict()
+        if self.count is not None:
+            fields["count"] = {name: list(part) for name, part in self.count._asdict().items()}
         return head | {"status": self.status} | fields
 
-    def certified(self, family: AnyFamily, convention: Convention = "exact") -> NoiseScale:
-        """Return the scale that is proved, with its certificate (:func:`pufferflow.certify`).
+    def certified(self, family: AnyFamily) -> NoiseScale:
+        """Return the scale that is proved, a little larger if need be, with its certificate.
 
-        ``family`` and ``convention`` are those it was computed for. Raises ParameterError: there is
-        no certificate, with the reason.
+        ``family`` is the one it was computed for. Raises ParameterError: there is no certificate,
+        with the reason.
         """
+        from pufferflow.certificates.prove import Claim, prove  # loads the interval arithmetic
+        from pufferflow.verify import MECHANISMS
+
+        if self.mechanism not in tuple(MECHANISMS):
+            why = f"only the scales of {', '.join(MECHANISMS)} have proofs"
+            raise ParameterError(f"no certificate for {shown_name(self.mechanism)}: {why}")
         if self.scale is None:
             raise ParameterError(f"no certificate for {self.mechanism}: {self.reason}")
-        certificate = certify(
-            family,
-            self.length if self.count is None else self.count.lengths,
-            self.epsilon,
-            convention=convention,
-            mechanism=self.mechanism,
-            scale=self.scale,
-            states=None if self.count is None else self.count.states,
-            window=self.window,
-            side_information=self.side_information,
-        )
+        theta, protection = as_family(family), check_protection(self.window, self.side_information)
+        count, length = None, self.length
+        if self.count is not None:
+            weights = [int(x in self.count.states) for x in range(theta.chains[0].states)]
+            count, length = (weights, list(self.count.lengths)), max(self.count.lengths)
+        claim = Claim(self.mechanism, theta, length, self.epsilon, self.scale, protection, count)
+        certificate = prove(claim)
         return replace(self, scale=float(certificate["scale"]), certificate=certificate)
 
 
@@ -189,7 +179,7 @@ class Mechanism:
         """Return the scale, the one that is proved if it is to be ``certified``."""
         found = self.scale(family, length, epsilon, **options)
         if certified and found.scale is not None:
-            return found.certified(family, options.get("convention", "exact"))
+            return found.certified(family)
         return found
 
 
@@ -231,12 +221,9 @@ def certify(
     length: Lengths,
     epsilon: float,
     *,
-    convention: Convention = "exact",
     mechanism: str = "mqm-exact",
     scale: float | None = None,
-    states: Sequence[int] | None = None,
-    window: int = 1,
-    side_information: SideInformation = "none",
+    **options: Any,
 ) -> dict[str, Any]:
     """Return a certificate of the scale of a mechanism.
 
@@ -249,14 +236,12 @@ def certify(
         Segment lengths; only for wasserstein others than the longest, T, matter.
     epsilon : float
         ε > 0, likewise read as its shortest decimal.
-    convention, window, side_information
-        As for :func:`pufferflow.mqm_exact`.
     mechanism : str
         Whose scale, one of those in :data:`pufferflow.verify.MECHANISMS`.
     scale : float, optional
-        The scale to prove (default: computed with default options); it is raised if too small.
-    states : sequence of int, optional
-        As for :func:`pufferflow.wasserstein`.
+        The scale to prove (default: computed); it is raised if it is too small.
+    **options
+        Of the mechanism, such as ``window``, ``side_information`` and ``states``.
 
     Returns
     -------
@@ -270,26 +255,14 @@ def certify(
         An argument is out of range, the mechanism is not applicable, or there is no proof for this
         mechanism or this kind of family.
     """
-    from pufferflow.certificates.prove import Claim, prove  # loads the interval arithmetic
-    from pufferflow.verify import MECHANISMS
-
-    theta = as_family(family)
-    asked = requested(mechanism, length, epsilon, window, side_information)
-    check_choice(convention, "convention", get_args(Convention))
+    asked = asdict(asked_for(options))
+    found = requested(mechanism, length, epsilon, **asked)
     if scale is not None:
-        scale = check_positive(scale, "scale", or_zero=True)
-    if mechanism not in tuple(MECHANISMS):
-        named, proved = shown_name(mechanism), ", ".join(MECHANISMS)
-        raise ParameterError(f"no certificate for {named}: only the scales of {proved} have proofs")
-    record, protection, count = find_mechanism(mechanism), check_protection(window, side_information), None
-    if not scale or not record.every_query:
-        options = {"convention": convention, "states": states} | asdict(protection)
-        own = {name: option for name, option in options.items() if name in record.options}
-        result = compute_scale(mechanism, theta, length, asked.epsilon, **own)
-        if result.scale is None:
-            raise ParameterError(f"no certificate for {mechanism}: {result.reason}")
-        scale = scale or result.scale
-        if result.count is not None:
-            weights = result.count.weights(theta.chains[0].states)
-            count = weights, list(result.count.lengths)
-    return prove(Claim(mechanism, theta, asked.length, asked.epsilon, scale, protection, count))
+        found = replace(found, scale=check_positive(scale, "scale", or_zero=True))
+    proved = KNOWN.get(mechanism) if isinstance(mechanism, str) else None
+    if proved is not None and (not scale or not proved.every_query):
+        computed = compute_scale(mechanism, family, length, epsilon, **options)
+        found = replace(computed, scale=scale) if scale and computed.scale is not None else computed
+    certificate = found.certified(family).certificate
+    assert certificate is not None
+    return certificate

@@ -28,17 +28,8 @@ def group_dp(
     ----------
     family : Family or MarkovChain
         Not used.
-    length : int or sequence of int
-        Segment lengths; the longest decides.
-    epsilon : float
-        ε > 0.
-    window, side_information
-        What the guarantee is stated for; the scale is the same for all.
-
-    Raises
-    ------
-    ParameterError
-        ε, a length, ``window`` or ``side_information`` is out of range.
+    length, epsilon, window, side_information
+        As for :func:`pufferflow.mqm_exact`; the scale is the same for all windows.
     """
     asked = requested("group-dp", length, epsilon, window, side_information)
     return replace(asked, scale=divide_up(asked.length, asked.epsilon))
@@ -61,19 +52,8 @@ def entry_dp(
     ----------
     family : Family or MarkovChain
         Not used.
-    length : int or sequence of int
-        Segment lengths.
-    epsilon : float
-        ε > 0.
-    window : int
-        w, how many consecutive records are protected together.
-    side_information : {"none", "any"}
-        What the guarantee is stated for: independent records reveal nothing of each other.
-
-    Raises
-    ------
-    ParameterError
-        ε, a length, ``window`` or ``side_information`` is out of range.
+    length, epsilon, window, side_information
+        As for :func:`pufferflow.mqm_exact`, w is ``window``.
     """
     asked = requested("entry-dp", length, epsilon, window, side_information)
     return replace(asked, scale=divide_up(min(asked.window, asked.length), asked.epsilon))

@@ -84,7 +84,7 @@ def wasserstein(
     counted = [k - 1] if states is None else _checked(states, k)  # of two states both have one W
     lengths = {int(n) for n in np.atleast_1d(np.asarray(length))}
     count = Count(tuple(sorted(set(counted))), tuple(sorted(lengths)))
-    weights = count.weights(k)
+    weights = [int(x in counted) for x in range(k)]
     total = sum(work(chain, n, weights) for chain in chains for n in count.lengths)
     if total > MOST_WORK:
         about = f"here about {total:.1g} multiplications, at most {MOST_WORK:.0g}"

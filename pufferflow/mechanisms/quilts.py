@@ -108,8 +108,6 @@ def mqm_approx(
 
     Raises
     ------
-    ParameterError
-        ε, a length, ``window``, ``side_information`` or ``eigengap`` is out of range.
     ChainError
         A chain is reducible or periodic, or not reversible where that is requested.
     """

@@ -36,23 +36,14 @@ def gk16(
     ----------
     family : Family or MarkovChain
         Θ; entries are suprema over its chains.
-    length : int or sequence of int
-        Segment lengths; Φ grows with the length, so the longest decides.
-    epsilon : float
-        ε > 0.
-    window, side_information
-        "not applicable", but for single records and no side information.
+    length, epsilon, window, side_information
+        As for :func:`pufferflow.mqm_exact`; Φ grows with the length, so the longest decides.
 
     Returns
     -------
     NoiseScale
-        "not applicable", with the reason, where a transition has probability 0 or the norm reaches
-        1.
-
-    Raises
-    ------
-    ParameterError
-        ε, a length, ``window`` or ``side_information`` is out of range.
+        "not applicable", with the reason, for windows or side information, or where a transition
+        has probability 0 or the norm reaches 1.
     """
     asked = requested("gk16", length, epsilon, window, side_information, PROTECTION)
     chains = as_family(family).chains
