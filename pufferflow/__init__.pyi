@@ -13,8 +13,8 @@ from . import publish as publish
 from .accounting.accountant import Accountant as Accountant
 from .accounting.event import event_epsilon as event_epsilon
 from .accounting.ledger import Ledger as Ledger
+from .audit import lower_bound as lower_bound
 from .audit import privacy_loss as privacy_loss
-from .coupling import lower_bound as lower_bound
 from .errors import PufferflowError as PufferflowError
 from .general import PufferfishFramework as PufferfishFramework
 from .mechanisms import NoiseScale as NoiseScale

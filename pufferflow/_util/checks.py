@@ -41,7 +41,7 @@ def check_choice(value: object, name: str, allowed: Iterable[str]) -> None:
     """Refuse what is not one of the ``allowed`` strings."""
     choices = tuple(allowed)
     if not (isinstance(value, str) and value in choices):
-        raise ParameterError(f"{name} is {shown(value)}; choose from {', '.join(choices)}")
+        raise _wrong(value, name, f"choose from {', '.join(choices)}")
 
 
 def check_type(value: object, name: str, *kinds: type) -> None:
@@ -53,11 +53,9 @@ def check_type(value: object, name: str, *kinds: type) -> None:
 
 def check_list(values: Any, name: str) -> list[Any]:
     """Return the entries of anything that has some, except strings."""
-    try:
-        if not isinstance(values, str | bytes):
+    if not isinstance(values, str | bytes):
+        with suppress(TypeError):
             return list(values)
-    except TypeError:
-        pass
     raise ParameterError(f"{name} is {shown_name(values)}; it must be a list")
 
 
@@ -65,19 +63,17 @@ def check_numbers(
     values: Any, name: str, error: type[PufferflowError] = DataError
 ) -> NDArray[np.float64]:
     """Return a new array of numbers of any shape, or raise ``error``; strings are none."""
-    try:
+    with suppress(TypeError, ValueError, OverflowError):
         array = np.asarray(values)
         if array.dtype.kind in "iufO":
             return array.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
-        pass
     raise error(f"{name} must be numbers, in rows of equal length if there are several")
 
 
 def check_path(value: Any, name: str) -> Path:
     """Return what names a file as a path."""
     if not isinstance(value, str | os.PathLike):
-        raise ParameterError(f"{name} is {shown(value)}; give a path")
+        raise _wrong(value, name, "give a path")
     if any(sign in str(value) for sign in "\n\r\0"):
         what = f"{shown(value)} with line ends or zeros in it"
         raise ParameterError(f"{name} is {what}; give a path, not the content")
@@ -100,12 +96,11 @@ def check_whole(value: Any, name: str, least: int | None = 1, most: int | None =
     except TypeError:
         whole = None
     if whole is None or (least is not None and whole < least):
-        wanted = "" if least is None else f" of at least {least}"
-    elif most is not None and whole > most:
-        wanted = f" of at most {most}"
-    else:
-        return whole
-    raise ParameterError(f"{name} is {shown(value)}; it must be an integer{wanted}")
+        bound = "" if least is None else f" of at least {least}"
+        raise _wrong(value, name, f"it must be an integer{bound}")
+    if most is not None and whole > most:
+        raise _wrong(value, name, f"it must be an integer of at most {most}")
+    return whole
 
 
 def check_positive(
@@ -118,14 +113,12 @@ def check_positive(
     """Return a positive number within ``limits``, or with ``or_zero`` 0, as a float."""
     number = _number(value)
     if or_zero and number == 0:
-        return number
+        return 0.0
     if not 0 < number < math.inf:
-        wanted = f"be {'0 or ' * or_zero}a positive number"
-    elif not limits[0] <= number <= limits[1]:
-        wanted = f"lie between {limits[0]} and {limits[1]}"
-    else:
-        return number
-    raise ParameterError(f"{name} is {shown(value)}; it must {wanted}")
+        raise _wrong(value, name, f"it must be {'0 or ' * or_zero}a positive number")
+    if not limits[0] <= number <= limits[1]:
+        raise _wrong(value, name, f"it must lie between {limits[0]} and {limits[1]}")
+    return number
 
 
 def check_finite(value: object, name: str) -> float:
@@ -150,23 +143,25 @@ def check_confidence(value: object, name: str = "confidence", example: float = 0
     """Return a probability as a float; it must be neither 0 nor 1."""
     number = _number(value)
     if not 0 < number < 1:
-        wanted = f"between 0 and 1, for example {example}"
-        raise ParameterError(f"{name} is {shown(value)}; it must lie {wanted}")
+        raise _wrong(value, name, f"it must lie between 0 and 1, for example {example}")
     return number
 
 
 def longest(length: Lengths) -> int:
     """Return the longest segment; all lengths must be integers from 1 to ``LONGEST``."""
-    one_or_more: Any = length
-    try:
-        lengths = [length] if isinstance(length, str) else list(one_or_more)
-    except TypeError:
-        lengths = [length]
+    given: Any = length
+    lengths = [given]
+    if not isinstance(given, str):
+        with suppress(TypeError):
+            lengths = list(given)
     with suppress(ParameterError):
         if lengths:
             return max(check_whole(each, "length") for each in lengths)
-    wanted = f"an integer from 1 to {LONGEST}, or a list of such"
-    raise ParameterError(f"length is {shown(length)}; it must be {wanted}")
+    raise _wrong(length, "length", f"it must be an integer from 1 to {LONGEST}, or a list of such")
+
+
+def _wrong(value: object, name: str, wanted: str) -> ParameterError:
+    return ParameterError(f"{name} is {shown(value)}; {wanted}")
 
 
 def shown(value: object) -> str:

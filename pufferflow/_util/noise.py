@@ -23,12 +23,11 @@ def open_dp() -> Any:
 
 
 @lru_cache(maxsize=8)
-def vector_laplace(scale: float, *, whole: bool) -> Any:
-    """OpenDP's measurement that adds independent Laplace noise to each entry of a list."""
+def vector_laplace(scale: float) -> Any:
+    """OpenDP's measurement that adds independent Laplace noise to each integer of a list."""
     dp = open_dp()
-    kind = "i64" if whole else "f64"
-    domain = dp.atom_domain(T=kind) if whole else dp.atom_domain(T=kind, nan=False)
-    return dp.m.make_laplace(dp.vector_domain(domain), dp.l1_distance(T=kind), scale=scale)
+    integers = dp.vector_domain(dp.atom_domain(T="i64"))
+    return dp.m.make_laplace(integers, dp.l1_distance(T="i64"), scale=scale)
 
 
 def discrete_laplace(noise: ArrayLike, scale: float) -> Floats:

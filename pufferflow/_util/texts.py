@@ -10,11 +10,11 @@ if TYPE_CHECKING:
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 
 
-def spreadsheet_csv(table: pd.DataFrame, *, header: bool = True) -> str:
+def spreadsheet_csv(table: pd.DataFrame) -> str:
     """Return a table as CSV text: a formula gets an apostrophe before it."""
 
     def plain(cell: Any) -> Any:
         is_formula = isinstance(cell, str) and cell.startswith(_FORMULA_STARTS)
         return f"'{cell}" if is_formula else cell
 
-    return str(table.map(plain).to_csv(index=False, header=header, lineterminator="\n"))
+    return str(table.map(plain).to_csv(index=False, lineterminator="\n"))

@@ -148,7 +148,7 @@ class Ledger(os.PathLike[str]):
     def to_dict(self) -> Document:
         """Return the ledger as plain JSON types; of Θ only the digest."""
         book = self.book
-        told = {
+        document = {
             "population": book.population,
             "theta": None if book.theta is None else sha256(canonical(book.theta).encode()),
             "spent_percent": percent(book.spent),
@@ -162,7 +162,7 @@ class Ledger(os.PathLike[str]):
                 for n, entry in book.releases.items()
             ],
         }
-        return dict(json.loads(canonical(told)))  # costs as text
+        return dict(json.loads(canonical(document)))  # costs as text
 
 
 def try_out(ledger: PathLike | None, terms: Terms) -> Paid | None:

@@ -8,6 +8,7 @@ from pufferflow.audit.loss import (
     privacy_losses,
     smallest_scale,
 )
+from pufferflow.audit.lower_bound import LowerBound, lower_bound
 from pufferflow.audit.queries import CountQuery, HistogramQuery, Query
 from pufferflow.audit.wasserstein import chain_sensitivity
 
@@ -15,11 +16,13 @@ __all__ = [
     "CloseAdversary",
     "CountQuery",
     "HistogramQuery",
+    "LowerBound",
     "PrivacyLoss",
     "Query",
     "chain_sensitivity",
     "check_work",
     "close_adversary",
+    "lower_bound",
     "privacy_loss",
     "privacy_losses",
     "smallest_scale",

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
 from pufferflow._util.checks import check_whole
 from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._util.types import Bools, Floats
-from pufferflow.audit._adversary_kernels import largest_ratio
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.general import Distance
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import Family, finite_chains
 
-MOST_ENTRIES = 10**8
-"""T k up to which the distance is computed: numbers kept at a time."""
+MOST_ENTRIES = 2 * 10**7
+"""T k up to which the distance is computed: numbers in each of some tables."""
 
 _INFINITE = 1e100
 """Stands for +∞ in sums, so that a path that cannot happen (−∞) stays one."""
+
+Array = TypeVar("Array", Bools, Floats)
 
 
 @dataclass(frozen=True)
@@ -108,28 +111,34 @@ def close_adversary(
 
 def _distance(theta: MarkovChain, tilde: MarkovChain, length: int) -> CloseAdversary:
     """As :func:`close_adversary` for one chain with an initial distribution."""
-    secrets = _supports(tilde, length)
-    missing = np.argwhere(secrets & ~_supports(theta, length))
+    supports = (
+        _along(chain.initial_support, chain.transition_matrix > 0, length, np.dot)
+        for chain in (theta, tilde)
+    )
+    protected, secrets = supports
+    missing = np.argwhere(secrets & ~protected)
     if len(missing):  # a secret that Θ does not protect
         return CloseAdversary(math.inf, True, 0, int(missing[0, 0]) + 1, int(missing[0, 1]))
-    constant = theta.start == tilde.start == "stationary"
     worst = CloseAdversary(0.0, True, 0, None, None)
     for one, other in ((tilde, theta), (theta, tilde)):
         own, others = _start(one), _start(other)
         steps, matrix = one.transition_matrix, other.transition_matrix
         if np.array_equal(steps, matrix) and np.array_equal(own, others):
             continue  # the same chain
-        value, node, state, size = largest_ratio(
-            _log_ratios(one, other),
-            (own, steps),
-            (others, matrix),
-            secrets,
-            constant,
-            length,
-            SAFE_MINIMUM,
-        )
+        before, ratios = _log_ratios(one, other)
+        ahead = _along(before, ratios, length, _longest)
+        after = _along(np.zeros(len(own)), ratios.T, length, _longest)[::-1]
+        masses = _along(own, steps, length, np.dot), _along(others, matrix, length, np.dot)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.log(np.where(masses[0] >= SAFE_MINIMUM, masses[0], 0.0))
+            values = ahead + after + np.log(np.maximum(masses[1], SAFE_MINIMUM)) - logs
+        values = np.where(secrets, values, -np.inf)
+        node, state = divmod(int(values.argmax()), len(own))
+        value = float(values[node, state])
         if value > _INFINITE / 2:
             return CloseAdversary(math.inf, True, 0, node + 1, state)
+        sizes = np.abs([ahead, after])
+        size = float(sizes[sizes < 1e90].max(initial=0.0))
         # sums of T logarithms, each rounded; products of T matrices; the stationary distributions
         error = length * (size + one.states + 8) + abs(value) + 1500
         error *= 4 * UNIT_ROUNDOFF
@@ -144,20 +153,20 @@ def _start(chain: MarkovChain) -> Floats:
     return chain.initial_distribution
 
 
-def _supports(chain: MarkovChain, length: int) -> Bools:
-    """States of positive probability at each node, shape (length, k)."""
-    edges = chain.transition_matrix > 0
-    supports = np.empty((length, chain.states), dtype=np.bool_)
-    support = chain.initial_support
-    seen: dict[bytes, int] = {}
-    for i in range(length):
-        supports[i] = support
-        first = seen.setdefault(support.tobytes(), i)
-        if first < i:  # from here on it repeats
-            supports[i:] = supports[first + (np.arange(length - i) % (i - first))]
-            break
-        support = np.asarray(edges[support].any(axis=0))
-    return supports
+def _along(
+    first: Array, matrix: Array, length: int, product: Callable[[Array, Array], Array]
+) -> Array:
+    """Rows first, first · M, first · M², …: as many again with each power of M."""
+    rows, power = first[None, :], matrix
+    while len(rows) < length:
+        rows = np.concatenate([rows, product(rows[: length - len(rows)], power)])
+        power = product(power, power)
+    return rows
+
+
+def _longest(rows: Floats, steps: Floats) -> Floats:
+    """Largest sum of an entry of a row and the step from there, at each end of a step."""
+    return np.stack([(rows + steps[:, y]).max(axis=1) for y in range(steps.shape[1])], axis=1)
 
 
 def _log_ratios(one: MarkovChain, other: MarkovChain) -> tuple[Floats, Floats]:

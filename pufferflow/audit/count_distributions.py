@@ -9,20 +9,27 @@ far tails too.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
 from pufferflow._util.jit import constant
 from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._util.types import Floats, Ints
-from pufferflow.audit._count_kernels import NOTHING, convolve, prepend_record
+from pufferflow.audit._count_kernels import (
+    NOTHING,
+    SPREAD,
+    convolve,
+    prepend_record,
+    sum_from_both_ends,
+)
 from pufferflow.errors import ChainError
 from pufferflow.models.chain import MarkovChain
 
 Numbers = tuple[Floats, Ints]
-"""Numbers m · 2^e: the mantissas and the exponents."""
+"""Numbers m · 2^e: the mantissas and the exponents, ``NOTHING`` for zeros."""
 
 
 def starts_of(chain: MarkovChain) -> Floats:
@@ -80,18 +87,23 @@ class CountsAtRecord:
     future: Numbers
     width: int
 
-    def distribution(self, start: int, first: int, last: int, own: int) -> Numbers:
-        """Return that of the whole count, to which the window adds ``own``."""
+    def distribution(
+        self, start: int, first: int, last: int, own: int, spread: float = SPREAD
+    ) -> Numbers:
+        """Return that of the whole count, to which the window adds ``own``; see ``convolve``."""
         m, e = np.empty(self.width), np.empty(self.width, dtype=np.int64)
         before, after = (
             (m[x], e[x]) for (m, e), x in ((self.past[start], first), (self.future, last))
         )
-        convolve(before, after, own, m, e)
+        convolve(before, after, own, spread, m, e)
         return m, e
 
 
 def counts_at_records(
-    chain: MarkovChain, length: int, weights: Sequence[int], window: int = 1
+    chain: MarkovChain,
+    length: int,
+    weights: Sequence[int],
+    window: int = 1,
 ) -> Iterator[CountsAtRecord]:
     """Yield the distributions of Σ_t weights[X_t] at every record that begins a window.
 
@@ -105,44 +117,80 @@ def counts_at_records(
     window : int
         Consecutive records that are the secret.
     """
-    k, matrix, moves = chain.states, chain.transition_matrix, np.array(weights, dtype=np.int64)
-    backward = np.ascontiguousarray(matrix.T)
-    # the future of every record is kept at the ends of segments only, and made again within them
-    stride = max(1, math.isqrt(length))
-    kept: dict[int, Numbers] = {}
-    future = np.full((k, 1), 0.5), np.ones((k, 1), dtype=np.int64)
-    for record in range(length, 0, -1):
-        if record % stride == 0 or record == length:
-            kept[record] = future
-        future = _prepend(matrix, moves, future)
-    starts = starts_of(chain)
-    past: list[Numbers] = []
-    for start in starts:
-        m, e = np.frexp(start[:, None])
-        past.append((m, np.where(m > 0, e.astype(np.int64), NOTHING)))
-    futures: dict[int, Numbers] = {}
-    for node in range(1, length - window + 2):
-        if node > 1:
-            past = [_prepend(backward, moves, one) for one in past]
-        end = node + window - 1
-        if end not in futures:
-            last = min(length, -(-end // stride) * stride)
-            futures = {last: kept.pop(last)}
-            for record in range(last, end, -1):
-                futures[record - 1] = _prepend(matrix, moves, futures[record])
-        sizes, given = np.empty((len(starts), k)), []
+    k, moves = chain.states, np.array(weights, dtype=np.int64)
+    width = length * int(moves.max()) + 1
+
+    def step(matrix: Floats) -> Callable[[Numbers], Numbers]:
+        rows = constant(matrix)
+
+        def prepend(given: Numbers) -> Numbers:
+            shape = k, given[0].shape[1] + int(moves.max())
+            m, e = np.empty(shape), np.empty(shape, dtype=np.int64)
+            prepend_record(rows, moves, (constant(given[0]), constant(given[1])), m, e)
+            return m, e
+
+        return prepend
+
+    ahead, behind = step(chain.transition_matrix), step(chain.transition_matrix.T)
+    past = [numbers(start[:, None]) for start in starts_of(chain)]
+    futures = _last_first(numbers(np.ones((k, 1))), ahead, length - 1)
+    for node, future in enumerate(islice(futures, window - 1, None), 1):
+        sizes, given = np.full((len(past), k), -np.inf), []
         for start, (m, e) in enumerate(past):
-            top = e.max(axis=1)
-            totals = np.ldexp(m, np.maximum(e - top[:, None], -2000)).sum(axis=1)
-            possible = totals > 0
-            with np.errstate(divide="ignore"):
-                sizes[start] = np.where(possible, np.log2(totals) + top, -np.inf)
-            given.append((m / np.where(possible, totals, 1.0)[:, None], e - top[:, None]))
-        yield CountsAtRecord(node, sizes, given, futures.pop(end), length * int(moves.max()) + 1)
+            top = e.max(axis=1, keepdims=True)
+            totals = (m * powers(e - top)).sum(axis=1, keepdims=True)
+            possible = totals[:, 0] > 0
+            sizes[start, possible] = (np.log2(totals[possible]) + top[possible])[:, 0]
+            given.append((m / np.where(totals > 0, totals, 1.0), e - top))
+        yield CountsAtRecord(node, sizes, given, future, width)
+        past = [behind(one) for one in past]
 
 
-def _prepend(weights: Floats, moves: Ints, given: Numbers) -> Numbers:
-    shape = len(weights), given[0].shape[1] + int(moves.max())
-    m, e = np.empty(shape), np.empty(shape, dtype=np.int64)
-    prepend_record(constant(weights), moves, (constant(given[0]), constant(given[1])), m, e)
-    return m, e
+def _last_first(
+    first: Numbers, step: Callable[[Numbers], Numbers], count: int
+) -> Iterator[Numbers]:
+    """Yield what ``count``, …, 1 and 0 steps make of ``first``, some 2 √count of them kept."""
+    stride, kept = math.isqrt(count) + 1, [first]
+    for _start in range(stride, count + 1, stride):
+        now = kept[-1]
+        for _ in range(stride):
+            now = step(now)
+        kept.append(now)
+    left = count + 1
+    while kept:
+        part = [kept.pop()]
+        while len(part) < left - stride * len(kept):
+            part.append(step(part[-1]))
+        left -= len(part)
+        yield from reversed(part)
+
+
+def numbers(values: Floats) -> Numbers:
+    """Return floats as mantissas and exponents."""
+    m, e = np.frexp(values)
+    return m, np.where(m > 0, e.astype(np.int64), NOTHING)
+
+
+def powers(exponents: Ints) -> Floats:
+    """Return 2^e for e ≤ 0, what is below 2^-1022 as that."""
+    return np.asarray((np.maximum(exponents, -1022) + 1023 << 52).view(np.float64))
+
+
+def add(first: Numbers, second: Numbers) -> Numbers:
+    """Return the sums of numbers, of which none is far below its 2^e."""
+    top = np.maximum(first[1], second[1])
+    return first[0] * powers(first[1] - top) + second[0] * powers(second[1] - top), top
+
+
+def log2(given: Numbers) -> Floats:
+    """Return the logarithms to base 2; −∞ of zeros."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log2(given[0]) + given[1])
+
+
+def sums(given: Numbers, decay: float = 1.0) -> tuple[Numbers, Numbers]:
+    """Σ_{j ≤ n} decay^(n − j) p(j) and Σ_{j > n} decay^(j − n) p(j), each row of p by itself."""
+    shape = given[0].shape
+    below, above = ((np.empty(shape), np.empty(shape, dtype=np.int64)) for _ in range(2))
+    sum_from_both_ends((constant(given[0]), constant(given[1])), decay, below, above)
+    return below, above

@@ -1,4 +1,4 @@
-"""Queries whose exact loss can be computed: counts of states."""
+"""Queries whose exact loss can be computed: a count of states and a histogram."""
 
 from __future__ import annotations
 
@@ -32,18 +32,19 @@ class CountQuery:
     """Largest change of the count when one record changes."""
 
     def __init__(self, states: Iterable[int]) -> None:
-        object.__setattr__(self, "states", frozenset(_states(states, "states")))
+        object.__setattr__(self, "states", _states(states, "states"))
         if not self.states:
             raise ParameterError(
                 "a count needs at least one state; give, for example, CountQuery({1})"
             )
 
-    def check(self, chain: MarkovChain) -> None:
-        """Raise :class:`ParameterError` unless ``chain`` has these states."""
+    def bin_of_states(self, chain: MarkovChain) -> list[int]:
+        """Return 0 for the states counted and 1 for all others of ``chain``."""
         _check(self.states, chain)
+        return [int(x not in self.states) for x in range(chain.states)]
 
     def __str__(self) -> str:
-        return f"count of {{{', '.join(map(str, sorted(self.states)))}}}"
+        return f"count of {_listed(self.states)}"
 
 
 @dataclass(frozen=True)
@@ -67,13 +68,10 @@ class HistogramQuery:
     """Largest change of the histogram in L1 norm when one record changes."""
 
     def __init__(self, bins: Sequence[Iterable[int]] | None = None) -> None:
-        object.__setattr__(self, "bins", None)
+        parts = None
         if bins is not None:
-            parts = tuple(
-                frozenset(_states(part, f"bin {j}"))
-                for j, part in enumerate(check_list(bins, "bins"), 1)
-            )
-            object.__setattr__(self, "bins", parts)
+            listed = enumerate(check_list(bins, "bins"), 1)
+            parts = tuple(_states(part, f"bin {j}") for j, part in listed)
             if not parts or not all(parts):
                 raise ParameterError(
                     "a histogram needs at least one bin, and every bin at least one state"
@@ -82,53 +80,48 @@ class HistogramQuery:
                 raise ParameterError(
                     "a state is in two bins of the histogram; put every state in exactly one"
                 )
+        object.__setattr__(self, "bins", parts)
 
     def bin_of_states(self, chain: MarkovChain) -> list[int]:
-        """Return the bin of every state of ``chain``, from 0.
-
-        Raises
-        ------
-        ParameterError
-            A state of the chain is in no bin, or a bin holds one that the chain lacks.
-        """
+        """Return the bin of every state of ``chain``, from 0."""
         if self.bins is None:
             return list(range(chain.states))
         _check(frozenset().union(*self.bins), chain)
         bin_of = {state: j for j, part in enumerate(self.bins) for state in part}
-        for state in range(chain.states):
-            if state not in bin_of:
-                raise ParameterError(
-                    f"state {state} is in no bin of the histogram; put every state in exactly one"
-                )
+        if lacking := {*range(chain.states)} - bin_of.keys():
+            raise ParameterError(
+                f"state {min(lacking)} is in no bin of the histogram; put every one in exactly one"
+            )
         return [bin_of[state] for state in range(chain.states)]
 
     def __str__(self) -> str:
-        if self.bins is None:
-            return "histogram"
-        parts = ("{" + ", ".join(map(str, sorted(part))) + "}" for part in self.bins)
-        return f"histogram of {', '.join(parts)}"
+        return f"histogram{' of ' * bool(self.bins)}{', '.join(map(_listed, self.bins or ()))}"
 
 
 Query: TypeAlias = CountQuery | HistogramQuery
 
 
-def _states(states: Iterable[int], where: str) -> list[int]:
+def _states(states: Iterable[int], name: str) -> frozenset[int]:
     try:
         listed = list(states)
     except TypeError:
         raise ParameterError(
-            f"{where} is {named_type(states)}; give a set of states, for example {{1}}"
+            f"{name} is {named_type(states)}; give a set of states, for example {{1}}"
         ) from None
     for state in listed:
         if not isinstance(state, Integral) or isinstance(state, bool) or state < 0:
             what = "a negative number" if isinstance(state, Integral) else named_type(state)
-            raise ParameterError(f"{where}: {what} is no state; states are the integers from 0")
-    return [int(state) for state in listed]
+            raise ParameterError(f"{name}: {what} is no state; states are the integers from 0")
+    return frozenset(map(int, listed))
 
 
 def _check(states: frozenset[int], chain: MarkovChain) -> None:
-    for state in sorted(states):
-        if state >= chain.states:
-            raise ParameterError(
-                f"state {state} is asked for, but the chain has the states 0 to {chain.states - 1}"
-            )
+    k = chain.states
+    if beyond := {state for state in states if state >= k}:
+        raise ParameterError(
+            f"state {min(beyond)} is requested, but the chain has the states 0 to {k - 1}"
+        )
+
+
+def _listed(states: Iterable[int]) -> str:
+    return f"{{{', '.join(map(str, sorted(states)))}}}"

@@ -6,9 +6,8 @@ The query is N = Σ_t f(X_t) with integer weights f; the secrets are X_i = x. Fo
     secrets.
 
 *Rounding.* Probabilities have small relative errors (:mod:`pufferflow.audit.count_distributions`),
-however far out in a tail; a tail of 1e-600 moves quantiles. Lower tails are compared by P(N ≤ n),
-upper ones by P(N > n): ``W`` is proved to be an upper bound, ``lower`` to be a lower bound. Where
-they meet, and that is nearly always, W is exact.
+however far out in a tail; a tail of 1e-600 moves quantiles. Each inequality is proved by P(N ≤ n)
+or by P(N > n), whichever is the smaller: W is an upper bound, and nearly always exact.
 
 *Ties.* P(N ≤ n | s) = P(N ≤ n + w | s') happens, for example where successive records are
 independent: there rounding decides, and a change of the last digit of P changes W∞. Then mass is
@@ -17,26 +16,34 @@ that given s', and back, proves that Laplace noise of scale w / (ε − 2^-29) i
 adds at most log(1 + 2^-30) and rounding to the loss.
 
 *Initial distributions.* With ``"any"`` the distribution given X_i = x is a mixture over X_1 whose
-weights depend on that of X_1. The inequality above is a quadratic form in it, see ``never_above``
-in ``_count_kernels.py``: exact for two states, an upper bound for more.
+weights depend on that of X_1. The inequality above is a quadratic form in it, see
+:func:`never_above`: exact for two states, an upper bound for more.
 """
 
 from __future__ import annotations
 
-import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from itertools import combinations_with_replacement, permutations
+from functools import lru_cache, partial
+from itertools import combinations_with_replacement, permutations, product
 
 import numpy as np
 from tqdm import tqdm
 
 from pufferflow._util.checks import check_list, check_type, longest, shown
 from pufferflow._util.rounding import UNIT_ROUNDOFF, divide_up
-from pufferflow._util.types import Floats
-from pufferflow.audit._count_kernels import cumulate, movable, raise_shift
-from pufferflow.audit.count_distributions import Numbers, counts_at_records, relative_error
+from pufferflow._util.types import Bools, Floats, Ints
+from pufferflow.audit._count_kernels import NOTHING, movable
+from pufferflow.audit.count_distributions import (
+    Numbers,
+    add,
+    counts_at_records,
+    log2,
+    numbers,
+    relative_error,
+    sums,
+)
 from pufferflow.errors import ParameterError
 from pufferflow.models.chain import MarkovChain
 
@@ -51,27 +58,21 @@ class ChainSensitivity:
     Attributes
     ----------
     W : int
-        Largest W∞, in units of the weights; never below the exact value, ties apart (``tied``).
-    lower : int
-        A lower bound of the exact value; ``W == lower`` proves that W is exact.
-    tied : bool
-        Whether probabilities that agree up to rounding were compared by a transport plan (see the
+        Largest W∞, in units of the weights; never below the exact value, ties apart (see the
         module).
     strict : int
-        Upper bound without such plans; the same as W unless ``tied``.
+        Upper bound without transport plans; above W only where probabilities tie.
     length : int
         The segment length that decides.
     node : int or None
         The node that decides, from 1; None where W is 0.
     pair : tuple of int or None
-        Its secrets, two states counted from 0.
+        Its secrets, two states counted from 0; None where W is 0 or a transport plan decides.
     chain : int
         Index in the family, from 0, of the chain that decides.
     """
 
     W: int
-    lower: int
-    tied: bool
     strict: int
     length: int
     node: int | None
@@ -81,7 +82,7 @@ class ChainSensitivity:
     def scale(self, epsilon: float) -> float:
         """Laplace scale of the count, rounded up: W/ε, or for ties the proved one next to it."""
         strict = divide_up(self.strict, epsilon)
-        if self.tied and epsilon > 2 * TIE:
+        if self.strict > self.W and epsilon > 2 * TIE:
             return min(strict, self.W / (epsilon - TIE) * (1 + 4 * UNIT_ROUNDOFF))
         return strict
 
@@ -135,12 +136,8 @@ def chain_sensitivity(
         gains = tuple(int(value) - int(values.min()) for value in values)
         for length in sorted({int(n) for n in np.atleast_1d(lengths)}):
             found.append(replace(_sensitivity(chain, length, gains), chain=index))
-    return replace(
-        max(found, key=lambda one: one.W),
-        lower=max(one.lower for one in found),
-        strict=max(one.strict for one in found),
-        tied=any(one.tied for one in found),
-    )
+    worst = max(found, key=lambda one: one.W)
+    return replace(worst, strict=max(one.strict for one in found))
 
 
 def work(chain: MarkovChain, length: int, weights: Sequence[int]) -> float:
@@ -157,37 +154,141 @@ def _sensitivity(chain: MarkovChain, length: int, weights: tuple[int, ...]) -> C
     """As :func:`chain_sensitivity` for one chain and one length, the smallest weight being 0."""
     error = relative_error(chain, length, length * max(weights) + 1)
     tolerance = 2.0**-40 + 10 * error
-    best = ChainSensitivity(0, 0, False, 0, length, None, None)
-    certain, possible = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64)
+    W, strict, node, pair = 0, 0, None, None
     records = counts_at_records(chain, length, weights)
     for here in tqdm(
         records, desc="counts", total=length, unit=" nodes", delay=1, disable=None, leave=False
     ):
-        sizes = np.ascontiguousarray(here.sizes.T)
         given = {
-            (x, u): here.distribution(u, x, x, weights[x])
-            for x, u in np.argwhere(sizes > -np.inf).tolist()
+            (u, x): here.distribution(u, x, x, weights[x])
+            for u, x in np.argwhere(here.sizes > -np.inf).tolist()
         }
-        below, above = np.full((2, chain.states, here.width, sizes.shape[1]), -np.inf)
-        for (x, u), numbers in given.items():
-            low, high = np.empty((2, here.width))
-            cumulate(numbers[0], numbers[1], low, high)
-            below[x, :, u], above[x, :, u] = low, high
-        known, lower = best.W, best.lower
-        upper = raise_shift(below, above, sizes, known, tolerance, possible)
-        if upper > lower:  # otherwise it is proved that no bound rises here
-            lower = raise_shift(below, above, sizes, lower, -tolerance, certain)
-            if lower > known:
-                known = lower
-                upper = raise_shift(below, above, sizes, known, tolerance, possible)
-        raised, pair = upper, possible if upper > known else certain
-        tied = upper > known and error < 2.0**-35 and _moves(given, sizes, known)
-        if tied:
-            raised, pair = known, certain
-        best = replace(best, lower=lower, strict=max(best.strict, upper), tied=best.tied or tied)
-        if raised > best.W:
-            best = replace(best, W=raised, node=here.node, pair=(int(pair[0]), int(pair[1])))
-    return best
+        upper, decisive = raised(_tails(given, here.sizes), here.sizes, W, tolerance)
+        strict = max(strict, upper)
+        if upper > W and error < 2.0**-35:
+            moves = partial(_moves, given, here.sizes)
+            w = bisect_left(range(upper), True, lo=W, key=moves)
+            upper, decisive = w, decisive if w == upper else None
+        if upper > W:
+            W, node, pair = upper, here.node, decisive
+    return ChainSensitivity(W, strict, length, node, pair)
+
+
+def _tails(given: dict[tuple[int, int], Numbers], sizes: Floats) -> Floats:
+    """log2 of P(N ≤ n) and, for n from the largest one down, of P(N > n).
+
+    Of shape (2, starts, states, places): both are what a sum from one end is, the whole left out.
+    """
+    m, e = (np.array(part) for part in zip(*given.values(), strict=True))
+    tails = np.full((2, *sizes.shape, m.shape[1] - 1), -np.inf)
+    below, above = (log2(one)[:, :-1] for one in sums((m, e)))
+    tails[0, sizes > -np.inf], tails[1, sizes > -np.inf] = below, above[:, ::-1]
+    return tails
+
+
+def raised(
+    tails: Floats, sizes: Floats, shift: int, tolerance: float
+) -> tuple[int, tuple[int, int] | None]:
+    """Smallest w ≥ ``shift`` proved to have P(N ≤ n | s) ≤ P(N ≤ n + w | s') for all n, s and s'.
+
+    Parameters
+    ----------
+    tails : float array, shape (2, starts, states, places)
+        Of P(N ≤ n) for n from 0 and of P(N > n) for n from the largest one down, log2.
+    sizes : float array, shape (starts, states)
+        log2 P(state | start).
+    tolerance : float
+        How far off two logarithms may be together.
+
+    Returns
+    -------
+    w : int
+    pair : tuple of int, or None
+        Two states for which a smaller one is not proved; None where w is ``shift``.
+    """
+    possible = sizes > -np.inf
+    lowest = np.where(possible[..., None], tails, np.inf).min(axis=1)
+    ends = lowest, _with_margin(tails.max(axis=1), tolerance)
+    states = np.flatnonzero(possible.any(axis=0))
+    x, y = np.array([*permutations(states, 2)], dtype=np.int64).reshape(-1, 2).T
+
+    def held(w: int) -> Bools:
+        return np.asarray(_held(tails, ends, sizes, (x, y), w, tolerance).all(axis=1))
+
+    if held(shift).all():
+        return shift, None
+    w = bisect_left(range(tails.shape[-1]), True, lo=shift + 1, key=lambda w: bool(held(w).all()))
+    last = int(held(w - 1).argmin())
+    return w, (int(x[last]), int(y[last]))
+
+
+def _held(
+    tails: Floats,
+    ends: tuple[Floats, Floats],
+    sizes: Floats,
+    pairs: tuple[Ints, Ints],
+    w: int,
+    tolerance: float,
+) -> Bools:
+    """Whether the inequality holds of these pairs of states, at each n.
+
+    ``ends`` are the lowest of the tails over all starts, and the highest with a margin.
+    """
+    (x, y), (lowest, highest), places = pairs, ends, tails.shape[-1] - w
+    lower = lowest[0, y, w:] >= highest[0, x, :places]
+    upper = (lowest[1, x, w:] >= highest[1, y, :places])[:, ::-1]  # the same n
+    if len(sizes) > 1:
+        for tail, held, s, t in ((0, lower, x, y), (1, upper, y, x)):
+            i, n = np.nonzero(~(lower | upper))
+            place = places - 1 - n if tail else n
+            for begin in range(0, len(i), most := 1 + 10**6 // len(sizes) ** 2):
+                part = slice(begin, begin + most)
+                a, b, at = s[i[part]], t[i[part]], place[part]
+                ends_of = tails[tail][:, a, at].T, tails[tail][:, b, at + w].T
+                mixed = never_above(sizes[:, a].T, sizes[:, b].T, *ends_of, tolerance)
+                held[i[part], n[part]] = mixed
+    return lower | upper
+
+
+def _with_margin(b: Floats, tolerance: float) -> Floats:
+    """What a must reach to prove 2^a ≥ 2^b."""
+    size = np.where(b > -np.inf, np.abs(b), 0.0)
+    return np.asarray(b + tolerance * (1 + 2.0**-8 * size))
+
+
+def never_above(p: Floats, q: Floats, f: Floats, g: Floats, tolerance: float) -> Bools:
+    """Whether surely F ≤ G for all mixtures of starts, probabilities given one and another secret.
+
+    Parameters
+    ----------
+    p, q : float arrays, shape (n, starts)
+        log2 P(secret | start), of the first and of the second secret.
+    f, g : float arrays, shape (n, starts)
+        log2 of the two probabilities given secret and start.
+    tolerance : float
+        As for :func:`raised`.
+
+    Notes
+    -----
+    With weights r of the starts this is Σ r_u r_v c_uv ≥ 0, c_uv = 2^(p_u + q_v) (2^g_v − 2^f_u),
+    that is copositivity of the symmetric part s. Sufficient, and for two starts necessary: s_uu ≥ 0
+    and s_uv ≥ −√(s_uu s_vv / d_u d_v) for all u, v, d_u the number of negative s_uv, v ≠ u. Then
+    the form is at least the sum of (r_u √(s_uu/d_u) − r_v √(s_vv/d_v))² over the negative pairs.
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        one = p[:, :, None] + q[:, None, :]
+        other = one.transpose(0, 2, 1)
+        # log2 of the positive and of the negative part of 2 s_uv
+        more = np.logaddexp2(one + g[:, None, :], other + g[:, :, None])
+        less = np.logaddexp2(one + f[:, :, None], other + f[:, None, :])
+        less = _with_margin(less, tolerance)
+        holds = more >= less
+        margin = np.where(f > -np.inf, tolerance * (1 + 2.0**-8 * np.abs(f)), 0.0)
+        rest = 1.0 - 2.0 ** np.minimum(f - g + margin, 1.0) - margin
+        size = np.where(rest > 0, p + q + g + np.log2(rest), -np.inf)  # of s_uu
+        size -= np.log2(np.maximum((~holds).sum(axis=2), 1))
+        root = 1.0 + (size[:, :, None] + size[:, None, :]) / 2
+        return np.asarray((holds | (np.logaddexp2(more, root) >= less)).all(axis=(1, 2)))
 
 
 def _moves(given: dict[tuple[int, int], Numbers], sizes: Floats, reach: int) -> bool:
@@ -197,30 +298,25 @@ def _moves(given: dict[tuple[int, int], Numbers], sizes: Floats, reach: int) -> 
     are Σ q_u q_v P_u(·, s) P_v(s'), so it is enough to move, for each pair of starts, P_u(·, s)
     P_v(s') + P_v(·, s) P_u(s') into P_u(s) P_v(·, s') + P_v(s) P_u(·, s').
     """
-    states, starts = sizes.shape
-    for x, y in permutations(range(states), 2):
-        for u, v in combinations_with_replacement(range(starts), 2):
-            one, other = sizes[x, u] + sizes[y, v], sizes[x, v] + sizes[y, u]
-            mass = _sum(((one, given.get((x, u))), (other, given.get((x, v)))))
-            room = _sum(((one, given.get((y, v))), (other, given.get((y, u)))))
-            # relative errors of mass and room are far below 2^-33 each
-            if mass and room and not movable(mass, room, 1 + 2.0**-31, reach):
-                return False
+    starts, states = sizes.shape
+    couples = combinations_with_replacement(range(starts), 2)
+    for (x, y), (u, v) in product(permutations(range(states), 2), list(couples)):
+        one, other = sizes[u, x] + sizes[v, y], sizes[v, x] + sizes[u, y]
+        terms = [(one, (u, x), (v, y)), (other, (v, x), (u, y))]
+        mass = [_times(given[first], size) for size, first, _ in terms if size > -np.inf]
+        room = [_times(given[second], size) for size, _, second in terms if size > -np.inf]
+        # relative errors of mass and room are far below 2^-33 each
+        if mass and not movable(_total(mass), _total(room), 1 + 2.0**-31, reach):
+            return False
     return True
 
 
-def _sum(terms: Sequence[tuple[float, Numbers | None]]) -> Numbers | None:
-    """Sum of distributions times 2^size; None where all sizes are −∞."""
-    total: Numbers | None = None
-    for size, numbers in terms:
-        if numbers is None or size == -math.inf:
-            continue
-        whole = math.floor(size)
-        m, power = np.frexp(numbers[0] * 2.0 ** (size - whole))
-        e = np.where(m > 0, numbers[1] + whole + power, -(2**40))
-        if total is not None:
-            top = np.maximum(e, total[1])
-            old, new = np.maximum(total[1] - top, -2000), np.maximum(e - top, -2000)
-            m, e = np.ldexp(total[0], old) + np.ldexp(m, new), top
-        total = m, e
-    return total
+def _times(given: Numbers, size: float) -> Numbers:
+    """Numbers times 2^size."""
+    whole = int(np.floor(size))
+    m, e = numbers(given[0] * 2.0 ** (size - whole))
+    return m, np.where(m > 0, e + given[1] + whole, NOTHING)
+
+
+def _total(terms: list[Numbers]) -> Numbers:
+    return terms[0] if len(terms) == 1 else add(*terms)

@@ -107,7 +107,7 @@ def _proved(claim: Claim) -> Iterator[Document]:
         matrices = np.repeat(family.transition_matrices, family.repeat, axis=0)
         family = PeriodicChain(matrices, initial_distribution=family.start)
         claim, document["family"] = replace(claim, family=family), exact_family(family)
-    if (states := max(family.sizes)) > MOST_STATES:
+    if (states := family.states or 0) > MOST_STATES:
         raise ParameterError(
             f"{states} states; couplings are proved for at most {MOST_STATES}, use mqm-exact or fewer states"
         )
@@ -157,11 +157,11 @@ def quilts_scale(claim: Claim) -> float:
 
 def _independent(document: Document, claim: Claim) -> Document:
     """The certificate of entry-dp: nothing is revealed through either side."""
-    states = claim.family.sizes
+    k = claim.family.states or 0
 
     def proofs(document: Document) -> list[Document]:
-        sides = [{"prefix": [], "start": [["0"] * k for _ in range(k)], "cycle": [{"power": 1}]} for k in states]
-        return [{"witnesses": [], "forward": side, "backward": side} for side in sides]
+        side = {"prefix": [], "start": [["0"] * k for _ in range(k)], "cycle": [{"power": 1}]}
+        return [{"witnesses": [], "forward": side, "backward": side}]
 
     try:
         return _raised(document, claim, proofs)

@@ -47,16 +47,16 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _show(ledger: Ledger, arguments: argparse.Namespace) -> None:
-    told = ledger.to_dict()
-    step = (told["population"] or {}).get("step_seconds")
-    for row in (*told["promises"], *told["releases"]):
+    content = ledger.to_dict()
+    step = (content["population"] or {}).get("step_seconds")
+    for row in (*content["promises"], *content["releases"]):
         row["protect"] = row["level"] and words_of(Level(**row["level"]), step)
-    for row in told["releases"]:
+    for row in content["releases"]:
         for name, time in (("from", row["charge"]["first"]), ("to", row["charge"]["last"])):
             row[name] = None if time is None else str(np.datetime64(time, "s"))
     columns = ("number", "made", "from", "to", "protect", "epsilon", "query")
-    lines = [*table(told["promises"], ("protect", "epsilon", "spent_percent")), ""]
-    show(told, arguments.json, [*lines, *table(told["releases"], columns)])
+    lines = [*table(content["promises"], ("protect", "epsilon", "spent_percent")), ""]
+    show(content, arguments.json, [*lines, *table(content["releases"], columns)])
 
 
 def _verify(ledger: Ledger, arguments: argparse.Namespace) -> None:

@@ -136,8 +136,8 @@ def _general(asked: argparse.Namespace) -> dict[str, Any]:
     def facts(found: Any, at: str, ending: str, **names: str) -> dict[str, Any]:
         """Facts by their names, and a scale or a loss at each epsilon."""
         each = [{"epsilon": e, at: finite(getattr(found, at)(e))} for e in asked.epsilon]
-        told = {key: finite(getattr(found, name)) for key, name in names.items()}
-        return told | {f"{at}{ending}": each}
+        shown = {key: finite(getattr(found, name)) for key, name in names.items()}
+        return shown | {f"{at}{ending}": each}
 
     if [asked.file, asked.adversary, asked.release].count("-") > 1:
         raise ParameterError("only one of the files can be standard input; give the others names")

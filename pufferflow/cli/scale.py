@@ -32,8 +32,8 @@ FEWER = "give fewer states, other mechanisms (--mechanism) or shorter segments"
 def add_common(parser: argparse.ArgumentParser, count: str, epsilon: bool = False) -> None:
     """Declare what scales, which need an ``epsilon``, and audits of scales are asked with."""
     add, names, many = parser.add_argument, ", ".join(KNOWN), "repeat for several"
-    add("model", metavar="MODEL.json", help="of chains; - reads standard input")
-    add("--mechanism", action="append", metavar="NAME", help=f"of {names} (default: all); {many}")
+    add("model", metavar="MODEL.json", help="model of chains; - reads standard input")
+    add("--mechanism", action="append", metavar="NAME", help=f"{names} (default: all); {many}")
     add("--epsilon", type=float, action="append", required=epsilon, help=many)
     add("--count", type=int, action="append", metavar="STATE", help=f"{count}, from 0; {many}")
     add("--protect", default="reading", help="reading, participant, or so many readings in a row")
@@ -45,9 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_common(parser, "state that wasserstein counts", epsilon=True)
     add, gaps = parser.add_argument, get_args(GapKind)
     add("--length", type=int, action="append", required=True, help="records; the longest decides")
-    add("--side-information", choices=("none", "any"), default="none", help="of an adversary")
+    add("--side-information", choices=("none", "any"), default="none", help="of the adversary")
     add("--eigengap", choices=gaps, default="auto", help="of mqm-approx")
-    add("--certificate", metavar="FILE", help="write that of one mechanism (mqm-exact) and epsilon")
+    add("--certificate", metavar="FILE", help="write that of a single mechanism and epsilon")
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -107,6 +107,7 @@ class Domain:
         ``where`` has for each column one value, or several that it may take; a column or a value
         that is not declared is a DataError.
         """
+        check_type(where, "where", Mapping)
         mask, count = np.ones(len(table), bool), self.size
         for name, wanted in where.items():
             if name not in self.columns:
@@ -233,7 +234,7 @@ class Publication:
 
         (n_V − β n_D)/α is unbiased; its standard error is that of a count between 0 and n_D.
         """
-        mask, of_domain = self.domain.selected(where or {}, self.table)
+        mask, of_domain = self.domain.selected({} if where is None else where, self.table)
         count = float((int(mask.sum()) - self.parameters.beta * of_domain) / self.parameters.alpha)
         inside = min(max(count, 0.0), float(of_domain))
         return Estimate(count, self.parameters.standard_error(inside, of_domain))

@@ -223,7 +223,7 @@ class PufferfishFramework:
             scale = float_up(Fraction(W) / budget / step) if math.isfinite(W) else W
             if scale > LARGEST or (max(values) - first) / step > LARGEST:
                 raise ParameterError("the query is too fine for exact noise; round it")
-            (count,) = vector_laplace(scale, whole=True)([int((exact - first) / step)])
+            (count,) = vector_laplace(scale)([int((exact - first) / step)])
             noisy = first + step * int(count)
         return int(noisy) if noisy.denominator == 1 else float(noisy)
 

@@ -92,10 +92,8 @@ def check(model: HiddenMarkovModel, factor: Exact, length: int | None = None) ->
     length : int, optional
         Longest observation sequence (default: that of the model).
 
-    Raises
-    ------
-    ParameterError
-        Factor or length are out of range, or more than :data:`MAX_ENTRIES` have to be kept.
+    Raises ParameterError: factor or length are out of range, or more than :data:`MAX_ENTRIES` have
+    to be kept.
     """
     check_type(model, "model", HiddenMarkovModel)
     limit, steps = check_factor(factor), requested_length(model, length)

@@ -72,11 +72,6 @@ class NoisyMax:
     ties : {"first", "last", "uniform"}
         Whose index is released among equal noisy counts.
 
-    Raises
-    ------
-    ModelError, ParameterError
-        An option is unknown, or the mechanism is not a matrix for these counts.
-
     Examples
     --------
     >>> NoisyMax().distribution([0, 2, 1])
@@ -111,9 +106,9 @@ class NoisyMax:
 
         A bound on e^ε of one release if one count changes by one; ``math.inf`` if there is none.
         """
-        neighbours = [both for rows in pairwise(self.rows) for both in (rows, rows[::-1])]
-        pairs = [pair for one, other in neighbours for pair in zip(one, other, strict=True)]
-        return max(p / q if q else math.inf for p, q in pairs if p)
+        columns = [pair for rows in pairwise(self.rows) for pair in zip(*rows, strict=True)]
+        both = [pair for p, q in columns for pair in ((p, q), (q, p))]
+        return max(p / q if q else math.inf for p, q in both if p)
 
     def model(
         self,
@@ -130,11 +125,8 @@ class NoisyMax:
         pairs : sequence of pairs of str, optional
             As for :class:`HiddenMarkovModel`.
 
-        Raises
-        ------
-        ModelError, ParameterError
-            A distribution is impossible, the numbers of counts differ, or there would be more than
-            :data:`MAX_STATES` states.
+        Raises ModelError or ParameterError: a distribution is impossible, the numbers of counts
+        differ, or there would be more than :data:`MAX_STATES` states.
         """
 
         def joint(counts: Sequence[Sequence[Exact]]) -> Vector:
@@ -219,9 +211,8 @@ class NoisyMax:
             try:
                 check_whole(count, "count", 0, self.largest)
             except ParameterError:  # it shows the count, which is private
-                raise ParameterError(
-                    f"count {position} is not a whole number from 0 to {self.largest}"
-                ) from None
+                what = f"count {position} is not a whole number from 0 to {self.largest}"
+                raise ParameterError(what) from None
         if not entries:
             raise ParameterError("there are no counts; give one per query")
         return list(map(int, entries))
@@ -235,9 +226,8 @@ class NoisyMax:
         }
         n, inputs, outputs = len(next(iter(shapes), ())), self.largest + 1, len(self.rows[0])
         if not n or shapes != {(inputs,) * n}:
-            raise ModelError(
-                f"each prior needs as many counts, distributions on 0 to {self.largest}"
-            )
+            wanted = f"distributions on 0 to {self.largest}"
+            raise ModelError(f"each prior needs as many counts, {wanted}")
         if inputs**n + outputs**n > MAX_STATES:
             raise ParameterError(f"noisy max of {n} counts has more than {MAX_STATES} states")
         counts, noisy = (list(product(range(of), repeat=n)) for of in (inputs, outputs))
@@ -283,11 +273,6 @@ def largest_value_ratio(
         Neighbours: one count changes by one; each by at most one; one takes another value.
     largest, mechanism : optional
         As for :class:`NoisyMax`.
-
-    Raises
-    ------
-    ModelError, ParameterError
-        A number is out of range, the relation unknown, or the mechanism impossible.
     """
     n = check_whole(queries, "number of queries")
     check_choice(relation, "relation", get_args(Relation))

@@ -65,11 +65,9 @@ class PriorFamily:
     options
         ``states``, ``observations``, ``pairs`` and ``length`` of the model.
 
-    Raises
-    ------
-    ModelError, ParameterError
-        An interval is empty, an entry is not a polynomial in the parameters, a distribution does
-        not sum to 1 identically or is negative in the box, or the model is impossible otherwise.
+    Raises ModelError or ParameterError: an interval is empty, an entry is not a polynomial in the
+    parameters, a distribution does not sum to 1 identically or is negative in the box, or the model
+    is impossible otherwise.
     """
 
     def __init__(
@@ -182,7 +180,7 @@ class PriorFamily:
         result: fmpq_mpoly
         match node:
             case ast.Constant(value=int() | float()):
-                # the number as it is written, not the binary float it would become
+                # as it is written, not the binary float it would become
                 number = written_number(ast.get_source_segment(text, node), "an entry", ModelError)
                 return self._context.constant(_flint(number))
             case ast.Name(id=name):
@@ -274,11 +272,9 @@ def find_prior(
     violates : bool
         Whether to look for a violation (default), or for a prior that satisfies.
 
-    Raises
-    ------
-    ParameterError
-        Factor or length are out of range, there are too many sequences, the solver gave no answer
-        within :data:`pufferflow.hmm.smt.SECONDS`, or only an irrational prior was found.
+    Raises ParameterError: factor or length are out of range, there are too many sequences, the
+    solver gave no answer within :data:`pufferflow.hmm.smt.SECONDS`, or only an irrational prior was
+    found.
     """
     check_type(family, "family", PriorFamily)
     limit, steps = check_factor(factor), requested_length(family, length)

@@ -184,7 +184,7 @@ class Mechanism:
 
 
 KNOWN: dict[str, Mechanism] = {}
-"""All mechanisms by name, those with the least noise first, baselines last; the package fills it."""
+"""All mechanisms by name, the least noise first, baselines last; the package fills it."""
 
 
 def find_mechanism(name: str) -> Mechanism:
@@ -192,8 +192,8 @@ def find_mechanism(name: str) -> Mechanism:
     try:
         return KNOWN[name]
     except (KeyError, TypeError):
-        known = ", ".join(KNOWN)
-        raise ParameterError(f"mechanism {shown_name(name)} is unknown; choose from {known}") from None
+        why = f"mechanism {shown_name(name)} is unknown; choose from {', '.join(KNOWN)}"
+        raise ParameterError(why) from None
 
 
 def compute_scale(

@@ -124,8 +124,8 @@ def mqm_approx(
 
 
 def _of_quilt(asked: NoiseScale, worst: Candidate) -> NoiseScale:
-    quilt = Quilt(worst.left, worst.right)
-    return replace(asked, scale=worst.score, node=worst.node, quilt=quilt, influence=worst.influence)
+    node, left, right, influence, score = worst
+    return replace(asked, scale=score, node=node, quilt=Quilt(left, right), influence=influence)
 
 
 class MixingTables(InfluenceTables):

@@ -15,7 +15,7 @@ from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import AnyFamily, as_family
 
 SOLVED_NODES = 100_000
-"""Longest chain whose linear system is solved; longer ones take the limit T → ∞, which is larger."""
+"""Longest chain whose linear system is solved; longer ones take the larger limit T → ∞."""
 
 
 def gk16(

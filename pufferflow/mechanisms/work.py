@@ -15,7 +15,7 @@ from pufferflow.coupling.bounds import MOST_BLOCK_STATES
 from pufferflow.coupling.calibration import MOST_STATES
 from pufferflow.coupling.interval_leakage import MOST_ROBUST_STATES
 from pufferflow.models.bounded import BoundedFamily
-from pufferflow.models.families import AnyFamily, Family, as_family, standing_chains
+from pufferflow.models.families import AnyFamily, as_family, standing_chains
 from pufferflow.models.hidden import HiddenChain
 from pufferflow.models.periodic import PeriodicChain
 
@@ -32,35 +32,24 @@ def scale_work(name: str, family: AnyFamily, length: Lengths, certified: bool = 
     if isinstance(theta, HiddenChain):
         theta = as_family(theta.chain)
     chains = standing_chains(theta)
-    sizes = [chain.states for chain in chains] or list(theta.sizes)
-    work = SMALL + CUBES.get(name, 0.0) * sum(float(k) ** 3 for k in sizes)
+    count, k = max(len(chains), 1), float(theta.states or 0)
+    work: float = SMALL + count * CUBES.get(name, 0.0) * k**3
     if name == "wasserstein":  # multiplications of the distributions of a count, all nodes together
-        each = sum(chain.states ** (2 if chain.start == "any" else 1) for chain in chains)
+        each = sum(k ** (2 if chain.start == "any" else 1) for chain in chains)
         work += each * float((np.atleast_1d(np.asarray(length, dtype=float)) ** 3).sum()) / 6
-    if name == "leakage":
-        work += _couplings(theta)
     if certified and name in ("leakage", "mqm-exact", "mqm-approx"):
-        work += SMALL + sum(18e3 * float(k) ** 3 for k in sizes)
-    if certified and name == "leakage":
-        phases = len(theta.transition_matrices) if isinstance(theta, PeriodicChain) else 1
-        work += phases * sum(17e3 * float(k) ** 3.8 for k in sizes if k <= MOST_STATES)
-    return work
-
-
-def _couplings(theta: Family) -> float:
+        work += SMALL + count * 18e3 * k**3
+    if name != "leakage":
+        return work
+    phases = len(theta.transition_matrices) if isinstance(theta, PeriodicChain) else 1
+    if certified and k <= MOST_STATES:
+        work += count * phases * 17e3 * k**3.8
+    if isinstance(theta, BoundedFamily):
+        return work + float(9.1e10 * (k / 12) ** 5.3 if k <= MOST_ROBUST_STATES else 800 * k**4)
+    if k > MOST_STATES:
+        return work + float(15e3 * k**3 * len(chains) if k <= MOST_BLOCK_STATES else 0)
     if isinstance(theta, PeriodicChain):
         # pairs are solved again at the first records of each matrix, after that trees mostly serve
-        k, repeat = float(theta.states), theta.repeat
-        each = 4.7e3 * min(repeat, 10) * k**3.5 + 300.0 * repeat * k**3
-        return len(theta.transition_matrices) * each if k <= MOST_STATES else 0.0
-    if isinstance(theta, BoundedFamily):
-        k = float(theta.states)
-        return 9.1e10 * (k / 12) ** 5.3 if k <= MOST_ROBUST_STATES else 800.0 * k**4
-    total = 0.0
-    for chain in standing_chains(theta):
-        k = float(chain.states)
-        if k <= MOST_STATES:
-            total += 13e3 * k**3.5 * (2.0 if chain.start == "any" else 1.0)
-        elif k <= MOST_BLOCK_STATES:
-            total += 15e3 * k**3
-    return total
+        each = 4.7e3 * min(theta.repeat, 10) * k**3.5 + 300.0 * theta.repeat * k**3
+        return work + phases * each
+    return work + sum(13e3 * k**3.5 * (2 if chain.start == "any" else 1) for chain in chains)

@@ -54,6 +54,7 @@ class BoundedFamily(Family):
             _tighten(*row, i)
         lower.flags.writeable = upper.flags.writeable = False
         self.low, self.high = lower, upper
+        self.states: int = len(lower)
         if backward is not None:
             check_type(backward, "backward", type(self))
             if backward.states != self.states:
@@ -66,11 +67,6 @@ class BoundedFamily(Family):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.states} states{', both ways' * bool(self.backward)})"
-
-    @property
-    def states(self) -> int:
-        """Number of states, k."""
-        return len(self.low)
 
     def text(self, public: bool) -> str:
         """Describe these chains in words."""

@@ -42,6 +42,8 @@ class MarkovChain(ByValue):
         matrix = checked_distributions(transition_matrix, "transition matrix")
         self.transition_matrix: Floats = matrix
         """P, shape (k, k), read-only."""
+        self.states = len(matrix)
+        """Number of states, k."""
         self.start: Literal["stationary", "any", "given"] = "given"
         """Which kind of initial distribution the chain has."""
         self._given: Floats | None = None
@@ -66,11 +68,6 @@ class MarkovChain(ByValue):
 
     def __repr__(self) -> str:
         return f"MarkovChain({self.states} states, initial_distribution={self.start})"
-
-    @property
-    def states(self) -> int:
-        """Number of states, k."""
-        return int(self.transition_matrix.shape[0])
 
     @property
     def initial_distribution(self) -> Floats | None:

@@ -30,6 +30,10 @@ class Family(ByValue):
     """Why no finite set of chains has the noise scale of the whole family, and what to do."""
     is_chosen: ClassVar[bool] = False
     """Whether it is a choice of few numbers, which depends on no record."""
+    members: tuple[MarkovChain, ...] = ()
+    """All chains of Θ where they are finitely many, otherwise none."""
+    states: int | None = None
+    """Number of states of its chains; None where they may have any number."""
 
     @property
     def chains(self) -> tuple[MarkovChain, ...]:
@@ -38,22 +42,6 @@ class Family(ByValue):
         Raises ChainError: there are none.
         """
         raise ChainError(self.no_chains)
-
-    @property
-    def members(self) -> tuple[MarkovChain, ...]:
-        """All chains of Θ where they are finitely many, otherwise none."""
-        return ()
-
-    @property
-    def states(self) -> int | None:
-        """Number of states of its chains; None where they may have any number."""
-        return None
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """Numbers of states that its chains have, each once; none where they may have any."""
-        sizes = {chain.states: None for chain in self.members}
-        return tuple(sizes) if sizes or self.states is None else (self.states,)
 
     @property
     def has_given_start(self) -> bool:
@@ -108,22 +96,13 @@ class ChainFamily(Family):
             if not isinstance(chain, MarkovChain):
                 wrong = f"{named_type(chain)}, which is not a MarkovChain"
                 raise ChainError(f"the family holds {wrong}")
+        if len(sizes := {chain.states for chain in self.chains}) > 1:
+            different = " and ".join(map(str, sorted(sizes)))
+            raise ChainError(f"the chains have {different} states; give all the same")
+        self.members, self.states = self.chains, self.chains[0].states
 
     def __repr__(self) -> str:
         return f"ChainFamily({', '.join(map(repr, self.chains))})"
-
-    @property
-    def members(self) -> tuple[MarkovChain, ...]:
-        """The chains."""
-        return self.chains
-
-    @property
-    def states(self) -> int:
-        """Number of states of the chains; raises ChainError where they differ in it."""
-        if len(self.sizes) > 1:
-            different = " and ".join(map(str, sorted(self.sizes)))
-            raise ChainError(f"the chains have {different} states; here they need the same number")
-        return self.sizes[0]
 
     def text(self, public: bool) -> str:
         """Describe these chains in words."""
@@ -148,7 +127,7 @@ class BinaryInterval(Family):
 
     low: float
     high: float
-    states: ClassVar[int] = 2
+    states = 2
 
     def __post_init__(self) -> None:
         ends = self.low, self.high
@@ -157,17 +136,14 @@ class BinaryInterval(Family):
             raise ChainError(f"binary interval [{low}, {high}]: needs 0 < low ≤ high < 1")
         for name, end in zip(("low", "high"), ends, strict=True):
             object.__setattr__(self, name, float(end))
+        # the one chain of the class where it holds no other
+        object.__setattr__(self, "members", self.chains if self.low == self.high else ())
 
     @property
     def chains(self) -> tuple[MarkovChain, ...]:
         """The dominating symmetric chain, with any initial distribution."""
         stay = self.high if 1 - self.high <= self.low else self.low
         return (MarkovChain([[stay, 1 - stay], [1 - stay, stay]], ANY),)
-
-    @property
-    def members(self) -> tuple[MarkovChain, ...]:
-        """The one chain of the class where it holds no other."""
-        return self.chains if self.low == self.high else ()
 
     def text(self, public: bool) -> str:
         """Describe these chains in words, with their probabilities where they are ``public``."""

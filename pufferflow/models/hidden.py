@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferflow._util.checks import check_list, check_numbers, check_type, check_whole
+from pufferflow._util.checks import check_numbers, check_type
 from pufferflow._util.types import Bools, Floats
-from pufferflow.errors import ChainError
+from pufferflow.errors import ChainError, ParameterError
 from pufferflow.models.chain import STATIONARY, MarkovChain, checked_distributions
 from pufferflow.models.families import STARTS, Family
 
@@ -33,24 +33,23 @@ class HiddenChain(Family):
 
     def __init__(self, chain: MarkovChain, observations: ArrayLike) -> None:
         check_type(chain, "chain", MarkovChain)
-        given = check_list(observations, "observations")
-        named = [check_whole(one, "an observation", 0, 2**31) for one in given]
+        named = check_numbers(observations, "observations", ParameterError)
+        is_whole = (named >= 0) & (named < 2**31) & (named == np.floor(named))
+        if named.ndim != 1 or not is_whole.all():
+            raise ParameterError("observations must be integers of at least 0; give one per state")
         if len(named) != chain.states:
             what = f"{len(named)} observations for a chain of {chain.states} states"
             raise ChainError(f"{what}; give one observation per state")
         self.chain = chain
         """U."""
-        self.observations: NDArray[np.intp] = np.array(named, dtype=np.intp)
+        self.observations: NDArray[np.intp] = named.astype(np.intp)
         """Observation of every state of U, shape (n,), read-only."""
         self.observations.flags.writeable = False
+        self.states: int = int(named.max()) + 1
+        """Number of observations, k: what records can be."""
 
     def __repr__(self) -> str:
         return f"HiddenChain({self.chain.states} states, {self.states} observations)"
-
-    @property
-    def states(self) -> int:
-        """Number of observations, k: what records can be."""
-        return int(self.observations.max()) + 1
 
     @cached_property
     def words(self) -> NDArray[np.intp] | None:

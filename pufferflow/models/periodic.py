@@ -54,8 +54,12 @@ class PeriodicChain(Family):
         self.transition_matrices: Floats = np.stack(parts)
         """P_0, …, P_{p−1}, shape (p, k, k), read-only."""
         self.transition_matrices.flags.writeable = False
+        self.states: int = self.transition_matrices.shape[1]
+        """Number of states, k."""
         self.repeat = check_whole(repeat, "repeat", most=10**6 // len(parts))
         """Steps that each matrix serves in a row."""
+        self.period = len(parts) * self.repeat
+        """Number of phases."""
         check_choice(initial_distribution, "initial_distribution", (STATIONARY, ANY))
         self.start = initial_distribution
         """Which kind of initial distribution the chain has."""
@@ -65,16 +69,6 @@ class PeriodicChain(Family):
     def __repr__(self) -> str:
         period = f"period {self.period}, initial_distribution={self.start}"
         return f"PeriodicChain({self.states} states, {period})"
-
-    @property
-    def states(self) -> int:
-        """Number of states, k."""
-        return int(self.transition_matrices.shape[1])
-
-    @property
-    def period(self) -> int:
-        """Number of phases."""
-        return len(self.transition_matrices) * self.repeat
 
     def transition_matrix(self, phase: int) -> Floats:
         """Return the matrix of the step from this phase to the next one, shape (k, k)."""

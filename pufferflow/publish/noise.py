@@ -62,7 +62,7 @@ def add_noise(counts: Sequence[int], scale: float) -> list[int]:
 
     Sums beyond 64 bits are cut to the largest integer, which is post-processing.
     """
-    noisy: list[int] = vector_laplace(scale, whole=True)([int(count) for count in counts])
+    noisy: list[int] = vector_laplace(scale)([int(count) for count in counts])
     return noisy
 
 

@@ -43,10 +43,10 @@ class PlanOptions:
     """Public facts of a planned table."""
 
     step: str | int = reads(MISSING, "Time between two readings: 30min.", "TIME")
-    period: str | int = reads(MISSING, "Time in which each has readings: 7d.", "TIME")
-    participants: int = reads(MISSING, "How many there are.", "N")
-    states: int | None = shows(None, "How many, for histograms and transitions.", "K")
-    groups: int = reads(1, "How many, for cells by group.", "N")
+    period: str | int = reads(MISSING, "Time span of the readings: 7d.", "TIME")
+    participants: int = reads(MISSING, "Number of participants.", "N")
+    states: int | None = shows(None, "Number, for histograms and transitions.", "K")
+    groups: int = reads(1, "Number of groups, for cells by group.", "N")
 
 
 @dataclass(frozen=True)
@@ -100,8 +100,8 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain JSON types."""
-        told = {"epsilon": self.epsilon, "unit": self.unit, "warnings": list(self.warnings)}
-        return told | {"rows": [vars(row) for row in self.rows]}
+        document = {"epsilon": self.epsilon, "unit": self.unit, "warnings": list(self.warnings)}
+        return document | {"rows": [vars(row) for row in self.rows]}
 
 
 @takes_options(PlanOptions, StatisticOptions, GuaranteeOptions)

@@ -68,8 +68,8 @@ class StatisticOptions:
         "mean-by-hour (weekday, month, group); several share the noise.",
         "NAME",
     )
-    bounds: Sequence[float] | None = shows(None, "Values are clipped to them.", ("LOW", "HIGH"))
-    threshold: float | None = shows(None, "Of exceedances and durations.", "VALUE")
+    bounds: Sequence[float] | None = shows(None, "Values are clipped to these.", ("LOW", "HIGH"))
+    threshold: float | None = shows(None, "Threshold of exceedances and durations.", "VALUE")
     duration_edges: Sequence[int] | None = shows(None, "First lengths of duration bins.", "1,2,...")
     unit: str | None = shows(None, "Unit of the values, as shown.", "WORD")
 
@@ -103,13 +103,13 @@ class ReleaseOptions:
     accept_noise: bool = hides(False, "Publish although most would be noise.")
     fitted_to_others: bool = hides(False, "The chain was fitted to other participants.")
     ledger: Ledger | PathLike | None = pays(None, "Account in which all releases add up.", "FILE")
-    limit: float | None = pays(None, "Of all releases at this level (default: epsilon).", "EPSILON")
+    limit: float | None = pays(None, "Limit of this level (default: epsilon).", "EPSILON")
     share: str | float = pays(1, "Fraction of the budget of the level for this release.", "F")
     alone: bool = pays(False, "Promise epsilon for this release alone.")
     first: str | None = pays(None, "Readings from this time on.", "TIME")
     last: str | None = pays(None, "Readings before this time; a date is the whole day.", "TIME")
     longest: int | None = pays(None, "Most readings used of one participant, the first ones.", "N")
-    cohort: str | None = pays(None, "Name of the participants, if others have ledgers.", "NAME")
+    cohort: str | None = pays(None, "Name of these participants, if others have ledgers.", "NAME")
     new_values: bool = pays(False, "Enter a value column new to the ledger.")
     output: PathLike | None = writes(None, "New folder; publish/ is safe to publish.", "FOLDER")
     figure: bool = writes(True, "Draw the figure.")

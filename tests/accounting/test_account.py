@@ -51,14 +51,14 @@ class Releases:
             zeros = np.array([x.count(0) for x in read])
             steps = np.abs(np.arange(outputs)[:, None, None] - (zeros[:, None] + zeros) % outputs)
             table = steps * rng.choice([0.02, 0.2, 1.0]) * rng.choice([-1, 1], (shape[0], 1, 1, 1))
-        law = np.exp(table) / np.exp(table).sum(axis=1, keepdims=True)
+        distribution = np.exp(table) / np.exp(table).sum(axis=1, keepdims=True)
         apart = (np.array(read)[:, None] != np.array(read)).sum(axis=2)
-        both = np.log([law, law.swapaxes(2, 3)])
+        both = np.log([distribution, distribution.swapaxes(2, 3)])
         worst = np.abs(both[..., None, :] - both[..., None, :, :]).max(axis=(0, 1, 2, 5))
         costs = worst[apart == 1].max(initial=0), worst.max()
         self.charges.append(Charge(*(Fraction(cost * (1 + 1e-12)) for cost in costs), begin, end))
-        told = law[:, :, place[:, None], place[None, :]]
-        self.output = (self.output[:, None] * told).reshape(-1, *self.output.shape[1:])
+        likelihood = distribution[:, :, place[:, None], place[None, :]]
+        self.output = (self.output[:, None] * likelihood).reshape(-1, *self.output.shape[1:])
 
     def loss(self, level):
         """Largest log-ratio over all outputs, secrets and what else an adversary may know."""
@@ -76,11 +76,11 @@ class Releases:
         """``density`` is P(outputs | the record of one participant), the other one averaged."""
         groups, worst = {}, 0.0
         for i in np.flatnonzero(self.prior):
-            told, secret = (tuple(self.records[i][t] for t in of) for of in (known, inside))
-            groups.setdefault(told, {}).setdefault(secret, []).append(i)
+            side, secret = (tuple(self.records[i][t] for t in of) for of in (known, inside))
+            groups.setdefault(side, {}).setdefault(secret, []).append(i)
         for secrets in groups.values():
-            laws = [density[:, i] @ self.prior[i] / self.prior[i].sum() for i in secrets.values()]
-            worst = max(worst, np.log(np.max(laws, axis=0) / np.min(laws, axis=0)).max())
+            given = [density[:, i] @ self.prior[i] / self.prior[i].sum() for i in secrets.values()]
+            worst = max(worst, np.log(np.max(given, axis=0) / np.min(given, axis=0)).max())
         return worst
 
     def bound(self, level, cost):
@@ -134,7 +134,7 @@ def plain_top(charges, within=range(-1, 12)):
 
 
 @pytest.mark.parametrize("seed", seeds(10, 100))
-def test_the_sweep_and_what_is_free_against_a_plain_twin(seed):
+def test_the_sweep_and_what_is_free_against_a_reference_implementation(seed):
     """1,000 mixes; what is spent never falls by a charge, another promise or a lower limit."""
     rng = random.Random(seed)
     for _ in range(100):

@@ -96,54 +96,54 @@ RELEASE = "release t.csv --mixing 1h 0.4 --participant who --statistic mean --bo
 
 
 @pytest.fixture
-def told(folder, run):
+def printed(folder, run):
     """What a command that succeeds prints, beside a table and a model."""
     times = pd.date_range("2024-01-01", periods=48, freq="30min", tz="UTC").astype(str)
     values = np.random.default_rng(1).uniform(0, 3, 9600).round(2)
     rows = {"who": np.repeat(range(200), 48), "time": np.tile(times, 200), "kW": values}
     pd.DataFrame(rows).to_csv("t.csv", index=False)
 
-    def told(words):
+    def printed(words):
         code, out, err = run(*words.split())
         assert (code, err) == (0, ""), err
         return json.loads(out) if "--json" in words else out
 
-    return told
+    return printed
 
 
-def test_scales_of_all_mechanisms(told):
-    rows = told("scale m.json --length 9 --length 100 --epsilon 1 --epsilon 0.2 --json")
+def test_scales_of_all_mechanisms(printed):
+    rows = printed("scale m.json --length 9 --length 100 --epsilon 1 --epsilon 0.2 --json")
     pairs = [(epsilon, name) for epsilon in (1, 0.2) for name in MECHANISMS]
     assert [(row["epsilon"], row["mechanism"]) for row in rows] == pairs
     assert {row["mechanism"] for row in rows if not row["private"]} == {"entry-dp"}
     asked = "--mechanism leakage --protect 5 --side-information any --json"
-    (row,) = told(f"scale m.json --length 100 --epsilon 1 {asked}")
+    (row,) = printed(f"scale m.json --length 100 --epsilon 1 {asked}")
     assert row["scale"] == pf.leakage(CHAIN, 100, 1.0, window=5, side_information="any").scale
 
 
-def test_a_release_in_six_lines_and_its_ledger(told, run):
+def test_a_release_in_six_lines_and_its_ledger(printed, run):
     asked = f"{RELEASE} --protect 1d"
-    assert "a dry run: nothing was drawn" in told(f"{asked} --dry-run")
+    assert "a dry run: nothing was drawn" in printed(f"{asked} --dry-run")
     assert {*os.listdir()} == {*FILES}
-    lines = told(asked).splitlines()
+    lines = printed(asked).splitlines()
     assert [line.split()[0] for line in lines] == ["mean:", "protects", "ledger", "safe"]
     assert lines[-1] == "safe to publish: t.csv.release/publish/"
     assert run(*asked.split(), "--output", "again")[0] == 2
-    assert told("ledger show pufferflow.ledger --json")["spent_percent"] > 50
-    digest = told("ledger verify pufferflow.ledger").split()[-1]
-    assert "is as it was then" in told(f"ledger verify pufferflow.ledger --noted {digest}")
+    assert printed("ledger show pufferflow.ledger --json")["spent_percent"] > 50
+    digest = printed("ledger verify pufferflow.ledger").split()[-1]
+    assert "is as it was then" in printed(f"ledger verify pufferflow.ledger --noted {digest}")
     limit = ("ledger", "set-limit", "pufferflow.ledger", "1d", "2")
     assert "add --yes to change it" in run(*limit)[2]
     assert "1 before, 2 now" in run(*limit, "--yes")[1]
     entered = "ledger add pufferflow.ledger mean --from 2023-01-01 --to 2023-01-31"
     columns = "--participant who --value kW"
-    assert "entered as row" in told(f"{entered} {columns} --cost 1e-9 --whole 0.01")
+    assert "entered as row" in printed(f"{entered} {columns} --cost 1e-9 --whole 0.01")
     assert run("ledger", "add", "pufferflow.ledger", "all")[0] == 2  # without a bound
-    assert told(f"{asked} --output again").startswith("mean: ±")
+    assert printed(f"{asked} --output again").startswith("mean: ±")
 
 
-def test_fits(told):
-    assert "--mixing 30min" in told("fit t.csv --participant who --edges 1,2")
+def test_fits(printed):
+    assert "--mixing 30min" in printed("fit t.csv --participant who --edges 1,2")
     assert Path("t.csv.chain.json").stat().st_mode & 0o777 == 0o600
 
 
@@ -215,9 +215,9 @@ def test_old_words_are_refused_with_the_new_ones(folder, run, word):
     option = word.startswith("-")
     lines = [f"{name} t.csv {word} 3" for name in COMMANDS] if option else [word]
     said = [run(*line.split()) for line in lines]
-    told = [(code, out) for code, out, err in said if f"error: {word} {WORDS[word]}\n" in err]
-    assert set(told) == {(2, "")}
-    assert len(told) >= (4 if option else 1)
+    printed = [(code, out) for code, out, err in said if f"error: {word} {WORDS[word]}\n" in err]
+    assert set(printed) == {(2, "")}
+    assert len(printed) >= (4 if option else 1)
 
 
 def test_a_fault_of_the_program_quotes_nothing(folder, run, monkeypatch):

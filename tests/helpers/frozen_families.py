@@ -37,8 +37,8 @@ def intervals(states, seed, width, stay=0.5, backward=False):
         low, high = np.maximum(centre - width, centre / 10), np.minimum(centre + width, 1.0)
         return np.where(high < 1, low, np.minimum(low, 1.0)), high
 
-    forwards = bounds()
-    return lambda: pf.IntervalFamily(*forwards, backward=pf.IntervalFamily(*bounds()) if backward else None)
+    forwards, backwards = bounds(), bounds() if backward else None
+    return lambda: pf.IntervalFamily(*forwards, backward=pf.IntervalFamily(*backwards) if backwards else None)
 
 
 def counted(states, seed, records, backward):
@@ -60,8 +60,8 @@ def observed(states, labels, start="stationary", move=0.2):
 
 
 def of_order(states, order, start="stationary", seed=3):
-    rng = np.random.default_rng(seed)
-    return lambda: pf.HiddenChain.of_order(rng.dirichlet(np.full(states, 2.0), (states,) * order), start)
+    rows = np.random.default_rng(seed).dirichlet(np.full(states, 2.0), (states,) * order)
+    return lambda: pf.HiddenChain.of_order(rows, start)
 
 
 def emitting(start):

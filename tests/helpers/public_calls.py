@@ -93,7 +93,7 @@ CALLS = [
     (CountQuery, {"states": [1]}),
     (HistogramQuery, {"bins": [[0], [1]]}),
     (pf.privacy_loss, ON_CHAIN | {"scale": 5.0, "query": COUNT}),
-    (pf.audit.smallest_scale, ON_CHAIN | {"epsilon": 1.0, "query": COUNT, "relative": 1e-3}),
+    (pf.audit.smallest_scale, ON_CHAIN | {"epsilon": 1.0, "query": COUNT}),
     (networked, {"name": "A", "table": [0.5, 0.5], "parents": ()}),
     (networks.BayesianNetwork, {"variables": [networks.Variable("A", [0.5, 0.5])]}),
     (networks.chain_network, {"chain": CHAIN, "length": 3}),

@@ -245,7 +245,7 @@ def test_against_the_exact_law_of_counts(seed, start, epsilon):
     for state in range(k):
         assert pf.privacy_loss(chain, 12, upper, CountQuery([state])).lower <= epsilon
     found = pf.lower_bound(chain, 12, epsilon, alternating=False)
-    if (found.before, found.after) == (found.node - 1, 12 - found.node):
+    if (len(found.earlier), len(found.later)) == (found.node - 1, 12 - found.node):
         assert pf.privacy_loss(chain, 12, found.scale * (1 - 1e-6), CountQuery(found.states)).loss > epsilon
 
 
@@ -298,7 +298,7 @@ def stated_leak(matrix, law, found):
                 paths = [[states[y] * (x == y) for y in range(k)] for x in range(k)]
         return [sum(row) for row in paths]
 
-    end = min(found.length, found.node + found.after)
+    end = min(found.length, found.node + len(found.later))
     tilted, plain = law_of(True, end), law_of(False, end)
     x, y = found.pair
     return (tilted[x] / plain[x] / (tilted[y] / plain[y])).log()
@@ -323,8 +323,8 @@ def test_the_query_that_a_lower_bound_states_leaks_epsilon(seed):
     )
     epsilon = float(np.exp(rng.uniform(-2, 1.5)))
     found = pf.lower_bound(chain, length, epsilon)
-    assert found.before < found.node
-    assert found.node + found.after <= length
+    assert len(found.earlier) < found.node
+    assert found.node + len(found.later) <= length
     if found.scale:
         with flint.ctx.workprec(300):
             assert stated_leak(matrix, law, found) > epsilon

@@ -130,7 +130,7 @@ REGULAR = [(f"p{i}", 60 * h, "ab"[i * h % 2]) for i in range(300) for h in range
 
 
 def plain(rows, most):
-    """Plain twin: of each participant the first transitions of what is left, by hours."""
+    """Reference: of each participant the first transitions of what is left, by hours."""
     found, kept = np.zeros((2, 2), dtype=int), {}
     for who, minute, value in rows:
         if value in ("a", "b") and minute % 60 == 0 and 0 <= minute < 1440:

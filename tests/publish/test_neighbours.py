@@ -33,7 +33,7 @@ WILD = ("1e300", "-inf", "inf", "0", "3.5", "1e-300", "-7", "1234567890123456789
 
 @st.composite
 def cases(draw):
-    """A table, its twin that differs in one reading, in which way, and how both are released."""
+    """A table, one that differs in one reading, in which way, and how both are released."""
     numeric = draw(st.booleans())
     if numeric:
         names, words = [], [*WILD, *map(str, range(-6, 7))]
@@ -49,18 +49,21 @@ def cases(draw):
         for step in np.cumsum(waits).tolist():
             rows.append((f"p{person}", step, draw(st.sampled_from([*words, ""]))))
     gone = {text for text in MISSING_TEXTS if text not in {name.lower() for name in names}}
-    twin, edit = list(rows), draw(st.sampled_from(["value", "value", "value", "missing", "stray"]))
+    nearby, edit = (
+        list(rows),
+        draw(st.sampled_from(["value", "value", "value", "missing", "stray"])),
+    )
     if known := [i for i, row in enumerate(rows) if row[2]]:
         new = {"value": words, "missing": sorted(gone & {"", "na", "?"}), "stray": STRAY}[edit]
         at = draw(st.sampled_from(known))
-        twin[at] = (*rows[at][:2], draw(st.sampled_from(new)))
+        nearby[at] = (*rows[at][:2], draw(st.sampled_from(new)))
     if edit == "missing":  # any values of the readings that are left
-        rows = [(*row[:2], "" if row[2].lower() in gone else words[0]) for row in twin]
+        rows = [(*row[:2], "" if row[2].lower() in gone else words[0]) for row in nearby]
     level = draw(st.sampled_from(["reading", "3", "participant"]))
     options += ["--protect", level, *["--mixing", "3", "0.5"] * (level != "participant")]
     timed = ["--step", "1min", "--timezone", "UTC"]
     options += draw(st.sampled_from([timed, ["--rows-are-steps"]]))
-    return rows, twin, edit if known else "value", options
+    return rows, nearby, edit if known else "value", options
 
 
 def written(rows, path):
@@ -101,8 +104,8 @@ def released(rows, suffix, options):
 @examples(8, 550)
 @given(cases(), st.sampled_from([".csv", ".csv", ".parquet"]))
 def test_one_reading_changes_nothing_but_counts(case, suffix):
-    rows, twin, edit, options = case
-    code, out, err, _, files = other = released(twin, suffix, options)
+    rows, nearby, edit, options = case
+    code, out, err, _, files = other = released(nearby, suffix, options)
     if edit != "stray":
         assert released(rows, suffix, options) == other
     assert "Traceback" not in err

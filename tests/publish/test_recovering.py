@@ -116,9 +116,9 @@ def test_no_line_of_a_running_count_gives_a_count_away(
         zeros = lambda self, arity: [0] * (arity + 1)  # noqa: E731
         monkeypatch.setattr(pf.RunningCount, "_drawn", zeros)
     high = np.random.default_rng(8).integers(0, 9, 60) >= 5
-    twin, cost = high ^ (np.arange(60) == 20), pf.event_epsilon(pf.mixing(5, 0.3), 60, 1.0)
+    nearby, cost = high ^ (np.arange(60) == 20), pf.event_epsilon(pf.mixing(5, 0.3), 60, 1.0)
     truths, folders = [], ([], [])
-    for made, column in zip(folders, (high, twin), strict=True):
+    for made, column in zip(folders, (high, nearby), strict=True):
         truths.append({("until", t): n for t, n in enumerate(np.cumsum(column).tolist(), 1)})
         for _ in range(releases):
             count = pf.RunningCount(60, cost)

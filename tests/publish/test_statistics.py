@@ -1,4 +1,4 @@
-"""Each statistic against a plain twin, and its constant L against every change of a reading."""
+"""Each statistic against a reference implementation, and its L against any change of a reading."""
 
 import tracemalloc
 

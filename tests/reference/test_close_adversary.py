@@ -127,7 +127,7 @@ def test_long_chains_grow_linearly():
         ([1.0], [0.5, 0.5], 5, ChainError, "chain 1 has 1 states, the adversary's 2"),
         ([0.5, 0.5], [0.5, 0.5], 0, ParameterError, "length is 0; it must be an integer of at least 1"),
         ([0.5, 0.5], [0.5, 0.5], 2.5, ParameterError, "length is 2.5"),
-        ([0.5, 0.5], [0.5, 0.5], 10**12, ParameterError, "up to 50000000 records, and grows"),
+        ([0.5, 0.5], [0.5, 0.5], 10**12, ParameterError, "up to 10000000 records, and grows"),
     ],
 )
 def test_bad_input(theta, tilde, length, error, message):

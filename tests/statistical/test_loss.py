@@ -18,19 +18,19 @@ from pufferflow.mechanisms import MECHANISMS
 PRIVATE = ["group-dp", "gk16", "mqm-approx", "mqm-exact"]
 
 
-def joint_law(matrix, initial_law, length):
-    law = np.asarray(initial_law, dtype=float)
+def joint_distribution(matrix, initial_distribution, length):
+    distribution = np.asarray(initial_distribution, dtype=float)
     for _ in range(length - 1):
-        law = law[..., None] * np.asarray(matrix)
-    return law
+        distribution = distribution[..., None] * np.asarray(matrix)
+    return distribution
 
 
-def largest_loss(matrix, initial_law, length, scale):
+def largest_loss(matrix, initial_distribution, length, scale):
     """Largest log ratio over all states counted, nodes, pairs of secrets and outputs."""
     k = len(matrix)
-    law = joint_law(matrix, initial_law, length)
-    path = np.indices(law.shape).reshape(length, -1)
-    weight = law.ravel()
+    distribution = joint_distribution(matrix, initial_distribution, length)
+    path = np.indices(distribution.shape).reshape(length, -1)
+    weight = distribution.ravel()
     distance = np.abs(np.arange(length + 1)[:, None] - np.arange(length + 1)[None, :])  # output, count
     worst = 0.0
     for counted in range(k):
@@ -46,7 +46,7 @@ def largest_loss(matrix, initial_law, length, scale):
     return worst
 
 
-def initial_laws(chain, rng):
+def initial_distributions(chain, rng):
     if chain.start != "any":
         return [chain.initial_distribution]
     return [*np.eye(chain.states), *rng.dirichlet(np.ones(chain.states), size=3)]
@@ -68,9 +68,9 @@ def test_loss_is_at_most_epsilon(name, number):
         if result.scale is None:
             continue
         applicable += 1
-        for law in initial_laws(chain, rng):
-            loss = largest_loss(chain.transition_matrix, law, length, result.scale)
-            assert loss <= epsilon + 1e-9, (exact_chain, law, length, epsilon)
+        for distribution in initial_distributions(chain, rng):
+            loss = largest_loss(chain.transition_matrix, distribution, length, result.scale)
+            assert loss <= epsilon + 1e-9, (exact_chain, distribution, length, epsilon)
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.3, 0.7), (0.1, 0.5), (0.4, 0.95), (0.42, 0.58)])

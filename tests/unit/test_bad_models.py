@@ -54,6 +54,7 @@ CHAINS = [
     (pf.MarkovChain, (NAMED.set_axis([*"xy"], axis=1),), "the states are labelled a, b and also x, y"),
     (pf.MarkovChain, (NAMED, pd.Series({"b": 0.3, "a": 0.7})), "labelled a, b and also b, a; bring rows, columns"),
     (pf.ChainFamily, ([],), "the family holds no chain; give at least one"),
+    (pf.ChainFamily, ([CHAIN, pf.MarkovChain(TIED)],), "the chains have 2 and 3 states; give all the same"),
     (pf.ChainFamily, ([CHAIN, [[1]]],), "the family holds a list, which is not a MarkovChain"),
     *(
         (pf.BinaryInterval, ends, "binary interval [{!r}, {!r}]: needs 0 < low ≤ high < 1".format(*ends))
@@ -105,7 +106,7 @@ WITHOUT_AN_ANSWER = [
 PARAMETERS = [  # of numbers see test_arguments.py
     (bounded, (BALL,), "backward is a TotalVariationFamily; give a Inte"),
     (as_family, (HALF,), "give a MarkovChain, a ChainFamily, a BinaryInterval, an IntervalFamily, a"),
-    (pf.HiddenChain, (CHAIN, [0, 0.5]), "an observation is 0.5; it must be an integer"),
+    (pf.HiddenChain, (CHAIN, [0, 0.5]), "observations must be integers of at least 0"),
     (pf.HiddenChain, (ORDER_2, [0]), "chain is a"),
     (lambda: pf.PeriodicChain([HALF], initial_distribution="given"), (), "choose from stationary, any"),
     (pf.mechanisms.loss_profile, (CHAIN, 10, 1.0), "chain is a MarkovChain; give a PeriodicChain"),

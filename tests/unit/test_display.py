@@ -7,6 +7,7 @@ from operator import attrgetter
 import numpy as np
 import pandas as pd
 import pytest
+from frozen_families import BUILDERS, built
 from public_calls import CALLS
 
 import pufferflow as pf
@@ -82,35 +83,13 @@ def test_completion_offers_public_names_only(part):
         assert set(dir(part)) == set(part.__all__)
 
 
-# -- values ------------------------------------------------------------------------------------------
-
-P = [[0.9, 0.1], [0.4, 0.6]]
-MAKERS = (
-    lambda p: pf.MarkovChain(p),
-    lambda p: pf.ChainFamily([pf.MarkovChain(p, "any")]),
-    lambda p: pf.IntervalFamily(np.array(p) / 2, np.ones((2, 2)), backward=pf.IntervalFamily(p, p)),
-    lambda p: pf.TotalVariationFamily(p, [0.1, 0.2]),
-    lambda p: pf.HiddenChain(pf.MarkovChain(p), [0, 1]),
-    lambda p: pf.PeriodicChain([p, P]),
-    lambda p: pf.BinaryInterval(p[0][1], 0.9),
-    lambda p: pf.MixingFamily(5, p[0][1]),
-)
-
-
-@pytest.mark.parametrize("make", MAKERS)
-def test_what_is_made_of_the_same_numbers_is_equal_and_has_one_hash(make):
-    one, same, other = make(P), make(np.array(P)), make([[0.8, 0.2], [0.4, 0.6]])
-    assert one == same
-    assert hash(one) == hash(same)
-    assert one != other
-    assert one != "a chain"
-    assert len({one, same, other}) == 2
-
-
-def test_the_start_is_a_part_of_the_value():
-    assert pf.MarkovChain(P) != pf.MarkovChain(P, "any")
-    assert pf.MarkovChain(P, [1, 0]) != pf.MarkovChain(P, [0, 1])
-    assert pf.IntervalFamily(P, P) != pf.TotalVariationFamily(P, [0.0, 0.0])
+def test_models_are_their_values():
+    models = [*map(built, BUILDERS), pf.MarkovChain([[1.0]], "any"), pf.TotalVariationFamily(np.eye(2), 0.1)]
+    again = [make() for make in BUILDERS.values()]
+    assert again == models[: len(again)]
+    assert list(map(hash, again)) == list(map(hash, models[: len(again)]))
+    assert len({*models, *again}) == len(models)
+    assert models[0] != "a chain"
 
 
 def test_a_fit_is_taken_for_its_family():

@@ -79,12 +79,6 @@ def test_the_cache_is_in_the_users_folder_or_a_private_one(tmp_path, monkeypatch
     assert private.stat().st_mode & 0o077 == 0
 
 
-def test_kernel_keeps_the_settings_of_others():
-    before = numba.config.CACHE_DIR, numba.config.CACHE_LOCATOR_CLASSES
-    assert _jit.kernel(lambda x: x + 1)(1) == 2
-    assert before == (numba.config.CACHE_DIR, numba.config.CACHE_LOCATOR_CLASSES)
-
-
 KERNELS = """
 from pufferflow._util.jit import kernel
 
@@ -137,9 +131,10 @@ def test_a_first_small_scale_compiles_nothing_and_has_the_same_bits(tmp_path, mo
         check=True,
     ).stdout
     monkeypatch.setattr(_jit, "PATIENCE", 0)
-    namespace = {}
+    namespace, before = {}, (numba.config.CACHE_DIR, numba.config.CACHE_LOCATOR_CLASSES)
     exec(FIRST, namespace)
     assert made == f"{namespace['scales']()} False\n"
+    assert before == (numba.config.CACHE_DIR, numba.config.CACHE_LOCATOR_CLASSES)  # the settings of others
 
 
 @pytest.mark.parametrize(

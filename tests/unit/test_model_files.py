@@ -52,7 +52,7 @@ def test_a_written_model_is_read_back_exactly(tmp_path, name):
 
 
 def test_files_of_others(tmp_path):
-    chains = {"chains": [{"transition_matrix": MATRIX, "initial_distribution": [1, 0]}, {"transition_matrix": [[1]]}]}
+    chains = {"chains": [{"transition_matrix": MATRIX, "initial_distribution": [1, 0]}, {"transition_matrix": MATRIX}]}
     (tmp_path / "bom.json").write_bytes(b"\xef\xbb\xbf" + json.dumps(chains).encode())
     assert [chain.start for chain in read_public_model(tmp_path / "bom.json").family.chains] == ["given", "stationary"]
 

@@ -81,7 +81,7 @@ def test_more_is_allowed_by_name(files, run, idle):
 
 def test_a_release_says_that_its_noise_takes_long(files, capsys):
     asked = Namespace(mixing=None, chain="150.json")
-    assert theta_of(asked).family.sizes == (150,)
+    assert theta_of(asked).family.states == 150
     assert re.search(r"warning: to find and prove the noise would take about \d+ \w+", capsys.readouterr().err)
     asked.protect = "participant"
     theta_of(asked)

@@ -48,12 +48,9 @@ def worked_values() -> pd.DataFrame:
 
 def _divergences() -> Values:
     """Yield max-divergences of section 2, and of the example after Theorem 2.4."""
-    p, q = (
-        distribution(dict(enumerate(each)))
-        for each in (("1/3", "1/2", "1/6"), ("1/2", "1/4", "1/4"))
-    )
-    divergence = max_divergence(p, q)
-    yield "max-divergence", "D∞(p‖q)", "max-divergence", divergence
+    given: Any = (("1/3", "1/2", "1/6"), ("1/2", "1/4", "1/4"))
+    p, q = (distribution(dict(enumerate(each))) for each in given)
+    yield "max-divergence", "D∞(p‖q)", "max-divergence", max_divergence(p, q)
     # The assumed θ and the adversary's θ̃ are further apart given the secret "X is not 3".
     assumed, prior = np.array([0.9, 0.05, 0.05]), np.array([0.01, 0.95, 0.04])
     given, given_prior = (each[:2] / each[:2].sum() for each in (assumed, prior))
@@ -204,19 +201,10 @@ def _composition() -> Values:
     infected = [networks.Variable(who, met, [source]) for who, source in CONTACTS.items()]
     tree = networks.BayesianNetwork([networks.Variable("ann", [0.8, 0.2]), *infected])
     scale = networks.markov_quilt_mechanism(tree, 3.0).scale
+    one, three = (networks.network_cost(tree, [scale] * releases) for releases in (1, 3))
     yield example, "scale of one release at ε = 3", f"{key}/scale", scale
-    yield (
-        example,
-        "three of them, Theorem 4.4",
-        f"{key}/theorem",
-        3 * networks.network_cost(tree, [scale]),
-    )
-    yield (
-        example,
-        "three of them, one quilt for all",
-        f"{key}/quilts",
-        networks.network_cost(tree, [scale] * 3),
-    )
+    yield example, "three of them, Theorem 4.4", f"{key}/theorem", 3 * one
+    yield example, "three of them, one quilt for all", f"{key}/quilts", three
 
 
 def _running() -> Values:

@@ -7,7 +7,7 @@ from zlib import crc32
 import numpy as np
 import pandas as pd
 
-from pufferflow.coupling import lower_bound
+from pufferflow.audit import lower_bound
 from pufferflow.mechanisms import compute_scale
 from pufferflow.models.chain import MarkovChain
 from reproduction.tidy import scale_row

@@ -7,15 +7,13 @@ from typing import Any
 import numpy as np
 
 from pufferflow.accounting.accountant import Accountant
-from pufferflow.audit import CountQuery, privacy_losses
-from pufferflow.coupling import lower_bound
+from pufferflow.audit import CountQuery, lower_bound, privacy_losses
 from pufferflow.errors import ParameterError
 from pufferflow.mechanisms import certify, compute_scale, find_mechanism, leakage_loss
 from pufferflow.models.chain import MarkovChain
-from pufferflow.models.estimation import confidence_family, fit_chain
+from pufferflow.models.estimation import confidence_family, fit_chain, fit_periodic_chain
 from pufferflow.models.families import Family, as_family
 from pufferflow.models.mixing import MixingFamily
-from pufferflow.models.periodic import PeriodicChain
 from pufferflow.records.times import HOUR
 from pufferflow.verify import verify_certificate
 from reproduction.chains import fit_chains, load_chains
@@ -123,9 +121,8 @@ def models(
     second, _ = fit_chain(runs.triples, order=2)
     found: dict[str, Family] = {"fitted": as_family(fitted), "order 2": as_family(second)}
     if HOUR % step_seconds == 0:  # otherwise steps do not fill hours
-        steps = runs.hourly + BORROWED * fitted.transition_matrix
-        matrices = list(steps / steps.sum(axis=2, keepdims=True))
-        found["hourly"] = PeriodicChain(matrices, repeat=HOUR // step_seconds)
+        repeat = HOUR // step_seconds
+        found["hourly"], _ = fit_periodic_chain(runs.hourly, repeat=repeat, smoothing=BORROWED)
     found["intervals"] = confidence_family(counts, coverage, backward=True)
     found["mixing"] = MixingFamily(**mixing)
     return found

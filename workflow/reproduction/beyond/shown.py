@@ -49,11 +49,7 @@ COLUMNS = {
 SPREAD = {"composition": "bound", "wider_guarantees": "window", "other_data": "mechanism"}
 """Column whose values become columns, for those that are printed after it."""
 TITLES = {"epsilon": "ε", "total_epsilon": "total ε", "expected_error": "expected L1 error"}
-TITLES |= {
-    "relative_noise": "÷ MQMExact",
-    "gap": "÷ lower bound",
-    "side_information": "side information",
-}
+TITLES |= {"relative_noise": "÷ MQMExact", "gap": "÷ lower bound"}
 TITLES |= {"count": "participants", "std": "standard deviation"}
 WORDS = {  # values of the columns `model` and `bound`
     "fitted": "fitted chain",

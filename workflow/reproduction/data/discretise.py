@@ -102,10 +102,8 @@ def count_runs(
     """
     given = DEFAULTS | {**settings, "edges": edges}
     raw = OPENERS[settings["kind"]](path, given, settings.get("source", "file"))
-    by_group = map(
-        Runs, *(f(raw.steps, "group") for f in (counts.triple_counts, counts.hourly_counts))
-    )
-    return dict(zip(raw.steps.groups, by_group, strict=True))
+    both = (of(raw.steps, "group") for of in (counts.triple_counts, counts.hourly_counts))
+    return dict(zip(raw.steps.groups, map(Runs, *both), strict=True))
 
 
 def _open_power(path: str | Path, given: Mapping[str, Any], label: str) -> RawData:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,31 +52,16 @@ def nhanes_steps(path: str | Path, step_minutes: int = 1) -> Steps:
             group_of.append(group)
     if not names:
         raise DataError(f"{path}: holds no participant to keep; check that devices were worn")
-    return _steps(path, NHANES_STATES, names, minutes, states, step_minutes, GROUPS, group_of)
+    given: dict[str, Any] = {"states": StateSpace.categories(NHANES_STATES), "people": tuple(names)}
+    given |= {"groups": GROUPS, "group_of": np.array(group_of, dtype=np.int32)}
+    return _steps(path, minutes, states, step_seconds=60 * step_minutes, **given)
 
 
-def _steps(
-    path: str | Path,
-    names: Sequence[str],
-    people: Sequence[str],
-    minutes: Sequence[Any],
-    states: Sequence[Any],
-    step_minutes: int,
-    groups: tuple[str, ...],
-    group_of: Sequence[int],
-) -> Steps:
-    return Steps.of(
-        60 * np.concatenate(minutes),
-        person=np.repeat(np.arange(len(people)), [len(own) for own in minutes]),
-        state=np.concatenate(states),
-        states=StateSpace.categories(names),
-        people=tuple(people),
-        groups=groups,
-        group_of=np.array(group_of, dtype=np.int32),
-        step_seconds=60 * step_minutes,
-        clock="utc",
-        where=str(path),
-    )
+def _steps(path: str | Path, minutes: list[Any], visits: list[Any], **others: Any) -> Steps:
+    """Return the steps of people, given an array each of their minutes and of their states."""
+    person = np.repeat(np.arange(len(minutes)), list(map(len, minutes)))
+    given: dict[str, Any] = {"person": person, "state": np.concatenate(visits)} | others
+    return Steps.of(60 * np.concatenate(minutes), clock="utc", where=str(path), **given)
 
 
 def _nhanes_days(path: str | Path) -> pd.DataFrame:
@@ -119,8 +103,10 @@ def fitbit(path: str | Path) -> Sample:
     table = _read_columns(path, ("id", "intensity_codes"))
     states = [np.array([int(code) for code in text]) for text in table["intensity_codes"]]
     minutes = [np.arange(len(own)) for own in states]
-    people, group = table["id"].tolist(), ("fitbit_wearers",)
-    steps = _steps(path, FITBIT_STATES, people, minutes, states, 1, group, [0] * len(people))
+    people = tuple(table["id"])
+    given: dict[str, Any] = {"states": StateSpace.categories(FITBIT_STATES), "people": people}
+    given |= {"groups": ("fitbit_wearers",), "group_of": np.zeros(len(people), dtype=np.int32)}
+    steps = _steps(path, minutes, states, step_seconds=60, **given)
     about = f"Fitbit minutes of spring 2016, {len(people)} people, sleep and non-wear included"
     return Sample("activity", "bundled", about, 60, FITBIT_STATES, participants(steps))
 

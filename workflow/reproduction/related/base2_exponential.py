@@ -154,13 +154,6 @@ def naive_laplace(value: float, scale: float, sign: int, uniform: int, bits: int
     return value + sign * (scale * -math.log(uniform / 2**bits))
 
 
-def naive_outputs(value: float, scale: float, count: int, rng: np.random.Generator) -> list[float]:
-    """Return ``count`` independent releases of ``value``."""
-    signs = rng.choice([-1, 1], count).tolist()
-    uniform = rng.integers(1, 2**BITS, count, endpoint=True).tolist()
-    return [naive_laplace(value, scale, *drawn) for drawn in zip(signs, uniform, strict=True)]
-
-
 def possible(output: float, value: float, scale: float, bits: int = BITS) -> bool:
     """Return whether :func:`naive_laplace` can give ``output``, by every number that could.
 
@@ -183,8 +176,10 @@ def _noise(epsilons: Sequence[float], draws: int, seed: int) -> Iterator[Found]:
     for epsilon in epsilons:
         rng, scale, share = named_generator(seed, f"base2/noise/{epsilon:g}"), 1 / epsilon, 0.0
         for value, other in ((0, 1), (1, 0)):
-            outputs = naive_outputs(value, scale, draws, rng)
-            share += sum(not possible(x, other, scale) for x in outputs) / draws / 2
+            signs = rng.choice([-1, 1], draws).tolist()
+            uniform = rng.integers(1, 2**BITS, draws, endpoint=True).tolist()
+            drawn = (naive_laplace(value, scale, *of) for of in zip(signs, uniform, strict=True))
+            share += sum(not possible(x, other, scale) for x in drawn) / draws / 2
         shares.append(share)
         shown = {"panel": "floating noise", "mechanism": NAIVE, "epsilon": epsilon}
         yield shown | {"draws": 2 * draws, "share": share}
@@ -208,10 +203,8 @@ def rounding_loss(eta: Eta, outcomes: int, sensitivity: Fraction) -> float:
 
 
 def _losses(sizes: Sequence[int], bits: int) -> Iterator[Found]:
-    # the nearest double, as printed; Eta.loss would round up
-    yield Value(
-        EXAMPLE, "ε of η = 1", "base2/epsilon", f"ε = {2 * math.log(2) * -math.log2(ETA.base)!r}"
-    )
+    nearest = 2 * math.log(2) * -math.log2(ETA.base)  # as printed; Eta.loss would round up
+    yield Value(EXAMPLE, "ε of η = 1", "base2/epsilon", f"ε = {nearest!r}")
     for alpha, published in ((1.0, 2 * bits), (0.5, bits)):  # 2αη
         row = {"panel": "loss", "mechanism": BASE2, "sensitivity": alpha}
         row |= {"published_bits": published, "proved_bits": 2 * math.ceil(alpha) * bits}
@@ -312,13 +305,9 @@ def needed_precision(eta: Eta, span: int, outcomes: int) -> int:
 def compute_precision(eta: Eta, span: int, outcomes: int, start: int = 16) -> int:
     """Return the source's ComputePrecision: ``start`` bits, doubled until its test sums are exact.
 
-    They are outcomes − 1 weights of 1, alone and with one of 2^(−ηk), k ≤ span, and need as many
-    bits as any sum.
+    They are outcomes − 1 weights of 1, alone and with one of 2^(−ηk), and need as many as any sum.
     """
-    bits = start
-    while bits < needed_precision(eta, span, outcomes):
-        bits *= 2
-    return bits
+    return start << (-(-needed_precision(eta, span, outcomes) // start) - 1).bit_length()
 
 
 def expected_bits(sums: Sequence[int], *, bitwise: bool) -> Fraction:

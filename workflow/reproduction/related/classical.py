@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 from scipy.special import lambertw
+from scipy.stats import binom
 
 from pufferflow import dp
 from pufferflow._util.noise import discrete_laplace
 from pufferflow._util.numbers import written_number
 from pufferflow._util.types import Floats
 from reproduction.related import Found, Row, Stated, Value
-from reproduction.related.disclosure import binomial
 from reproduction.tidy import mean_and_error, named_generator
 
 TOPICS = {"rr": "Randomised response", "rwm": "Weighted majority", "finite": "(ε, δ)"}
@@ -194,10 +194,7 @@ def smoker(others: int, epsilon: float, *, ill: bool = True) -> dict[str, float]
     for counted, told in enumerate(("after it, without his record", "with his record")):
         joint: Any = 0
         for rate in (0.05, 0.2):
-            first, chances = binomial(others, rate)
-            count = np.zeros(others + 1)
-            count[first : first + len(chances)] = chances
-            published = np.convolve(count, noise)
+            published = np.convolve(binom.pmf(np.arange(others + 1), others, rate), noise)
             given = np.array([np.pad(published, ends) for ends in ((0, counted), (counted, 0))])
             joint = joint + given * [[0.5 * (1 - rate)], [0.5 * rate]]
         evidence = joint.sum(axis=0)

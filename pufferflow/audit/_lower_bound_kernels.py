@@ -1,8 +1,8 @@
 """Compiled loops of the bound from below: products of matrices under an exponential tilt.
 
 A side of a secret is a product K D_1 K D_2 … K D_n · end of a matrix K ≥ 0 and diagonal matrices:
-D_t is 1 on the states that the query counts t entries away and e^{-c} on the others. Vectors are kept
-at a largest entry of 1; only ratios of their entries are used.
+D_t is 1 on the states that the query counts t records away and e^{-c} on the others. Vectors are
+kept at a largest entry of 1; only ratios of their entries are used.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _step(rows: Any, values: Any, inside: Any, low: float, out: Any) -> None:
 
 @kernel
 def pull_back(transposed: Any, end: Any, sets: Any, cost: float, values: Any) -> None:
-    """Fill ``values[t]``, shape (n + 1, k), with what stands behind entry t, for t from n down to 1."""
+    """Fill ``values[t]`` with what stands behind record t, for t from n down to 1."""
     values[len(sets)] = end / end.max()
     for t in range(len(sets) - 1, 0, -1):
         _step(transposed, values[t + 1], sets[t], math.exp(-cost), values[t])
@@ -48,8 +48,8 @@ def pull_back(transposed: Any, end: Any, sets: Any, cost: float, values: Any) ->
 def tilted(transposed: Any, end: Any, sets: Any, cost: float, upper: bool, values: Any) -> None:
     """Fill ``values`` with K D_1 … K D_n · end, over its largest entry.
 
-    What is too small for floats is left out, or taken for 2 · TINY where a bound from above is asked for;
-    beside that every factor has a relative error of at most k + 6 roundings.
+    What is too small for floats is left out, or for a bound from above taken for 2 · TINY; every
+    other factor has a relative error of at most k + 6 roundings.
     """
     before = end / end.max()
     for t in range(len(sets) - 1, -2, -1):
@@ -63,21 +63,27 @@ def tilted(transposed: Any, end: Any, sets: Any, cost: float, upper: bool, value
 
 
 @kernel
+def _means(first: Any, second: Any, values: Any, low: float, inside: Any) -> tuple[float, float]:
+    """Return first · D · values and second · D · values."""
+    over, under = 0.0, 0.0
+    for z in range(len(values)):
+        weight = values[z] if inside[z] else low * values[z]
+        over += first[z] * weight
+        under += second[z] * weight
+    return over, under
+
+
+@kernel
 def _choose(first: Any, second: Any, values: Any, low: float, inside: Any) -> bool:
-    """Let the set be the one that makes (first·D·values)/(second·D·values) largest; whether it changed.
+    """Make (first · D · values)/(second · D · values) largest; whether the set changed.
 
     That ratio R is largest where the set holds the states whose own ratio is above R (Dinkelbach).
     """
     changed = False
-    k = len(values)
-    for _ in range(k + 1):
-        over, under = 0.0, 0.0
-        for z in range(k):
-            weight = values[z] if inside[z] else low * values[z]
-            over += first[z] * weight
-            under += second[z] * weight
+    for _ in range(len(values) + 1):
+        over, under = _means(first, second, values, low, inside)
         moved = False
-        for z in range(k):
+        for z in range(len(values)):
             better = first[z] * values[z] * under > second[z] * values[z] * over * (1 + _TIE)
             if better != inside[z]:
                 inside[z] = better
@@ -89,10 +95,12 @@ def _choose(first: Any, second: Any, values: Any, low: float, inside: Any) -> bo
 
 
 @kernel
-def sweep(matrices: Any, sets: Any, cost: float, pair: Any, tables: Any, begin: int) -> tuple[float, int]:
-    """Change the sets of one entry after another, there and back, so that two values are told apart better.
+def sweep(
+    matrices: Any, sets: Any, cost: float, pair: Any, tables: Any, begin: int
+) -> tuple[float, int]:
+    """Change the sets of one record after another, there and back, so that two values differ more.
 
-    Where no set of a single entry can be improved no query at all is better (Theorem 10 of docs/leakage.md).
+    Where no single set can be improved no query at all is better (Theorem 10 of docs/leakage.md).
 
     Parameters
     ----------
@@ -105,9 +113,9 @@ def sweep(matrices: Any, sets: Any, cost: float, pair: Any, tables: Any, begin: 
     pair : pair of int
         Rows of K whose ratio is to be large.
     tables : tuple of float arrays, shapes (n + 1, k), (n, k) and (n, k)
-        What stands behind each entry, from :func:`pull_back`, and what the two rows give there.
+        What stands behind each record, from :func:`pull_back`, and what the two rows give there.
     begin : int
-        The entry to begin with: 0, then what the last sweep returned.
+        The record to begin with: 0, then what the last sweep returned.
 
     Returns
     -------
@@ -133,32 +141,24 @@ def sweep(matrices: Any, sets: Any, cost: float, pair: Any, tables: Any, begin: 
             changed = t
         if t > 0:
             _step(transposed, values[t + 1], sets[t], low, values[t])
-    over, under = 0.0, 0.0
-    for z in range(len(matrix)):
-        weight = values[1, z] if sets[0, z] else low * values[1, z]
-        over += matrix[pair[0], z] * weight
-        under += matrix[pair[1], z] * weight
+    over, under = _means(matrix[pair[0]], matrix[pair[1]], values[1], low, sets[0])
     return (math.log(over / under) if over > 0 and under > 0 else -np.inf), changed
 
 
 @kernel
-def differences(sets: Any, cost: float, tables: Any, apart: Any, gains: Any) -> None:
-    """Fill how far apart the tilted distributions of each entry are, and add how they differ to ``gains``.
+def differences(sets: Any, cost: float, tables: Any, distance: Any, gains: Any) -> None:
+    """Fill the total variation between the tilted distributions of each record.
 
-    ``apart``, shape (n,), is the distance in total variation; ``gains``, shape (k,), is the derivative of
-    the logarithm of the ratio as the weight of a state grows at all entries alike.
+    To ``gains``, shape (k,), their differences are added: the derivative of the logarithm of the
+    ratio as the weight of a state grows at all records.
     """
     values, first, second = tables
     low = math.exp(-cost)
     for t in range(len(sets)):
-        over, under = 0.0, 0.0
-        for z in range(sets.shape[1]):
-            weight = values[t + 1, z] if sets[t, z] else low * values[t + 1, z]
-            over += first[t, z] * weight
-            under += second[t, z] * weight
-        apart[t] = 0.0
+        over, under = _means(first[t], second[t], values[t + 1], low, sets[t])
+        distance[t] = 0.0
         for z in range(sets.shape[1]):
             weight = values[t + 1, z] if sets[t, z] else low * values[t + 1, z]
             difference = (first[t, z] / over - second[t, z] / under) * weight
-            apart[t] += abs(difference) / 2
+            distance[t] += abs(difference) / 2
             gains[z] += difference

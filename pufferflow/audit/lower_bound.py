@@ -1,0 +1,474 @@
+"""Scales below which no Laplace noise is private: Theorems 9 and 10 of ``docs/leakage.md``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import permutations
+
+import numpy as np
+
+from pufferflow._util.checks import Lengths, check_epsilon, longest
+from pufferflow._util.jit import constant
+from pufferflow._util.rounding import UNIT_ROUNDOFF, divide_down
+from pufferflow._util.types import Bools, Floats
+from pufferflow.audit._lower_bound_kernels import TINY, differences, pull_back, sweep, tilted
+from pufferflow.coupling.roots import least_cost
+from pufferflow.models.chain import MarkovChain
+from pufferflow.models.families import AnyFamily, as_family
+
+Pair = tuple[int, int]
+
+FIRST_RECORDS, MOST_RECORDS, MOST_PRODUCTS = 64, 20_000, 12_000_000
+"""Records of a side that are looked at first; twice as many as long as they matter; at most."""
+
+FEW_NODES, FEW_STATES, ALL_SUBSETS = 12, 5, 8
+"""So many nodes are all looked at; of so many states all pairs, and all sets."""
+
+SWEEPS, ROUNDS, VISITS = 60, 8, 12
+"""Improvements of the sets of a pair, of the pair and node at a c, and of the c, at most."""
+
+
+@dataclass(frozen=True)
+class LowerBound:
+    """A scale that is too small: smaller Laplace noise on a count of visits is not private.
+
+    The query is the number of records t with a state in S_t; :meth:`counted` gives S_t.
+
+    Attributes
+    ----------
+    epsilon : float
+    length : int
+        The segment length that decides.
+    scale : float
+        Every Laplace scale below it breaks ε for the count; rounded down. 0 if no record has two
+        values.
+    node : int
+        The record whose values are distinguished, from 1.
+    pair : tuple of int
+        These two values, as indices of states.
+    states : tuple of int
+        S_t at the node.
+    chain : int
+        Index in the family, from 0, of the chain that decides.
+    earlier, later : tuple of tuples of int
+        S_t of the records counted before and after the node, with growing distance from it.
+    """
+
+    epsilon: float
+    length: int
+    scale: float
+    node: int
+    pair: Pair
+    states: tuple[int, ...]
+    chain: int
+    earlier: tuple[tuple[int, ...], ...] = field(default=(), repr=False)
+    later: tuple[tuple[int, ...], ...] = field(default=(), repr=False)
+
+    def counted(self, record: int) -> tuple[int, ...]:
+        """S_t of one record, from 1: the states that count there, none beyond those looked at."""
+        distance = record - self.node
+        if not distance:
+            return self.states
+        sets = self.earlier if distance < 0 else self.later
+        return sets[abs(distance) - 1] if abs(distance) <= len(sets) else ()
+
+
+def lower_bound(
+    family: AnyFamily, length: Lengths, epsilon: float, *, alternating: bool = True
+) -> LowerBound:
+    """Largest scale found below which Laplace noise on a 1-Lipschitz count is not ε-private.
+
+    Noise of scale σ on the number N of records t with a state in S_t loses, for outputs beyond all
+    counts, exactly the logarithm of E[e^(N/σ) | X_i = x] / E[e^(N/σ) | X_i = x'], a product of
+    transfer matrices. The sets S_t are found one after another, for the pair of values that loses
+    most; where none of them can be improved, no other 1-Lipschitz query distinguishes these two
+    values better, counts or not. Any sets give a valid bound. Compared with
+    :func:`pufferflow.leakage` it shows how far that scale can be from the best.
+
+    Parameters
+    ----------
+    family : Family or MarkovChain
+        Θ; some chain of it is enough, the worst one is reported. Of any initial distribution the
+        stationary one is taken, or the uniform one where there is none.
+    length : int or sequence of int
+    epsilon : float
+        ε > 0. Below about 1e-8, where rounding leaves little of the losses, and above 200 the bound
+        is 1/ε, the scale that one record needs by itself.
+    alternating : bool
+        Whether sets may change with time; else one S counts for all records.
+
+    Returns
+    -------
+    LowerBound
+
+    Raises
+    ------
+    ParameterError
+        ε or a length is out of range.
+    ChainError
+        The family has no list of chains; give chains of it.
+    """
+    epsilon, records = check_epsilon(epsilon), longest(length)
+    bounds = [
+        replace(_Search(chain, records, epsilon).bound(alternating), chain=index)
+        for index, chain in enumerate(as_family(family).chains)
+    ]
+    return max(bounds, key=lambda bound: bound.scale)
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """The records on one side of a node.
+
+    The expected tilt given the value x of the node is, up to a common factor, entry x of
+    K D_1 … K D_n · end(n), over ``given``; see ``_lower_bound_kernels``. K is P ahead, its
+    transpose behind, where the end is the distribution of the record n away, and ``given`` that of
+    the node.
+    """
+
+    matrix: Floats
+    transposed: Floats
+    steps: int
+    end: Callable[[int], Floats]
+    given: Floats
+    error: float
+
+    def logs(self, sets: Bools, cost: float, *, upper: bool = False) -> Floats:
+        """Log E[e^(c · count) | x] up to a constant, rounded down or up but for ``rounding``."""
+        values = np.empty(len(self.given))
+        tilted(self.transposed, constant(self.end(len(sets))), sets, cost, upper, values)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(np.log(values) - np.log(self.given))
+
+    def rounding(self, records: int) -> float:
+        """Bound on how roundings change a difference of two logs: twice those of each factor."""
+        return 4.0 * (len(self.given) + 8) * UNIT_ROUNDOFF * (records + 2) + self.error
+
+    def best(self, pair: Pair, cost: float, sets: Bools) -> tuple[Bools, Floats]:
+        """Sets that distinguish two values best, and how much likelier the first makes each state.
+
+        More records are looked at as long as the tilted distributions differ at the last ones.
+        """
+        k = len(self.given)
+        most = min(self.steps, MOST_RECORDS, max(4 * FIRST_RECORDS, MOST_PRODUCTS // k**2))
+        records, gains = min(most, max(FIRST_RECORDS, len(sets))), np.zeros(k)
+        while records:
+            more = np.zeros((records - len(sets), k), dtype=np.bool_)
+            sets = np.concatenate([sets, more])
+            tables = np.empty((records + 1, k)), np.empty((records, k)), np.empty((records, k))
+            pull_back(self.transposed, constant(self.end(records)), sets, cost, tables[0])
+            value, begin = -math.inf, 0
+            for _ in range(SWEEPS):  # a call a sweep: signals arrive between them
+                new, begin = sweep((self.matrix, self.transposed), sets, cost, pair, tables, begin)
+                if begin < 0 or not new > value + 1e-12 * abs(new):
+                    break
+                value = new
+            if not math.isfinite(new):
+                return sets[:0], gains
+            distance, gains = np.empty(records), np.zeros(k)
+            differences(sets, cost, tables, distance, gains)
+            matter = np.flatnonzero(distance * np.arange(1, records + 1) >= 1e-11)
+            kept = int(matter[-1]) + 1 if len(matter) else 0
+            if kept < records or records == most:
+                return sets[:kept], gains
+            records = min(2 * records, most)
+        return sets, gains
+
+
+@dataclass(frozen=True, eq=False)
+class _Query:
+    """A count, the node and values that it distinguishes; ``one`` if one set counts throughout."""
+
+    node: int
+    pair: Pair
+    sides: tuple[_Side, _Side]
+    sets: tuple[Bools, Bools]
+    one: Bools | None = None
+    value: float = 0.0
+    gains: Floats | None = None
+
+    @property
+    def _own(self) -> int:
+        """How much more the node itself counts of the first value than of the second."""
+        x, y = self.pair
+        return 1 if self.one is None else int(self.one[x]) - int(self.one[y])
+
+    def loss(self, cost: float) -> float:
+        """Its loss at c, rounded down."""
+        (x, y), value, lost = self.pair, self._own * cost, 0.0
+        size = cost
+        for side, sets in zip(self.sides, self.sets, strict=True):
+            low = side.logs(sets, cost)[x]
+            high = side.logs(sets, cost, upper=True)[y]
+            value, size = value + float(low - high), size + abs(low) + abs(high)
+            lost += side.rounding(len(sets))
+        lower = value - lost - 16 * UNIT_ROUNDOFF * (size + 2 * math.log(1 / TINY))
+        return lower if math.isfinite(lower) else -math.inf
+
+
+class _Search:
+    """The query of one chain that leaks more than ε at the least c."""
+
+    def __init__(self, chain: MarkovChain, length: int, epsilon: float) -> None:
+        self._matrix, self._length, self._epsilon = chain.transition_matrix, length, epsilon
+        start = chain.initial_distribution
+        self._stationary = chain.start == "stationary"
+        self._error = 4 * chain.stationary_error if self._stationary else 0.0
+        if start is None:
+            self._stationary = chain.is_irreducible
+            start = np.full(chain.states, 1 / chain.states)
+            if self._stationary:
+                start, self._error = chain.stationary_distribution, 4 * chain.stationary_error
+        self._distributions = {1: np.asarray(start)}
+        self._settled: dict[tuple[bool, Pair], tuple[Bools, Floats]] = {}
+        self._warm: dict[tuple[bool, Pair], Bools] = {}
+        self._cost = 0.0
+
+    def _distribution(self, node: int) -> Floats:
+        """Distribution of X_node."""
+        if self._stationary:
+            return self._distributions[1]
+        if node not in self._distributions:
+            power = np.linalg.matrix_power(self._matrix, node - 1)
+            self._distributions[node] = self._distributions[1] @ power
+        return self._distributions[node]
+
+    def _sides(self, node: int) -> tuple[_Side, _Side]:
+        """The records before a node, and after it."""
+        k, given = len(self._matrix), self._distribution(node)
+        one, moved = np.ones(k), 0 if self._stationary else node
+        error = self._error + 16.0 * (k + 8) * UNIT_ROUNDOFF * moved
+        ahead, behind = constant(self._matrix), constant(self._matrix.T)
+        return (
+            _Side(behind, ahead, node - 1, lambda n: self._distribution(node - n), given, error),
+            _Side(ahead, behind, self._length - node, lambda n: one, one, 0.0),
+        )
+
+    # -- the least c
+
+    def bound(self, alternating: bool) -> LowerBound:
+        """The bound, with chain 0; by one set for all records unless ``alternating``."""
+        nodes = range(1, min(self._length, len(self._matrix) ** 2 + 1) + 1)
+        node = next((node for node in nodes if len(self._possible(node)) > 1), None)
+        if node is None:
+            return LowerBound(self._epsilon, self._length, 0.0, 1, (0, 0), (), 0)
+        x, y = self._possible(node)[:2]
+        nothing = np.zeros((0, len(self._matrix)), dtype=np.bool_)
+        query, cost = _Query(node, (x, y), self._sides(node), (nothing, nothing)), self._epsilon
+        if 1e-8 < self._epsilon <= 200:
+            query, cost = self._least(query)
+            if not alternating:
+                query, cost = self._one_set(query, cost)
+        x = query.pair[0]
+        states = [x] if query.one is None else np.flatnonzero(query.one).tolist()
+        earlier, later = (
+            tuple(tuple(np.flatnonzero(row).tolist()) for row in sets) for sets in query.sets
+        )
+        scale = math.nextafter(divide_down(1.0, cost), 0.0)
+        own = self._epsilon, self._length, scale, query.node, query.pair, tuple(states), 0
+        return LowerBound(*own, earlier, later)
+
+    def _least(self, best: _Query) -> tuple[_Query, float]:
+        """The query that changes with time and needs the least c found, and that c."""
+        spread = sum(float(one.max()) for one in self._limits)
+        least, cost, near = self._epsilon, self._epsilon / (1 + spread), None
+        for _ in range(ROUNDS):
+            query = self._everywhere(cost, near)
+            if query is None:
+                break
+            needed = least_cost(query.loss, self._epsilon, cost, self._epsilon, 1e-12)
+            improved = needed < least * (1 - 1e-5)
+            if needed < least:
+                best, least, cost = query, needed, needed
+            if not improved and near is None:
+                break
+            near = query if improved else None
+        return best, least
+
+    # -- the best query at one c
+
+    def _everywhere(self, cost: float, near: _Query | None) -> _Query | None:
+        """The query that loses most at a c; near one where it is known."""
+        if cost != self._cost:
+            self._cost = cost
+            self._settled.clear()
+        seen: dict[int, _Query | None] = {}
+
+        def value(node: int) -> float:
+            if node not in seen:
+                seen[node] = self._at(node, None if near is None else near.pair)
+            query = seen[node]
+            return -math.inf if query is None else query.value
+
+        last = self._length
+        middle = (last + 1) // 2
+        if near is not None:
+            node = near.node
+        elif last <= FEW_NODES:
+            node = max(range(1, last + 1), key=value)
+        else:
+            value(middle)
+            some = [middle] if self._even(seen[middle]) else [1, middle, last, *self._early(value)]
+            node = max(some, key=value)
+        value(node)
+        step = min(node, last - node) // 3 + 1
+        while step and last > FEW_NODES and not self._even(seen[node]):
+            beside = [n for n in (node - step, node + step) if 1 <= n <= last]
+            better = max(beside, key=value, default=node)
+            if value(better) > value(node) * (1 + 1e-9):
+                node = better
+            else:
+                step //= 2
+        return seen[node]
+
+    def _early(self, value: Callable[[int], float]) -> Iterator[int]:
+        """Nodes that grow as long as that helps, where the start matters."""
+        best, since, node = 1, 0, 2
+        while not self._stationary and node < self._length and since < 3:
+            if value(node) > value(best) * (1 + 1e-9):
+                best, since = node, 0
+            else:
+                since += 1
+            node += max(1, node // 2)
+        yield best
+
+    def _even(self, query: _Query | None) -> bool:
+        """Whether other nodes near by lose the same."""
+        if query is None or not self._stationary:
+            return False
+        return all(len(s) < side.steps for s, side in zip(query.sets, query.sides, strict=True))
+
+    def _at(self, node: int, pair: Pair | None) -> _Query | None:
+        """The query that loses most of the values of one node; from one pair of them on, if given.
+
+        The best sets for a pair may distinguish another one better, which is then looked at.
+        """
+        sides, possible = self._sides(node), self._possible(node)
+        if len(possible) < 2:
+            return None
+        secret = np.isin(np.arange(len(self._matrix)), possible)
+        others = np.outer(secret, secret) & ~np.eye(len(secret), dtype=np.bool_)
+        visited: dict[Pair, list[tuple[Bools, Floats]]] = {}
+        waiting = [pair] if pair is not None else self._pairs(possible)
+        for _ in range(VISITS):
+            for one in waiting:
+                visited[one] = [self._half(bool(i), side, one) for i, side in enumerate(sides)]
+            tables = []
+            for i, side in enumerate(sides):
+                logs = [side.logs(halves[i][0], self._cost) for halves in visited.values()]
+                with np.errstate(invalid="ignore"):
+                    gaps = np.array([one[:, None] - one for one in logs])
+                tables.append(np.where(np.isfinite(gaps), gaps, -np.inf))
+            total = np.where(others, tables[0].max(axis=0) + tables[1].max(axis=0), -np.inf)
+            x, y = divmod(int(total.argmax()), len(secret))
+            if (x, y) in visited:
+                break
+            waiting = [(x, y)]
+        if total[x, y] == -np.inf:
+            return None
+        pairs = list(visited.values())
+        before, after = (pairs[int(t[:, x, y].argmax())][i] for i, t in enumerate(tables))
+        value, gains = self._cost + float(total[x, y]), before[1] + after[1]
+        return _Query(node, (x, y), sides, (before[0], after[0]), None, value, gains)
+
+    def _half(self, ahead: bool, side: _Side, pair: Pair) -> tuple[Bools, Floats]:
+        """Sets of one side for one pair; once where more records would change nothing."""
+        key = ahead, pair
+        found = self._settled.get(key)
+        if found is None or len(found[0]) > side.steps:
+            nothing = np.zeros((0, len(self._matrix)), dtype=np.bool_)
+            start = self._warm.get(key, nothing)[: side.steps].copy()
+            found = side.best(pair, self._cost, start)
+            self._warm[key] = found[0]
+            if len(found[0]) < side.steps and (ahead or self._stationary):
+                self._settled[key] = found
+        return found
+
+    def _possible(self, node: int) -> list[int]:
+        """Values of a record that are surely possible."""
+        return [int(x) for x in np.flatnonzero(self._distribution(node) > 1e-250)]
+
+    def _pairs(self, possible: list[int]) -> list[Pair]:
+        """Pairs of values to look at: all of few, else those distinguished best as c → 0."""
+        pairs = list(permutations(possible, 2))
+        if len(self._matrix) <= (FEW_STATES if self._length <= FEW_NODES else 2):
+            return pairs
+        total = self._limits[0] + self._limits[1]
+        pairs.sort(key=lambda pair: -total[pair])
+        some = 4 if len(self._matrix) <= ALL_SUBSETS else 2
+        return pairs[: some if self._epsilon <= 2 else 3 * some]
+
+    @cached_property
+    def _limits(self) -> tuple[Floats, Floats]:
+        """How well what is behind, and ahead, distinguishes two values as c → 0, about."""
+        start, matrices = self._distribution(1), [self._matrix, self._matrix]
+        if self._stationary:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                matrices[0] = np.nan_to_num(self._matrix.T * start / start[:, None])
+        totals = []
+        for matrix in matrices:
+            total, power, records = np.zeros(matrix.shape), matrix, 1
+            while records < self._length:  # the distances fall: each stands for as many more
+                distance = np.abs(power[:, None] - power[None, :]).sum(axis=-1) / 2
+                total += records * distance
+                if distance.max() < 1e-2 or records > MOST_RECORDS:
+                    break
+                power, records = power @ power, 2 * records
+            totals.append(total)
+        return totals[0], totals[1]
+
+    # -- one set for all records
+
+    def _one_set(self, best: _Query, cost: float) -> tuple[_Query, float]:
+        """The query with the same S for all records that needs the least c found, and that c.
+
+        It starts from the states that are likelier on the whole under the best query, and changes
+        the set as long as that reveals more: all sets are tried where states are few, else those
+        that gain or lose one state.
+        """
+        k = len(self._matrix)
+        chosen = np.zeros(k, dtype=np.bool_) if best.gains is None else best.gains > 0
+        nothing = np.zeros((0, k), dtype=np.bool_)
+        found, least = replace(best, sets=(nothing, nothing)), self._epsilon
+        nodes = [best.node]
+        if not self._even(best):
+            last = self._length
+            nodes += range(1, last + 1) if last <= FEW_NODES else [1, (last + 1) // 2, last]
+        while self._length > 1:
+            if k <= ALL_SUBSETS:
+                trials = np.arange(1, 2**k - 1)[:, None] >> np.arange(k) & 1 > 0
+            else:
+                trials = chosen ^ np.concatenate([np.zeros((1, k), dtype=np.bool_), np.eye(k) > 0])
+            queries = [self._of_one_set(node, trials, best, cost) for node in nodes]
+            query = max(queries, key=lambda one: one.value)
+            needed = least_cost(query.loss, self._epsilon, cost, self._epsilon, 1e-12)
+            if not needed < least * (1 - 1e-9):
+                break
+            found, least, cost = query, needed, needed
+            assert query.one is not None
+            chosen = query.one
+        return found, least
+
+    def _of_one_set(self, node: int, trials: Bools, like: _Query, cost: float) -> _Query:
+        """The best of some sets, each counted throughout, as far from a node as ``like`` looks."""
+        sides, possible = self._sides(node), self._possible(node)
+        weights, lengths, logs = np.exp(cost * (trials - 1.0)), [], cost * trials
+        for side, own in zip(sides, like.sets, strict=True):
+            lengths.append(min(side.steps, max(FIRST_RECORDS, 2 * len(own))))
+            values = np.tile(side.end(lengths[-1]), (len(trials), 1))
+            for record in range(lengths[-1]):
+                values = (weights * values) @ side.transposed
+                if record % 16 == 0 or cost > 20:
+                    values /= values.max(axis=1, keepdims=True)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                logs = logs + np.log(values) - np.log(side.given)
+        known = np.isfinite(logs) & np.isin(np.arange(len(self._matrix)), possible)
+        high, low = np.where(known, logs, -np.inf), np.where(known, logs, np.inf)
+        gaps = high.max(axis=1) - low.min(axis=1)
+        best = int((gaps >= gaps.max() * (1 - 1e-12)).argmax())  # of equal ones the first
+        pair = int(high[best].argmax()), int(low[best].argmin())
+        before, after = (np.tile(trials[best], (n, 1)) for n in lengths)
+        return _Query(node, pair, sides, (before, after), trials[best], float(gaps[best]))
