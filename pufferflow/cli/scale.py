@@ -15,7 +15,7 @@ from tqdm import tqdm
 
 from pufferflow._util.checks import longest
 from pufferflow._util.files import check_outputs, write_atomic
-from pufferflow._util.protection import Protection, asked_for, level_of
+from pufferflow._util.protection import PROTECTION, Protection, asked_for, level_of
 from pufferflow._util.work import afford, is_allowed, said
 from pufferflow.cli.printing import add_bounds, show, table
 from pufferflow.errors import ParameterError
@@ -82,7 +82,7 @@ def scales_of(
     pairs = [(epsilon, name) for epsilon in epsilons for name in asked or KNOWN]
     for epsilon, name in tqdm(pairs, desc="scales", delay=1, disable=None, leave=False):
         work, mechanism = scale_work(name, family, lengths) * len(epsilons), find_mechanism(name)
-        own = {key: options[key] for key in mechanism.options if key in options}
+        own = {key: options[key] for key in (*mechanism.options, *PROTECTION) if key in options}
         if asked:
             afford(work, f"the scale of {name}", FEWER)
             scales.append(mechanism.compute(family, lengths, epsilon, **own))

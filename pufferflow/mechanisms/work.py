@@ -45,11 +45,12 @@ def scale_work(name: str, family: AnyFamily, length: Lengths, certified: bool = 
     if certified and k <= MOST_STATES:
         work += count * phases * 17e3 * k**3.8
     if isinstance(theta, BoundedFamily):
-        return work + float(9.1e10 * (k / 12) ** 5.3 if k <= MOST_ROBUST_STATES else 800 * k**4)
-    if k > MOST_STATES:
-        return work + float(15e3 * k**3 * len(chains) if k <= MOST_BLOCK_STATES else 0)
-    if isinstance(theta, PeriodicChain):
+        work += 9.1e10 * (k / 12) ** 5.3 if k <= MOST_ROBUST_STATES else 800.0 * k**4
+    elif k > MOST_STATES:
+        work += 15e3 * k**3 * len(chains) if k <= MOST_BLOCK_STATES else 0.0
+    elif isinstance(theta, PeriodicChain):
         # pairs are solved again at the first records of each matrix, after that trees mostly serve
-        each = 4.7e3 * min(theta.repeat, 10) * k**3.5 + 300.0 * theta.repeat * k**3
-        return work + phases * each
-    return work + sum(13e3 * k**3.5 * (2 if chain.start == "any" else 1) for chain in chains)
+        work += phases * (4.7e3 * min(theta.repeat, 10) * k**3.5 + 300.0 * theta.repeat * k**3)
+    else:
+        work += sum(13e3 * k**3.5 * (2 if chain.start == "any" else 1) for chain in chains)
+    return work
