@@ -135,7 +135,7 @@ def max_of(**described):
     return json.dumps({"noisy_max": described})
 
 
-ODD = "q; 1/p; p/0; p**99; ((9**64)**64)**64; p +; p(1); 1if p else 0".split("; ")
+ODD = ["q", "1/p", "p/0", "p**99", "((9**64)**64)**64", "p +", "p(1)", "1if p else 0"]
 BAD = [
     (model(transition_matrix=[[1, 0], [0.5, 0.4]]), "row 2 sums to 9/10, not exactly to 1"),
     (seen([1.5, -0.5]), "row 1, entry 1 is not between 0 and 1"),
