@@ -77,13 +77,8 @@ class PrivacyLoss:
     window: int = 1
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain JSON types."""
-
-        def plain(value: Any) -> Any:
-            return [plain(part) for part in value] if isinstance(value, tuple) else value
-
-        fields = asdict(replace(self, query=str(self.query)))  # type: ignore[arg-type]
-        return {name: plain(value) for name, value in fields.items()}
+        """Return the fields as plain types."""
+        return asdict(self) | {"query": str(self.query)}
 
 
 def privacy_loss(

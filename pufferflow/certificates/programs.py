@@ -1,358 +1,249 @@
-"""Programs of couplings: what the engine finds, closed by running the verifier's interpreter."""
+"""Programs: leakages that the engine's solver finds, proved by running the verifier's interpreter."""
 
 from __future__ import annotations
 
 import math
-from fractions import Fraction
-from typing import Any
+from functools import cache
+from typing import Any, TypeAlias
 
 import numpy as np
-from flint import arb, ctx
+from flint import arb
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from pufferflow._util.types import Bools, Floats
 from pufferflow.coupling.affine import AffineSide, RobustFlows
-from pufferflow.coupling.interval_leakage import MOST_ROBUST_STATES
-from pufferflow.coupling.periodic import (
-    CouplingWay,
-    Rounds,
-    average_leakages,
-    tree_parents,
-    walk_once,
-)
+from pufferflow.coupling.periodic import tree_parents, walk_once
 from pufferflow.coupling.robust import AscendingSide
 from pufferflow.coupling.sides import (
     CouplingSide,
-    ForgettingSide,
     LeakageEquation,
     RatioSide,
     costs_of,
-    largest_log_cross_ratios,
     post_fixed_point,
+    scattered,
 )
-from pufferflow.models.bounded import BoundedFamily
-from pufferflow.models.periodic import PeriodicChain
-from pufferflow.verify.interpret import Node, Nodes, Terms, sides_of
-from pufferflow.verify.model import PRECISIONS, Table, ball, members
-from pufferflow.verify.parse import CertificateError, Chain, Claim, Step, witness_of
+from pufferflow.verify.interpret import Rules
+from pufferflow.verify.model import Table
+from pufferflow.verify.parse import CertificateError, Matrix, Pair, Proof, Step, Witness, reader
+from pufferflow.verify.sides import Node, SetSide, Side
 
-_WORK, _ROWS_WORK = 4_000_000, 20_000
-_ROUNDS, _RISES = 40, 5
-_STEPS = 20_000
-"""Of all the rounds of one side at one c."""
-_MOST = 1e30
-"""Leakages beyond which nobody need look."""
-_GUESSES = 6
-_FARTHEST = 10**6
-_ROOM = 1e-9
-"""Above what is found, relatively: decimals and exact rows differ a little from floats."""
-_DIGITS = 15
+_MARGIN = 1e-9  # above what is found, relatively: decimals and exact rows differ a little from floats
+_ROUNDS, _GUESSES = 40, 6
+_FARTHEST, _MOST_EXCESS = 2**20, 100.0
+_MOST_COUPLED, _MOST_EARLY = 12, 20_000  # states of families between bounds, and work on their early nodes
 _BELOW = 1 - 4e-15  # rounded to decimals, shares still sum to at most 1; what is left stays where it is
 
 Document = dict[str, Any]
+Map: TypeAlias = tuple[Any, Bools]
+"""What values reveal through one neighbour, as the engine has it, and which pairs of them cannot be."""
 
 
-class _Writer:
-    """The program of one member of a family, made by running the rules on what the engine finds."""
+class Writer:
+    """The program of one member of a family; ``known`` are its rows, and those backwards, where they lie in sets."""
 
-    def __init__(self, member: Any, claim: Claim) -> None:
-        self.member, self.terms = member, Terms(claim)
-        self.nodes = sides_of(member, claim.informed)
-        self.k, self.around = member.states, claim.windows - 1
-        self.cost = float(1 / Fraction(claim.scale))
-        self.cap = self.around * self.cost * (1 + 1e-12)
-        seen = self.nodes[0].seen
-        self.differ = np.not_equal.outer(seen, seen).astype(np.float64)
-        self.zero: Table = [[arb(1)] * self.k for _ in range(self.k)]
-        self.witnesses: list[list[Any]] = []
-        self.parsed: list[dict[Any, Any]] = []
-        self.witnessed = True
+    def __init__(self, rules: Rules, member: Any, known: list[Any]) -> None:
+        self.rules, self.sides, self.known = rules, rules.sides(member), known
+        self.around, self.cost = rules.claim.windows - 1, float(rules.cost)
+        self.k, seen = self.sides[0].k, self.sides[0].seen
+        self.away = 1 - np.eye(self.k)
+        self.costs, self.cap = self.cost * np.not_equal.outer(seen, seen), self.around * self.cost * self.away
+        self.witnesses: list[Any] = []
+        self.parsed: list[dict[Pair, Witness]] = []
+        self.proof, self.ones = Proof(self.parsed), rules.count(0, self.k)
+        self._affine = cache(lambda forward: AffineSide(known[not forward]))
 
-    def found(self, nodes: Any, node: Node, leakages: Floats) -> list[list[Any]]:
-        """The best trees for the distributions of a neighbour with these leakages."""
-        possible = _mask(node.values, self.k)
-        _, trees = walk_once(floats(node.rows), possible, leakages, self.cost * self.differ)
-        return [[x + 1, y + 1, parents] for x, y, parents in tree_parents(trees) if not node.equal(x, y)]
+    def program(self, early: int) -> Document:
+        """Return it, with at most so many steps of single nodes."""
+        (forward, ahead), (backward, past) = (self._side(side, early) for side in self.sides)
+        document: Document = {"witnesses": self.witnesses, "forward": forward, "backward": backward}
+        side: Any = self.sides[0]
+        if (
+            side.hidden
+            and self.rules.claim.hidden == 1
+            and not side.informed
+            and side.model.chain.initial_distribution == "stationary"
+        ):
+            known, rows = np.array([float(p) for p in side.model.stationary[0]]), np.zeros((self.k, self.k))
+            for row, name in zip(rows, sorted(set(side.seen)), strict=False):
+                row[:] = known * np.equal(side.seen, name)
+            rows /= np.maximum(rows.sum(axis=1, keepdims=True), 1e-300)
+            document["observations"] = self._add(self._trees(rows, np.asarray(rows.any(axis=1)), ahead + past))
+        return document
 
-    def add(self, found: list[list[Any]]) -> int:
+    def _add(self, found: list[Any]) -> int:
         """Note witnesses, and return where."""
         self.witnesses.append(found)
-        self.parsed.append({(x - 1, y - 1): witness_of(self.member, w) for x, y, w in found})
+        self.parsed.append(reader(dict[Pair, Witness])(found, "witnesses"))
         return len(self.witnesses) - 1
 
-    def prefix(self, nodes: Any, many: int, power: int) -> tuple[list[Document], list[Table]]:
-        """Steps of the nodes with 1, 2, … nodes on a side, and their tables."""
-        tables, growths, steps = [self.zero], [self.terms.growth(self.zero, nodes.seen)], []
+    def _side(self, side: Any, early: int) -> tuple[Document, Floats]:
+        """One side, and the leakages of a node in the middle."""
+        sets, ones = isinstance(side, SetSide), self.ones
+        far = side.node(side.phases[0], self.around, False, self.rules.growth(ones, range(self.k)))
+        witnessed = far.rows is not None and not (sets and self.k > _MOST_COUPLED)
+        alike, power = sets or (witnessed and far.excess == 1), None
+        if not (witnessed and alike and (side.forward or not sets)):
+            power, bound = self._power(side)
+            if sets and witnessed:  # flows throughout, or ratios throughout where these bound more
+                witnessed = bool(self._near(side, 1, 0.0).max() <= bound.max())
+                power = None if witnessed else power
+        early = min(early, _MOST_EARLY // self.k**6) if sets else early
+        many = 0 if side.period > 1 or (alike and early < self.around) else min(early, self.around)
+        prefix: list[Document] = []
+        tables, growths = [ones], [self.rules.growth(ones, side.seen)]
         for j in range(1, many + 1):
-            node, step = nodes.early(j, growths[-1]), Document()
-            if known := node.rows is not None and self.witnessed:
-                step["witnesses"] = self.add(self.found(nodes, node, logs(tables[-1])))
-            if not known or node.excess != 1:
-                step["power"] = power if power <= j else 1
-            steps.append(step)
-            far, cap = growths[j - step.get("power", 1)], self.terms.count(j)
-            tables.append(self.terms.step(node, _step(step), self.parsed, growths[-1], far, cap))
-            growths.append(self.terms.growth(tables[-1], nodes.seen))
-        return steps, tables
-
-    def closed(self, nodes: Nodes, steps: list[Document], leakages: Floats, early: list[Table]) -> Floats:
-        """A table from which the period leads nowhere above it.
-
-        From a guess upwards; without witnesses, if that does not close, from the cap downwards, where every table does.
-        """
-        parsed, tried = [_step(step) for step in steps], 0
-        alone = all(step.witnesses is None for step in parsed)
-        leakages = np.maximum(leakages, np.maximum.reduce([logs(table) for table in early]))
-        while True:
-            end, closed = self._cycle(nodes, parsed, leakages, len(early))
-            if closed:
-                return leakages
-            tried += 1
-            if tried == (_RISES if alone else _ROUNDS):
-                break
-            leakages = np.minimum(np.maximum(leakages, end * (1 + _ROOM) + _ROOM * self.cost * (end > 0)), self.cap)
-        if not alone:
-            raise CertificateError("no period ends at or below where it starts near this scale")
-        leakages = self.cap * (1 - np.eye(self.k))
-        for _ in range(_ROUNDS):
-            end, _ = self._cycle(nodes, parsed, leakages, len(early))
-            if (end >= leakages * (1 - 1e-7)).all():
-                break
-            leakages = end
-        return leakages
-
-    def _cycle(self, nodes: Nodes, steps: list[Step], leakages: Floats, early: int) -> tuple[Floats, bool]:
-        """Where a period leads that starts at a table as it is written, and whether it closes."""
-        start = [[ball(Fraction(entry)).exp().upper() for entry in row] for row in decimals(leakages)]
-        end = self.terms.cycle(start, steps, self.parsed, nodes, early)[nodes.round()[-1][0]]
-        pairs = [(x, y) for x in range(self.k) for y in range(self.k) if x != y]
-        return logs(end), all(end[x][y] <= start[x][y] for x, y in pairs)
-
-    def document(self, sides: list[Document], **more: Any) -> Document:
-        """The program."""
-        return {"witnesses": self.witnesses, "forward": sides[0], "backward": sides[1]} | more
-
-
-def most_early(states: int) -> int:
-    """How many nodes may have steps of their own."""
-    return _WORK // states**4
-
-
-def program_of_chain(member: Chain, claim: Claim, early: int) -> Document:
-    """Return a program for a chain with one matrix, with at most so many steps of single nodes."""
-    with ctx.workprec(PRECISIONS[0]):
-        writer = _Writer(member, claim)
-        sides = [_chain_side(writer, nodes, early) for nodes in writer.nodes]
-        more = {} if member.observations is None else _observed(writer, [side[1] for side in sides])
-        return writer.document([side[0] for side in sides], **more)
-
-
-def _chain_side(writer: _Writer, nodes: Any, early: int) -> tuple[Document, Floats]:
-    """One side, and the leakages of a node in the middle."""
-    around, fixed = writer.around, nodes.forward or writer.member.start == "stationary"
-    many = around if around <= early else (0 if fixed else early)
-    power = 1
-    if nodes.informed or not fixed:
-        power = _best_power(floats(nodes.model.rows), writer.cost, around, nodes.forward)
-    steps, tables = writer.prefix(nodes, many, power)
-    side: Document = {"prefix": steps}
-    if many == around:
-        return side, logs(tables[-1])
-    node = nodes.any(0, len(tables), writer.terms.growth(tables[-1], nodes.seen))
-    guess, far = _guess(writer, nodes, node, tables, power)
-    step: Document = {}
-    if node.rows is not None:
-        step["witnesses"] = writer.add(writer.found(nodes, node, guess))
-    if nodes.informed or not fixed:
-        step["power"] = far
-    leakages = writer.closed(nodes, [step], guess, tables)
-    return side | {"start": decimals(leakages), "cycle": [step]}, leakages
-
-
-def _guess(writer: _Writer, nodes: Any, node: Node, tables: list[Table], power: int) -> tuple[Floats, int]:
-    """Leakages that bound every node after the early ones, in floats, and through how many steps."""
-    floor, cap = np.maximum.reduce([logs(table) for table in tables]), writer.around * writer.cost
-    within = np.array(list(members(node.values | node.neighbours)))
-    inside = np.ix_(within, within)
-    values = _mask(node.values, nodes.k)[within]
-    cost = writer.cost * writer.differ[inside]
-    caps = np.full(cost.shape, cap * (1 + 1e-13))
-
-    def solved(side: Any, extra: float) -> Floats:
-        away = (1 - np.eye(len(within))) * (extra + _ROOM * writer.cost)
-        equation = LeakageEquation(side, cost, caps, extra=away, floor=np.minimum(floor[inside], cap))
-        return post_fixed_point(equation, np.minimum(side.start() * writer.cost, cap))
-
-    best, far = caps * (1 - np.eye(len(within))), 1
-    matrix = floats(nodes.model.rows)
-    if nodes.informed or not (nodes.forward or writer.member.start == "stationary"):
-        for m in dict.fromkeys((1, power)):
-            rows = np.linalg.matrix_power(matrix, m)
-            found = solved(ForgettingSide((rows.T if nodes.forward else rows)[inside]), (m - 1) * writer.cost)
-            if m == 1 or found.max() < best.max():
-                best, far = found, m
-    if node.rows is not None:
-        side = CouplingSide(floats(node.rows)[inside], 1e-15, values)
-        excess, near = math.log(float(node.excess)), best
-        for _ in range(_GUESSES):
-            near = solved(side, excess)
-            if node.excess == 1:
-                break
-            full = np.zeros((nodes.k, nodes.k))
-            full[inside] = near
-            again = nodes.any(0, len(tables), writer.terms.growth(_table(full), nodes.seen))
-            if math.log(float(again.excess)) <= excess:
-                break
-            excess = math.log(float(again.excess)) * 1.01 + 1e-15
-        best = np.minimum(best, near)
-    guess = np.zeros((nodes.k, nodes.k))
-    guess[inside] = best
-    return guess * (1 + _ROOM), far
-
-
-def _best_power(matrix: Floats, cost: float, around: int, forward: bool) -> int:
-    """How many steps away the largest cross ratio bounds most: of m steps that is (m − 1)·c and what comes through."""
-    best, power, m = math.inf, 1, 1
-    while m <= min(around, _FARTHEST):
-        rows = np.linalg.matrix_power(matrix, m)
-        ratio = float(largest_log_cross_ratios(rows if forward else rows.T, np.ones(len(rows), dtype=np.bool_)).max())
-        bound = around * cost
-        for _ in range(60):
-            bound = min(bound, (m - 1) * cost + _reweighted(ratio, bound + cost))
-        if bound < best * (1 - 1e-3):
-            best, power = bound, m
-        m *= 2
-    return power
-
-
-def _reweighted(ratio: float, weight: float) -> float:
-    """Log ((1 + √(RH)) / (√R + √H))²."""
-    if ratio > 600 or weight > 600:
-        return min(ratio, weight)
-    r, h = math.exp(ratio / 2), math.exp(weight / 2)
-    return 2 * math.log((1 + r * h) / (r + h))
-
-
-def _observed(writer: _Writer, leakages: list[Floats]) -> Document:
-    """Trees for every two observations of a node."""
-    seen = np.array(writer.nodes[0].seen)
-    known = np.array([float(p) for p in writer.nodes[0].model.stationary])  # type: ignore[attr-defined]
-    names = sorted(set(seen.tolist()))
-    rows = np.zeros((len(seen), len(seen)))
-    for row, name in zip(rows, names, strict=False):
-        weights = np.where(seen == name, known, 0.0)
-        row[:] = weights / weights.sum() if weights.any() else 0.0
-    possible = np.asarray(rows.any(axis=1))
-    _, trees = walk_once(rows, possible, leakages[0] + leakages[1], writer.cost * writer.differ)
-    found = [[x + 1, y + 1, parents] for x, y, parents in tree_parents(trees)]
-    return {"observations": writer.add(found)}
-
-
-def program_of_phases(chain: PeriodicChain, claim: Claim) -> Document:
-    """Return a program for a chain that changes with its phase."""
-    with ctx.workprec(PRECISIONS[0]):
-        writer = _Writer(claim.family.members[0], claim)
-        return writer.document([_phase_side(writer, nodes, chain) for nodes in writer.nodes])
-
-
-def _phase_side(writer: _Writer, nodes: Any, chain: PeriodicChain) -> Document:
-    if not writer.around:
-        return {"prefix": []}
-    pieces, ahead = len(chain.transition_matrices), nodes.forward
-    known = not nodes.informed and (ahead or chain.start == "stationary")
-    guess = writer.cost * average_leakages(chain, writer.around + 1, ahead=ahead)
-    steps: list[Document] = [{"power": 1}] * pieces
-    if known:
-        way = CouplingWay(chain, ahead=ahead, trees_alone=True)
-        guess = Rounds(way, chain.period, writer.cost, writer.cap).family(guess).start
-        way.freeze()
-        guess = _frozen(way, chain, guess, writer.cost)
-        walked = [pieces - 1 - piece if ahead else piece for piece in range(pieces)]
-        found = [[[x + 1, y + 1, parents] for x, y, parents in way.trees(piece)] for piece in walked]
-        steps = [{"witnesses": writer.add(trees)} for trees in found]
-    leakages = writer.closed(nodes, steps, guess * (1 + _ROOM), [writer.zero])
-    return {"prefix": [], "start": decimals(leakages), "cycle": steps}
-
-
-def _frozen(way: CouplingWay, chain: PeriodicChain, guess: Floats, cost: float) -> Floats:
-    """Where a round of the trees found last begins that ends below, in floats."""
-    away = 1 - np.eye(chain.states)
-    for _ in range(20 + _STEPS // chain.period):
-        if not guess.max() <= _MOST:
-            break
-        end = Rounds(way, chain.period, cost, np.inf).once(guess)
-        if (end * (1 + _ROOM) <= guess).all():
-            return guess
-        guess = np.maximum(guess, end * (1 + 2 * _ROOM) + 2 * _ROOM * cost * away)
-    raise CertificateError("no round ends below where it starts near this scale")
-
-
-def program_of_rows(family: BoundedFamily, claim: Claim, early: int) -> Document:
-    """Return a program for all chains with rows in given sets."""
-    with ctx.workprec(PRECISIONS[0]):
-        writer = _RowsWriter(claim.family.members[0], claim, family)
-        many = writer.around if writer.around <= min(early, _ROWS_WORK // family.states**6) else 0
-        return writer.document([writer.side(nodes, many) for nodes in writer.nodes])
-
-
-class _RowsWriter(_Writer):
-    """The same for sets of rows, whose witnesses are flows."""
-
-    def __init__(self, member: Any, claim: Claim, family: BoundedFamily) -> None:
-        super().__init__(member, claim)
-        self.family, self.coupled = family, not claim.informed and family.states <= MOST_ROBUST_STATES
-        self.rows = {True: family.rows}
-        if family.backward is not None:
-            self.rows[False] = family.backward.rows
-        self.affine = {forward: AffineSide(rows) for forward, rows in self.rows.items() if self.coupled}
-
-    def found(self, nodes: Any, node: Node, leakages: Floats) -> list[list[Any]]:
-        """Flows for every two values."""
-        with np.errstate(over="ignore"):
-            growth = np.exp(costs_of(leakages, self.cost))
-        side, found = self.affine[nodes.forward], []
-        for x, y in np.argwhere(~np.eye(self.k, dtype=np.bool_)).tolist():
-            if (solved := side.flows(x, y, growth)) is not None:
-                found.append([x + 1, y + 1, _written(solved)])
-        return found
-
-    def side(self, nodes: Any, many: int) -> Document:
-        """The program of one side: flows throughout, or ratios throughout where these bound more."""
-        rows, away = self.rows.get(nodes.forward), 1 - np.eye(self.k)
-        ratios = [] if nodes.forward else [RatioSide(self.family.rows.log_column_ratios())]
-        if rows is not None and not self.coupled:
-            ratios.append(RatioSide(rows.log_ratios()))
-        start = np.random.default_rng(0).random((self.k, self.k)) / 2 * self.cost
-        found = [self._fixed([kind], start) for kind in ratios]
-        bound, flows = np.minimum.reduce([self.cap * away, *found]), False
-        if rows is not None and self.coupled:
-            coupled = self._fixed([AscendingSide(rows), self.affine[nodes.forward]], start)
-            flows = nodes.forward or bool(coupled.max() <= bound.max())
-            bound = coupled if flows else bound
-        self.witnessed = flows
-        steps, tables = self.prefix(nodes, many, 1)
+            node, near = side.node(0, j, True, growths[-1]), power if power and power <= j else 1
+            prefix.append(self._step(side, node, _logs(tables[-1]), witnessed, power and near))
+            place, step = (0, j, True), Step(**prefix[-1])
+            tables.append(self.rules.step(side, place, step, self.proof, growths[-1], growths[j - near]))
+            growths.append(self.rules.growth(tables[-1], side.seen))
         if many == self.around:
-            return {"prefix": steps}
-        step = (
-            Document(witnesses=self.add(self.found(nodes, nodes.any(0, 1, self.zero), bound)))
-            if flows
-            else Document(power=1)
-        )
-        leakages = self.closed(nodes, [step], bound * (1 + _ROOM), tables)
-        return {"prefix": steps, "start": decimals(leakages), "cycle": [step]}
+            return {"prefix": prefix}, _logs(tables[-1])
+        floor, guess = np.maximum.reduce([_logs(table) for table in tables]), self.cap
+        if power:
+            guess = self._through_ratios(side, power, floor)
+        if witnessed:
+            guess = np.minimum(guess, self._near(side, len(tables), floor))
+        guess = now = np.maximum(guess, floor)
+        steps = []
+        for phase in side.phases:
+            node = side.node(phase, len(tables), False, growths[-1])
+            steps.append(self._step(side, node, now, witnessed, power))
+            if side.period > 1:
+                now = _Period([self._map(side, phase, node, power)], self).apply(costs_of(now, self.costs))
+        leakages = self._closed(side, tables, guess, steps)
+        return {"prefix": prefix, "start": _decimals(leakages), "cycle": steps}, leakages
 
-    def _fixed(self, kinds: list[Any], start: Floats) -> Floats:
-        """A post-fixed point of the last of some sides, each started from that of the one before."""
-        away = 1 - np.eye(self.k)
-        for kind in kinds:
-            start = post_fixed_point(
-                LeakageEquation(kind, self.cost, self.cap * away, extra=_ROOM * self.cost * away), start
-            )
-        return start
+    def _step(self, side: Any, node: Node, leakages: Floats, witnessed: bool, power: int | None) -> Document:
+        """A step of a node from the leakages of its neighbour."""
+        step: Document = {}
+        if witnessed and isinstance(side, SetSide):
+            with np.errstate(over="ignore"):
+                growth = np.exp(costs_of(leakages, self.cost))
+            affine, pairs = self._affine(side.forward), np.argwhere(self.away).tolist()
+            found = [(x, y, affine.flows(x, y, growth)) for x, y in pairs]
+            step["witnesses"] = self._add([[x + 1, y + 1, _written(flows)] for x, y, flows in found if flows])
+        elif witnessed and node.rows is not None:
+            step["witnesses"] = self._add(self._trees(_floats(node.rows), _mask(node.values, self.k), leakages))
+        if power and not (step and node.excess == 1):
+            step["power"] = power
+        return step
+
+    def _trees(self, rows: Floats, possible: Bools, leakages: Floats) -> list[Any]:
+        """The best trees for distributions of a neighbour with these leakages."""
+        _, trees = walk_once(rows, possible, leakages, self.costs)
+        return [[x + 1, y + 1, parents] for x, y, parents in tree_parents(trees)]
+
+    def _closed(self, side: Side, early: list[Table], guess: Floats, steps: list[Document]) -> Floats:
+        """A table from which the period leads nowhere above it: from a guess upwards."""
+        parsed = [Step(**step) for step in steps]
+        for _ in range(_ROUNDS):
+            stated = reader(Matrix)(_decimals(guess), "start")
+            rest, closed = self.rules.close(side, early, stated, parsed, self.proof)
+            if closed:
+                return guess
+            end = _logs(rest[side.phases[-1]])
+            guess = np.minimum(np.maximum(guess, end * (1 + _MARGIN) + _MARGIN * self.cost * (end > 0)), self.cap)
+        raise CertificateError("no period ends at or below where it starts near this scale")
+
+    # -- leakages, in floats -------------------------------------------------------------------------
+
+    def _near(self, side: Any, j: int, floor: Floats | float) -> Floats:
+        """What couplings bound of every node with j nodes or more on that side."""
+        if isinstance(side, SetSide):
+            anything = np.zeros_like(self.cap, dtype=np.bool_)
+            ways = [
+                (kind, anything) for kind in (AscendingSide(self.known[not side.forward]), self._affine(side.forward))
+            ]
+            return self._fixed(ways[1:], 0.0, floor, self._fixed(ways[:1], 0.0, floor))
+        excess, table = 0.0, self.cap * 0.0 + floor
+        for _ in range(_GUESSES):
+            growth = self.rules.growth([[arb(a).exp() for a in row] for row in table.tolist()], side.seen)
+            nodes = [side.node(phase, j, False, growth) for phase in side.phases]
+            if nodes[0].rows is None or (needed := math.log(float(nodes[0].excess))) > _MOST_EXCESS:
+                return self.cap
+            if excess and needed <= excess:
+                return table
+            excess = needed * 1.01
+            maps = [self._map(side, phase, node, None) for phase, node in zip(side.phases, nodes, strict=True)]
+            table = self._fixed(maps, excess, floor)
+            if not excess:
+                return table
+        return self.cap
+
+    def _power(self, side: Any) -> tuple[int, Floats]:
+        """Through how many steps any distribution reveals least, and how much."""
+        power, best, m = 1, self._through_ratios(side, 1, 0.0), 2
+        plain = side.period == 1 and not (side.hidden and side.informed)
+        while plain and m <= min(self.around, _FARTHEST) and (m - 1) * self.cost < best.max():
+            bound = self._through_ratios(side, m, 0.0)
+            if bound.max() < best.max() * (1 - 1e-3):
+                power, best = m, bound
+            m *= 2
+        return power, best
+
+    def _through_ratios(self, side: Any, power: int, floor: Floats | float) -> Floats:
+        """What ratios so many steps away bound."""
+        ways = range(len(side.weights(0, 1)))
+        maps = ([self._map(side, phase, None, power, way) for phase in side.phases] for way in ways)
+        found = [self._fixed(of_way, (power - 1) * self.cost, floor) for of_way in maps]
+        return np.asarray(np.minimum.reduce(found))
+
+    def _map(self, side: Any, phase: int, node: Node | None, power: int | None, way: int = 0) -> Map:
+        """What the engine knows of a node, and pairs of values that it cannot have."""
+        values = _mask(side.node(phase, self.around, False, self.ones).values, self.k)
+        outside = ~(values[:, None] & values[None, :]) & (self.away > 0)
+        if power is None and node is not None and node.rows is not None:
+            return CouplingSide(_floats(node.rows), 1e-15, values), outside
+        low, high = (_floats(table).T for table in side.weights(phase, power or 1)[way])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.log(high)[:, None, :] - np.log(low)[None, :, :]
+        logs[np.broadcast_to(high[:, None, :] == 0, logs.shape)] = -np.inf
+        return RatioSide(logs), outside
+
+    def _fixed(self, maps: list[Map], extra: float, floor: Floats | float, start: Floats | None = None) -> Floats:
+        """A post-fixed point of the maps of a period, a little above the least."""
+        away = self.away * (extra + _MARGIN * self.cost)
+        floor = np.minimum(np.maximum(floor, np.where(maps[-1][1], np.inf, 0.0)), self.cap)
+        equation = LeakageEquation(_Period(maps, self), self.costs, self.cap, extra=away, floor=floor)
+        if start is None:
+            first = maps[0][0]
+            start = (first.start() if isinstance(first, CouplingSide) else scattered(self.k)) * self.cost
+        return post_fixed_point(equation, np.clip(start, floor, self.cap))
+
+
+class _Period:
+    """The maps of a period one after the other: the engine's equations take one map."""
+
+    def __init__(self, maps: list[Map], writer: Writer) -> None:
+        self.maps, self.costs, self.cap = maps, writer.costs, writer.cap
+        self.limit = np.where(maps[-1][1], np.inf, maps[-1][0].limit)
+
+    def apply(self, costs: Floats) -> Floats:
+        """Leakages after a period."""
+        for side, outside in self.maps:
+            table = np.fmin(side.apply(costs), np.minimum(side.limit, self.cap))
+            table = np.where(outside, self.cap, table)
+            costs = costs_of(table, self.costs)
+        return np.asarray(table)
+
+    def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
+        """Derivative of the last values by the costs: the product of those of the maps."""
+        size, product = self.cap.size, None
+        for side, outside in self.maps:
+            pairs, arcs, weights = side.derivative()
+            kept = ~outside.ravel()[pairs]
+            step = csr_array((weights[kept], (pairs[kept], arcs[kept])), shape=(size, size))
+            product = step if product is None else step @ product
+        assert product is not None
+        pairs = np.repeat(np.arange(size), np.diff(product.indptr))
+        return pairs, product.indices.astype(np.int64), product.data
 
 
 def _written(flows: RobustFlows) -> Document:
     def parts(table: Floats) -> list[list[Any]]:
-        return [[z + 1, y + 1, f"{table[z, y]:.{_DIGITS}g}"] for z, y in np.argwhere(table > 0).tolist() if z != y]
+        return [[z + 1, y + 1, f"{table[z, y]:.15g}"] for z, y in np.argwhere(table > 0).tolist() if z != y]
 
     return {
         "flow": parts(flows.flow),
@@ -361,28 +252,20 @@ def _written(flows: RobustFlows) -> Document:
     }
 
 
-def floats(table: Any) -> Floats:
+def _floats(table: Any) -> Floats:
     """A table of balls in floats."""
     return np.array([[float(value.mid()) for value in row] for row in table])
 
 
-def logs(table: Table) -> Floats:
+def _logs(table: Table) -> Floats:
     """A from E, in floats and a little above."""
     return np.array([[max(float(value.log()), 0.0) for value in row] for row in table])
 
 
-def decimals(leakages: Floats) -> list[list[str]]:
+def _decimals(leakages: Floats) -> list[list[str]]:
     """A table as it is written, rounded up."""
     return [[f"{a * (1 + 4e-10):.10g}" for a in row] for row in leakages.tolist()]
 
 
-def _table(leakages: Floats) -> Table:
-    return [[arb(a).exp() for a in row] for row in leakages.tolist()]
-
-
 def _mask(values: int, k: int) -> Bools:
     return np.array([bool(values >> x & 1) for x in range(k)])
-
-
-def _step(step: Document) -> Step:
-    return Step(step.get("witnesses"), step.get("power"))

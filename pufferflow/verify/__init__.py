@@ -8,7 +8,6 @@ proves, and ``interpret`` follows the program. ``counts`` checks the distributio
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import ROUND_CEILING
 from fractions import Fraction
@@ -16,7 +15,7 @@ from fractions import Fraction
 from flint import ctx
 
 from pufferflow.verify.interpret import interpret
-from pufferflow.verify.model import PRECISIONS, UndecidedError
+from pufferflow.verify.model import UndecidedError, Work
 from pufferflow.verify.parse import (
     MECHANISMS,
     VERSION,
@@ -26,7 +25,12 @@ from pufferflow.verify.parse import (
     parse,
     read_certificate,
 )
-from pufferflow.verify.work import MOST_KEPT, MOST_WORK, work_of
+
+MOST_WORK = 6 * 10**7
+"""Operations beyond which a check ends unless more are allowed: half a minute to a minute."""
+
+PRECISIONS = (128, 256, 512, 1024, 2048, 4096)
+"""Bits of the balls, tried in turn until they are narrow enough to decide."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +45,6 @@ class Verification:
         As the certificate writes it.
     loss : Fraction
         What is proved to be the most that is lost at that scale, in nats; at most ε.
-    steps : int
-        Steps of the program, or ranges of nodes.
     precision : int
         Bits that were needed.
     """
@@ -50,7 +52,6 @@ class Verification:
     subject: str
     scale: str
     loss: Fraction
-    steps: int
     precision: int
 
     def __repr__(self) -> str:
@@ -61,16 +62,15 @@ class Verification:
         return decimal(self.loss, digits, ROUND_CEILING)
 
 
-def verify_certificate(document: object, *, most_work: int = MOST_WORK) -> Verification:
+def verify_certificate(document: object, *, most_work: float = MOST_WORK) -> Verification:
     """Check a certificate, given as parsed JSON.
 
     Parameters
     ----------
     document : object
         What :func:`pufferflow.certify` returns.
-    most_work : int
-        Operations on numbers of 128 bits that the check may take; more are estimated, and refused, before it starts.
-        The default takes about half a minute.
+    most_work : float
+        Operations on numbers of 128 bits that the check may take; the default takes about half a minute.
 
     Returns
     -------
@@ -84,43 +84,31 @@ def verify_certificate(document: object, *, most_work: int = MOST_WORK) -> Verif
         than ``most_work``.
     """
     claim = parse(document)
-    said = ""
-    for precision, loss in losses(claim, most_work):
-        if isinstance(loss, Fraction) and loss <= claim.epsilon:
-            return Verification(claim.subject, claim.scale, loss, claim.steps, precision)
-        why = loss
-        if isinstance(loss, Fraction):
-            why = f"a loss of {decimal(loss, 6)} is not excluded, epsilon is {decimal(claim.epsilon)}"
-        if why and why == said:  # more bits change nothing
-            raise CertificateError(why)
-        said = str(why)
-    raise CertificateError(said or f"{precision} bits do not decide whether the scale suffices")
+    loss, precision = proved_loss(claim, most_work)
+    if loss > claim.epsilon:
+        raise CertificateError(f"a loss of {decimal(loss, 6)} is not excluded, epsilon is {decimal(claim.epsilon)}")
+    return Verification(claim.subject, str(dict(document)["scale"]), loss, precision)  # type: ignore[call-overload]
 
 
-def losses(claim: Claim, most_work: int = MOST_WORK) -> Iterator[tuple[int, Fraction | str]]:
-    """Yield with ever more bits those, and the loss that is proved, or why none is.
+def proved_loss(claim: Claim, most_work: float = MOST_WORK) -> tuple[Fraction, int]:
+    """Return the loss that is proved with ever more bits, up to those which ε asks for or that change nothing.
 
-    Raises CertificateError: nothing is proved, or the precisions up to the next one take more than ``most_work``
-    operations, or the next one more memory than :data:`MOST_KEPT`, before it starts.
+    Raises CertificateError: nothing is proved, or not by ``most_work`` operations.
     """
-    work, spent = work_of(claim), 0
-    counted = claim.mechanism == "wasserstein"  # all is known to a relative error: the rest is equal
-    for precision in PRECISIONS[:3] if counted else PRECISIONS:
-        spent += work.at(precision)
-        for size, most, unit in ((spent, most_work, "operations"), (work.memory(precision), MOST_KEPT, "bytes")):
-            if size > most:
-                hint = "; allow more (`most_work`)" if unit == "operations" else ""
-                raise CertificateError(
-                    f"{claim.subject[:200]}: to check it with {precision} bits takes about {size:.1e} {unit}, "
-                    f"at most {most:.1e} are allowed{hint}"
-                )
-        found: Fraction | str
+    work, last, undecided = Work(most_work), None, ""
+    for precision in PRECISIONS:
         try:
             with ctx.workprec(precision):
-                found = interpret(claim)
+                loss = interpret(claim, work)
         except UndecidedError as error:
-            found = str(error)
-        yield precision, found
+            if undecided and str(error) == undecided:
+                break
+            last, undecided = None, str(error)
+            continue
+        if loss <= claim.epsilon or (last and decimal(loss, 6) == decimal(last, 6)):
+            return loss, precision
+        last = loss
+    raise CertificateError(undecided or f"{precision} bits do not decide whether the scale suffices")
 
 
 __all__ = [

@@ -32,12 +32,12 @@ from itertools import (
     combinations_with_replacement,
     permutations,
 )
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from flint import arb, arb_poly, fmpz_poly
 
-from pufferflow.verify.model import Model, UndecidedError, ball, exact
-from pufferflow.verify.parse import CertificateError, Chain, Count
+from pufferflow.verify.model import Model, UndecidedError, Work, ball, exact
+from pufferflow.verify.parse import CertificateError, Chain, Claim, Count, Proof
 
 _ACCURATE = 48
 """Bits from which on balls are not to blame where there is no plan."""
@@ -45,15 +45,21 @@ _ACCURATE = 48
 Polynomials: TypeAlias = list[arb_poly]  # one a state
 
 
-def count_loss(known: Chain, count: Count, scale: Fraction) -> Fraction:
+def count_loss(claim: Claim, known: Any, proof: Proof, work: Work) -> Fraction:
     """Return W / scale + log(1 + slack) if the distributions at all nodes are within W.
 
     Raises CertificateError: they are not; UndecidedError: more bits are needed.
     """
-    if known.period > 1 or known.observations is not None:
+    count = proof.count
+    if count is None or not isinstance(known, Chain) or known.period > 1 or known.observations is not None:
         raise CertificateError("a count has a proof for chains with one matrix that are recorded themselves")
-    model, within = Model(known), _plans if count.slack else _dominates
+    if claim.window > 1 or claim.side_information == "any" or claim.family.chains is None:
+        raise CertificateError("a count has a proof for listed chains, single records and no side information")
+    if max(count.lengths) != claim.length or len(count.weights) != known.states:
+        raise CertificateError(f"a count has one weight a state, and {claim.length} for the longest of its lengths")
+    model, within = Model(known, work), _plans if count.slack else _dominates
     for length in sorted(set(count.lengths)):
+        work.spend((2 if count.slack else 1) * _operations(known, length, count))
         for node, given in distributions_at_nodes(model, length, count.weights):
             secrets = [x for x, starts in enumerate(given) if any(one.possible for one in starts)]
             for x, y in permutations(secrets, 2):
@@ -62,10 +68,20 @@ def count_loss(known: Chain, count: Count, scale: Fraction) -> Fraction:
                         f"{length} records, node {node}: given states {x + 1} and {y + 1} the "
                         f"distributions of the count are not within W = {count.W}"
                     )
-    if count.W and not scale:
+    if count.W and not claim.scale:
         raise CertificateError("without noise a loss is not bounded")
     slack = exact((1 + ball(count.slack)).log().upper()) if count.slack else Fraction()
-    return slack + (count.W / scale if count.W else 0)
+    return slack + (count.W / claim.scale if count.W else 0)
+
+
+def _operations(known: Chain, length: int, count: Count) -> int:
+    """At every node a distribution for every state and start, and every two compared; a ball that is kept is ten."""
+    k, width = known.states, length * max(count.weights) + 1
+    starts = k if known.initial_distribution == "any" else 1
+    steps = sum(p != 0 for row in known.transition_matrices[0] for p in row)
+    compared = length * (width + 20) * k * starts * (6 + 3 * (k - 1) * starts)
+    multiplied = length * (k * starts * width * (width // 6 + 1) + (1 + starts) * steps * (width + 100))
+    return compared + multiplied // 10 + 5 * k * length * width
 
 
 @dataclass(frozen=True)
@@ -87,11 +103,11 @@ def distributions_at_nodes(model: Model, length: int, weights: list[int]) -> Ite
     """Yield every node with the distributions by state and start (every state for any start)."""
     states = range(model.k)
     one, zero = arb_poly([1]), arb_poly([])
-    steps = [(x, y, p) for x, row in enumerate(model.rows) for y, p in enumerate(row) if not p.is_zero()]
-    if model.chain.start == "any":
+    steps = [(x, y, p) for x, row in enumerate(model.rows[0]) for y, p in enumerate(row) if not p.is_zero()]
+    if (known := model.distribution(0)) is None:
         starts = [[one if x == u else zero for x in states] for u in states]
     else:
-        starts = [[arb_poly([p]) for p in model.distribution(1)]]
+        starts = [[arb_poly([p]) for p in known]]
     forward = [_shifted(polynomials, weights) for polynomials in starts]
     backward = [[one] * model.k]
     for _ in range(length - 1):

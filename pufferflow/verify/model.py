@@ -7,20 +7,17 @@ enough bits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import or_
 from typing import Any, TypeAlias
 
-from flint import arb, arb_mat, fmpq
+from flint import arb, arb_mat, ctx, fmpq
 
 from pufferflow.verify.parse import CertificateError, Chain
 
-PRECISIONS = (128, 256, 512, 1024, 2048, 4096)
-"""Bits of the balls, tried in turn until they are narrow enough to decide."""
-
-MOST_SUPPORTS = 10_000
-"""Sets of values that the nodes of a chain may have."""
+_MOST_SETS = 10_000  # of values that the nodes of a chain may have
 
 Row: TypeAlias = list[arb]  # exactly 0 where a value is impossible, otherwise known to be positive
 Table: TypeAlias = list[Row]
@@ -30,117 +27,155 @@ class UndecidedError(Exception):
     """The balls are too wide at the present precision."""
 
 
+class Work:
+    """Operations on balls of 128 bits that a check may take."""
+
+    def __init__(self, most: float) -> None:
+        self.most, self.spent = most, 0
+
+    def spend(self, operations: int) -> None:
+        """Note what is done next.
+
+        Raises CertificateError: it is too much.
+        """
+        self.spent += operations * (1 + ctx.prec // 512)
+        if self.spent > self.most:
+            raise CertificateError(f"its check takes over {self.most:.1e} operations; allow more (`most_work`)")
+
+
 class Supports:
-    """The values that the nodes of a homogeneous chain can take, as exact sets."""
+    """The values that the nodes of a chain can take, as exact sets; with a period, those of the phases."""
 
-    def __init__(self, matrix: list[list[Fraction]], start: str | list[Fraction]) -> None:
-        self.everything = (1 << len(matrix)) - 1
-        self._powers = [[sum(1 << y for y, p in enumerate(row) if p) for row in matrix]]
-        if start == "stationary":
-            first = self._closed_class()
+    def __init__(self, chain: Chain) -> None:
+        self.everything = (1 << chain.states) - 1
+        self.steps = steps = [
+            [sum(1 << y for y, p in enumerate(row) if p) for row in matrix] for matrix in chain.transition_matrices
+        ]
+        self._powers, start = steps[:1], chain.initial_distribution
+        if isinstance(start, list):
+            first = _support(start)
         else:
-            first = self.everything if start == "any" else sum(1 << x for x, p in enumerate(start) if p)
-        self._orbit: dict[int, int] = {}  # sets of node 1, 2, … up to the first that repeats
-        while first not in self._orbit:
-            if len(self._orbit) == MOST_SUPPORTS:
+            first = self.everything if start == "any" else _closed_class(steps)
+        self._sets, self._again = [first], 0  # up to the first that repeats
+        if chain.period > 1:
+            for step in steps[:-1]:
+                self._sets.append(self.everything if start == "any" else union(step, self._sets[-1]))
+            return
+        known = {first: 0}
+        while (following := union(steps[0], self._sets[-1])) not in known:
+            known[following] = len(known)
+            self._sets.append(following)
+            if len(known) > _MOST_SETS:
                 raise CertificateError("the values that the nodes can take do not settle")
-            self._orbit[first] = len(self._orbit)
-            first = _union(self._powers[0], first)
-        self._sets, self._again = list(self._orbit), self._orbit[first]
-        self.ever = self.between(1, len(self._sets))
-        self.later = self.between(2, len(self._sets) + 1)
-
-    @property
-    def settling(self) -> int:
-        """Different sets of values that nodes have."""
-        return len(self._sets)
+        self._again = known[following]
 
     def possible(self, node: int) -> int:
-        """Values of a node."""
-        n, known = node - 1, len(self._sets)
-        return self._sets[n if n < known else self._again + (n - self._again) % (known - self._again)]
+        """Values of a node, the first being 0; with a period those of a phase."""
+        known = len(self._sets)
+        return self._sets[node if node < known else self._again + (node - self._again) % (known - self._again)]
 
     def sets(self, first: int, last: int) -> set[int]:
         """All sets of values that some node of a range has."""
         return {self.possible(node) for node in range(first, min(last, first + len(self._sets) - 1) + 1)}
 
-    def between(self, first: int, last: int) -> int:
-        """Values that some node of a range can take."""
-        return _union(list(self.sets(first, last)), -1)
+    def later(self, node: int) -> int:
+        """Values that this node or a later one can take."""
+        return reduce(or_, self.sets(node, node + len(self._sets)))
 
     def reached(self, values: int, n: int) -> int:
         """Values that can be reached from ``values`` in exactly n steps."""
         for j in range(n.bit_length()):
             if j == len(self._powers):
-                steps = self._powers[-1]
-                self._powers.append([_union(steps, reached) for reached in steps])
+                self._powers.append([union(self._powers[-1], reached) for reached in self._powers[-1]])
             if n >> j & 1:
-                values = _union(self._powers[j], values)
+                values = union(self._powers[j], values)
         return values
 
-    def _closed_class(self) -> int:
-        """Values of the only closed class."""
-        within = [steps | 1 << x for x, steps in enumerate(self._powers[0])]
-        while (farther := [_union(within, reached) for reached in within]) != within:
-            within = farther
-        closed = {r for x, r in enumerate(within) if all(within[y] >> x & 1 for y in members(r))}
-        if len(closed) > 1:
-            raise CertificateError(f"the stationary distribution is not unique ({len(closed)} closed classes)")
-        return closed.pop()
+
+def _support(row: list[Fraction]) -> int:
+    return sum(1 << x for x, p in enumerate(row) if p)
+
+
+def _closed_class(steps: list[list[int]]) -> int:
+    """Values of the only closed class of a chain, at its first phase."""
+    within = [1 << x for x in range(len(steps[0]))]
+    for step in steps:
+        within = [union(step, reached) for reached in within]
+    within = [reached | 1 << x for x, reached in enumerate(within)]
+    while (farther := [union(within, reached) for reached in within]) != within:
+        within = farther
+    closed = {r for x, r in enumerate(within) if all(within[y] == r for y in members(r))}
+    if len(closed) > 1:
+        raise CertificateError(f"the stationary distribution is not unique ({len(closed)} closed classes)")
+    return closed.pop()
 
 
 class Model:
-    """Powers of the matrix of a homogeneous chain and distributions of its nodes, at the present precision."""
+    """Powers of the matrices of a chain and distributions of its nodes, at the present precision."""
 
-    def __init__(self, chain: Chain) -> None:
-        self.chain, self.k = chain, chain.states
-        self.supports = Supports(chain.matrices[0], chain.start)
-        self.rows: Table = [[ball(p) for p in row] for row in chain.matrices[0]]
-        self._squares = [arb_mat(self.rows)]
-        self._kept: dict[int, Table] = {}
+    def __init__(self, chain: Chain, work: Work) -> None:
+        self.chain, self.k, self.work = chain, chain.states, work
+        work.spend(self.k**2 * chain.period)
+        self.supports = Supports(chain)
+        self.rows: list[Table] = [[[ball(p) for p in row] for row in matrix] for matrix in chain.transition_matrices]
+        self._squares = [arb_mat(self.rows[0])]
+        self._kept: dict[tuple[int, int], Table] = {}
 
-    def power(self, n: int) -> Table:
-        """P^n by rows."""
-        if n not in self._kept:
-            power = arb_mat([[int(x == y) for y in range(self.k)] for x in range(self.k)])
-            for matrix in self._binary(n):
-                power = power * matrix
-            reached = (self.supports.reached(1 << x, n) for x in range(self.k))
-            self._kept[n] = [positive(row, values) for row, values in zip(power.tolist(), reached, strict=True)]
-        return self._kept[n]
+    def power(self, n: int, phase: int = 0) -> Table:
+        """Rows of the product of the next n matrices from this phase on."""
+        if (n, phase) not in self._kept:
+            matrices, values = self._binary(n), [1 << x for x in range(self.k)]
+            if self.chain.period > 1:
+                self.work.spend(self.k**3 * n)
+                phases = [(phase + i) % self.chain.period for i in range(n)]
+                matrices = (arb_mat(self.rows[i]) for i in phases)
+                values = [reduce(lambda reached, i: union(self.supports.steps[i], reached), phases, v) for v in values]
+            else:
+                values = [self.supports.reached(v, n) for v in values]
+            identity = arb_mat([[int(x == y) for y in range(self.k)] for x in range(self.k)])
+            power = reduce(arb_mat.__mul__, matrices, identity)
+            self._kept[n, phase] = list(map(positive, power.tolist(), values))
+        return self._kept[n, phase]
 
-    def distribution(self, node: int) -> Row:
-        """The distribution of a node up to a factor; not for any start."""
-        if self.chain.start == "stationary":
-            return self.stationary
-        assert not isinstance(self.chain.start, str)
-        row = arb_mat([[ball(p) for p in self.chain.start]])
-        for matrix in self._binary(node - 1):
+    def distribution(self, node: int) -> Row | None:
+        """The distribution of a node, or at a phase, up to a factor; None for any start."""
+        start = self.chain.initial_distribution
+        if isinstance(start, str):
+            return self.stationary[node % self.chain.period] if start == "stationary" else None
+        row = arb_mat([[ball(p) for p in start]])
+        for matrix in self._binary(node):
             row = row * matrix
         return positive(row.tolist()[0], self.supports.possible(node))
 
     @cached_property
-    def stationary(self) -> Row:
-        """The stationary distribution up to a factor."""
-        values = Supports(self.chain.matrices[0], "stationary").ever
-        return positive(stationary_weights(self._squares[0], values), values)
+    def stationary(self) -> Table:
+        """The stationary distribution at every phase, up to a factor."""
+        steps = [arb_mat(rows) for rows in self.rows]
+        self.work.spend(self.k**3 * len(steps))
+        whole = reduce(arb_mat.__mul__, steps[1:], steps[0])
+        supports = Supports(Chain(self.chain.transition_matrices, "stationary"))
+        row, found = arb_mat([_stationary_weights(whole, supports.possible(0))]), []
+        for phase, step in enumerate(steps):
+            found.append(positive(row.tolist()[0], supports.possible(phase)))
+            row = row * step
+        return found
 
     def distance(self, node: int) -> arb | None:
         """Largest quotient of m(x)/π(x) over the distributions m of a node; None where there is none."""
-        if self.chain.start == "stationary":
-            return arb(1)
-        if any(weight.is_zero() for weight in self.stationary):
+        try:
+            [stationary], known, factor = self.stationary, self.distribution(node), arb(1)
+        except CertificateError:  # it is not unique
             return None
-        factor = arb(1)
-        for row in self.power(node - 1) if self.chain.start == "any" else [self.distribution(node)]:
-            if any(p.is_zero() for p in row):
+        for row in self.power(node) if known is None else [known]:
+            if any(p.is_zero() for p in (*row, *stationary)):
                 return None
-            ratios = [p / q for p, q in zip(row, self.stationary, strict=True)]
+            ratios = [p / q for p, q in zip(row, stationary, strict=True)]
             factor = factor.max(largest(ratios) * largest([1 / ratio for ratio in ratios]))
         return factor
 
     def _binary(self, n: int) -> Iterator[arb_mat]:
         """The powers P^(2^j) whose product is P^n."""
+        self.work.spend(self.k**3 * n.bit_length() // 4)
         for j in range(n.bit_length()):
             if j == len(self._squares):
                 self._squares.append(self._squares[-1] * self._squares[-1])
@@ -148,78 +183,35 @@ class Model:
                 yield self._squares[j]
 
 
-class Period:
-    """The distributions of a chain round its period, from any phase, at the present precision."""
-
-    def __init__(self, chain: Chain) -> None:
-        self.chain, self.k = chain, chain.states
-        self.matrices: list[Table] = [[[ball(p) for p in row] for row in matrix] for matrix in chain.matrices]
-        self.values = list(self._values())
-
-    def _values(self) -> Iterator[int]:
-        """Values that a node can take at each phase."""
-        steps = [Supports(matrix, "any") for matrix in self.chain.matrices]
-        if self.chain.start != "stationary":
-            yield from [(1 << self.k) - 1] * self.chain.period
-            return
-        rounds = []
-        for x in range(self.k):
-            values = 1 << x
-            for step in steps:
-                values = step.reached(values, self.chain.repeat)
-            rounds.append([Fraction(values >> y & 1) for y in range(self.k)])
-        values = Supports(rounds, "stationary").ever
-        for step in steps:
-            for _ in range(self.chain.repeat):
-                yield values
-                values = step.reached(values, 1)
-
-    @cached_property
-    def distributions(self) -> Table:
-        """The stationary distribution of a node at every phase, up to a factor."""
-        whole = arb_mat([[int(x == y) for y in range(self.k)] for x in range(self.k)])
-        for matrix in self.matrices:
-            whole = whole * arb_mat(matrix) ** self.chain.repeat
-        row = arb_mat([stationary_weights(whole, self.values[0])])
-        found: Table = []
-        for matrix in self.matrices:
-            step = arb_mat(matrix)
-            for _ in range(self.chain.repeat):
-                found.append(positive(row.tolist()[0], self.values[len(found)]))
-                row = row * step
-        return found
-
-
 def before(distribution: Row, matrix: Table, values: int) -> Table:
     """Distribution of a node given each of the ``values`` of the next one, zeros given any other."""
     rows: Table = [[arb(0)] * len(matrix) for _ in matrix]
     for x in members(values):
-        weights = [p * row[x] for p, row in zip(distribution, matrix, strict=True)]
-        total = sum(weights, arb(0))
-        if not total > 0:
-            raise UndecidedError
-        rows[x] = [weight / total for weight in weights]
+        rows[x] = shares([p * row[x] for p, row in zip(distribution, matrix, strict=True)])
     return rows
 
 
-def stationary_weights(matrix: arb_mat, values: int) -> Row:
+def shares(weights: Row) -> Row:
+    """Return weights divided by their sum."""
+    if not (total := sum(weights, arb(0))) > 0:
+        raise UndecidedError
+    return [weight / total for weight in weights]
+
+
+def _stationary_weights(matrix: arb_mat, values: int) -> Row:
     """Stationary distribution of a closed class up to a factor, after Grassmann, Taksar and Heyman (no subtraction)."""
     inside = list(members(values))
     work = [[matrix[x, y] for y in inside] for x in inside]
     for n in range(len(inside) - 1, 0, -1):
-        leave = sum(work[n][:n], arb(0))
-        if not leave > 0:
+        if not (leave := sum(work[n][:n], arb(0))) > 0:
             raise UndecidedError
         for x in range(n):
             work[x][n] /= leave
             for y in range(n):
                 work[x][y] += work[x][n] * work[n][y]
-    weights = [arb(1)]
-    for n in range(1, len(inside)):
-        weights.append(sum((weights[x] * work[x][n] for x in range(n)), arb(0)))
     row = [arb(0)] * matrix.nrows()
-    for x, weight in zip(inside, weights, strict=True):
-        row[x] = weight
+    for n, y in enumerate(inside):
+        row[y] = sum((row[x] * work[m][n] for m, x in enumerate(inside[:n])), arb(0)) if n else arb(1)
     return row
 
 
@@ -231,12 +223,9 @@ def positive(values: Row, support: int) -> Row:
     return row
 
 
-def largest(values: list[arb]) -> arb:
+def largest(values: Iterable[arb]) -> arb:
     """Return the largest of some balls."""
-    result = values[0]
-    for value in values[1:]:
-        result = result.max(value)
-    return result
+    return reduce(arb.max, values)
 
 
 def ball(number: Any) -> arb:
@@ -251,13 +240,10 @@ def exact(end: arb) -> Fraction:
 
 
 def members(values: int) -> Iterator[int]:
-    """The values of a set."""
+    """Yield the values of a set."""
     return (x for x in range(values.bit_length()) if values >> x & 1)
 
 
-def _union(steps: list[int], values: int) -> int:
-    """Union of the steps of some values (-1: of all)."""
-    reached = 0
-    for step in steps if values < 0 else (steps[x] for x in members(values)):
-        reached |= step
-    return reached
+def union(steps: list[int], values: int) -> int:
+    """Where the steps of some values lead."""
+    return reduce(or_, (steps[x] for x in members(values)), 0)

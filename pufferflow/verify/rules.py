@@ -1,4 +1,4 @@
-"""What a node's values reveal through a neighbour: one function for every kind of witness.
+"""What a node's values reveal through a neighbour: one function for every kind of proof.
 
 For distributions p, q of the neighbour given two values of the node, and growth e^w, w(z, y) = c·d(z, y) + A[z, y],
 each returns an upper bound of max (p·h)/(q·h) over all h > 0 with h(z) ≤ h(y) e^w(z, y). The proofs are in
@@ -7,147 +7,126 @@ each returns an upper bound of max (p·h)/(q·h) over all h > 0 with h(z) ≤ h(
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
 from fractions import Fraction
-from operator import mul
-from typing import Any
+from operator import itemgetter, mul
 
-from flint import arb, fmpq
+from flint import arb
 
-from pufferflow.verify.model import Row, Table, ball, largest
-from pufferflow.verify.parse import Flows, Matrix, Mixing, Pair, Part, RowSet, Tree
+from pufferflow.verify.model import Row, Table, ball, largest, members
+from pufferflow.verify.parse import CertificateError, Flows, Mixing, Pair, Part, RowSet, Witness
 
-_ONE = arb(1)
+_ONE, _ZERO = arb(1), arb(0)
 
 
 # -- exact distributions: trees (Lemma 3) ------------------------------------------------------------
 
 
-def cut(tree: Tree, values: int) -> Tree:
-    """Return the tree of these values: what hangs on others hangs on the value above, or on the first there is."""
-    root, arcs = tree
-    first = next(v for v in (root, *(v for v, _, _ in arcs)) if values >> v & 1)
-    above = {root: first}
-    for v, a, _ in arcs:
-        above[v] = v if values >> v & 1 else above[a]
-    return Tree(first, [(v, above[a], up) for v, a, up in arcs if values >> v & 1 and v != first])
+def _tree(parents: Witness, k: int, values: int) -> tuple[int, list[tuple[int, int, bool]]]:
+    """A root, and the other ones of these values, parents first, each with its parent and whether the arc leads there.
+
+    What hangs on other values hangs on the one above, or on the first there is.
+    """
+    if not isinstance(parents, list) or len(parents) != k:
+        raise CertificateError("a tree has the parent of every state")
+    children: dict[int, list[int]] = defaultdict(list)
+    for v, a in enumerate(parents):
+        children[abs(a) - 1].append(v)
+    line = children[-1][:1]
+    for v in line:
+        line.extend(children[v])
+    if len(line) != k:
+        raise CertificateError("a tree has one root, with 0 for its parent, and the others lead to it")
+    root = next(v for v in line if values >> v & 1)
+    above, arcs = {-1: root}, []
+    for v in line:
+        a = above[abs(parents[v]) - 1]
+        above[v] = v if values >> v & 1 else a
+        if above[v] == v != root:
+            arcs.append((v, a, parents[v] > 0))
+    return root, arcs
 
 
-def by_tree(p: Row, q: Row, tree: Tree, growth: Table) -> arb:
-    """Bound by the flows along a tree, whatever it is.
+def by_tree(p: Row, q: Row, parents: Witness, values: int, growth: Table) -> arb:
+    """Bound by the flows along a tree of the values that the neighbour can have, whatever it is.
 
     With u(z) = u(y) + w(z, y) along its arcs (z, y) and h = e^u let P = p·h/(p·h), Q likewise. Flows g ≥ 0 with
     P(y) − Σ_z g(y, z) + Σ_z g(z, y) e^(w(z, y) − u(z) + u(y)) ≤ ρ Q(y) at every y prove ρ (p·h)/(q·h). What the flows
     of the tree leave over at a value goes to the one with most of Q.
     """
+    root, arcs = _tree(parents, len(p), values)
     h: Row = [_ONE] * len(p)
-    for v, a, up in tree.arcs:
+    for v, a, up in arcs:
         h[v] = h[a] * growth[v][a] if up else h[a] / growth[a][v]
     above, below = list(map(mul, p, h)), list(map(mul, q, h))
-    ratio, balanced = _balanced(above.copy(), below.copy(), tree)
-    if not balanced:
-        ratio *= 1 + _left_over(above, below, tree, h, growth)
-    return ratio.upper() if ratio.is_finite() else arb.pos_inf()
-
-
-def _balanced(above: Row, below: Row, tree: Tree) -> tuple[arb, bool]:
-    """(p·h)/(q·h), and whether flows along the arcs of the tree surely move P to Q: then nothing is left over.
-
-    ``above`` and ``below`` are p·h and q·h of each value; they become the sums of what hangs on it.
-    """
-    for v, a, _ in reversed(tree.arcs):
+    store = max(range(len(q)), key=lambda y: float(below[y].mid()))
+    most = below[store]
+    for v, a, _ in reversed(arcs):  # of each value all that hangs on it
         above[a] += above[v]
         below[a] += below[v]
-    ratio = above[tree.root] / below[tree.root]
-    for v, _, up in tree.arcs:  # each carries what P has more than Q in all that hangs on its value
-        share = ratio * below[v]
-        if not (above[v] >= share if up else above[v] <= share):
-            return ratio, False
-    return ratio, True
-
-
-def _left_over(above: Row, below: Row, tree: Tree, h: Row, growth: Table) -> arb:
-    """What goes to the value with most of Q where the flows of the tree fall short, by ρ."""
-    sum_p, sum_q = sum(above[1:], above[0]), sum(below[1:], below[0])
-    net = [a / sum_p - b / sum_q for a, b in zip(above, below, strict=True)]
-    for v, a, up in reversed(tree.arcs):
-        carried = net[v].mid() if up else -net[v].mid()
-        if carried > 0:  # a flow is never negative
-            flow = carried if up else -carried
-            net[v] -= flow
-            net[a] += flow
-    store = max(range(len(below)), key=lambda y: float(below[y].mid()))
-    moved = arb(0)
-    for y, rest in enumerate(net):
+    left_over: dict[int, arb] = defaultdict(lambda: _ZERO)
+    ratio = above[root] / below[root]
+    for v, a, up in arcs:
+        excess = above[v] - ratio * below[v]
+        if not (excess >= 0 if up else excess <= 0):  # a flow is never negative: that arc carries nothing
+            left_over[v] += excess
+            left_over[a] -= excess
+    for y, rest in left_over.items():
         if not rest <= 0:
-            far = growth[y][store] * h[store] / h[y] if y != store else _ONE
-            moved += rest.upper() * far
-    return moved * sum_q / below[store]
+            ratio += rest.upper() * growth[y][store] * h[store] / h[y] / most
+    return _finite(ratio)
+
+
+def _finite(bound: arb) -> arb:
+    return bound.upper() if bound.is_finite() else arb.pos_inf()
 
 
 # -- any distribution (Lemma 6) ----------------------------------------------------------------------
 
 
-def reweighted(bounds: Iterable[tuple[Any, Any, int]], growth: Table) -> arb:
-    """Bound where the distribution of the neighbour may be multiplied by any h ≥ 0.
+def reweighted(low: Table, high: Table, x: int, z: int, values: int, growth: Table) -> arb:
+    """Bound where the distribution of the neighbour y may be any multiple of weights in [low[y][·], high[y][·]].
 
-    For values y, y' of the neighbour the cross ratio R of their probabilities is at most above(y) / below(y'). The
-    bound is the largest (1 + √(RH))² / (√R + √H)², H = e^w(y, y'), over R > 1; it is at most R, and at most H.
-
-    Parameters
-    ----------
-    bounds : iterable of (above, below, y)
-        Numbers that can be compared and divided exactly or outward; None is infinite.
+    The cross ratio R of two values y, y' of the neighbour is at most above(y) / below(y'). The bound is the largest
+    (1 + √(RH))² / (√R + √H)², H = e^w(y, y'), over R > 1; it is at most R, and at most H.
     """
-    bounds = list(bounds)
-    rising = sorted((entry for entry in bounds if entry[1] is not None), key=lambda entry: entry[1])
+    pairs = [(high[y][x], low[y][x], high[y][z], low[y][z], y) for y in members(values)]
+    infinite = arb.pos_inf()
+    tops = [((p / q).upper() if q > 0 else infinite, y) for p, _, _, q, y in pairs if not p.is_zero()]
+    ends = [((p / q).lower() if q > 0 < p else _ZERO, y) for _, p, q, _, y in pairs if not q.is_zero()]
+    if not (tops and ends):  # values that never occur
+        return infinite
+    tops, ends = sorted(tops, key=itemgetter(0), reverse=True), sorted(ends, key=itemgetter(0))
     most = _ONE
-    for above, _, y in bounds:
-        for _, below, other in rising:
-            if above is not None and below > 0:
-                if not above > below:
-                    break
-                ratio = ball(above / below)
-                if ratio <= most:  # and so are those that follow
-                    break
-            else:
-                ratio = arb.pos_inf() if above is None or above > 0 else _ONE
+    for top, y in tops:
+        for end, other in ends:
+            ratio = top / end if end > 0 and top.is_finite() else infinite
+            if ratio <= most:  # and so are those that follow
+                break
             h = growth[y][other]
             if y == other or h <= most:
                 continue
-            told = h
-            if ratio.is_finite():
-                root, far = ratio.sqrt(), h.sqrt()
-                told = ((1 + root * far) / (root + far)) ** 2
-            if not told.is_finite():
-                return arb.pos_inf()
-            most = most.max(told.upper())
+            root, far = ratio.sqrt(), h.sqrt()
+            most = most.max(_finite(((1 + root * far) / (root + far)) ** 2 if ratio.is_finite() else h))
     return most
 
 
-def quotients(pairs: Iterable[tuple[Any, Any, int]]) -> Iterator[tuple[Any, Any, int]]:
-    """Bounds for :func:`reweighted` from the weights of each y given two values, exact or balls."""
-    for p, q, y in pairs:
-        if isinstance(p, fmpq):
-            if p or q:
-                ratio = p / q if q else None
-                yield ratio, ratio, y
-        elif not (p.is_zero() and q.is_zero()):
-            share = None if q.is_zero() else p / q
-            yield (None, None, y) if share is None else (share.upper(), share.lower(), y)
+def largest_ratios(weights: Table, values: int) -> Table:
+    """table[x][z] = max over the values y of weights[y][x] / weights[y][z]; 0/0 does not count."""
+    columns = list(zip(*(weights[y] for y in members(values)), strict=True))
+    inverses = [[arb.pos_inf() if q.is_zero() else 1 / q for q in column] for column in columns]
 
+    def ratio(x: int, z: int) -> arb:
+        shares = (p * q for p, q in zip(columns[x], inverses[z], strict=True) if not p.is_zero())
+        return _ONE if x == z else largest([_ZERO, *shares])
 
-def extremes(low: Matrix, high: Matrix, x: int, z: int) -> Iterator[tuple[Any, Any, int]]:
-    """The same of all weights of y in [low[y], high[y]]."""
-    for y, (below, above) in enumerate(zip(low, high, strict=True)):
-        if above[x] or above[z]:
-            yield above[x] / below[z] if below[z] else None, below[x] / above[z] if above[z] else None, y
+    return [[ratio(x, z) for z in range(len(columns))] for x in range(len(columns))]
 
 
 # -- sets of distributions (Lemma I3) ----------------------------------------------------------------
 
 
-def by_flows(p: RowSet, q: RowSet, flows: Flows, growth: Table) -> arb:
+def by_flows(p: RowSet, q: RowSet, flows: Witness, growth: Table) -> arb:
     """Bound for all distributions of two sets by flows that are affine in them.
 
     A distribution is the sum of a base and of parts e, 0 ≤ e ≤ widths with a given sum. For flows g ≥ 0 and shares
@@ -159,17 +138,22 @@ def by_flows(p: RowSet, q: RowSet, flows: Flows, growth: Table) -> arb:
     What the largest first bracket has beyond its share of the smallest second one goes to the value with most of q.
     """
     k = len(growth)
+    if not isinstance(flows, Flows) or not len(flows.surplus) == len(flows.reserve) == len(p.parts):
+        raise CertificateError(f"between sets of rows there are flows, with shares for each of {len(p.parts)} parts")
+    if any(max(pair) >= k for table in (flows.flow, *flows.surplus, *flows.reserve) for pair in table):
+        raise CertificateError("flows lead to a state that there is not")
     left, right = [ball(value) for value in p.base], [ball(value) for value in q.base]
     for (z, y), amount in flows.flow.items():
-        flow = ball(amount)
-        left[z] -= flow
-        left[y] += flow * growth[z][y]
+        left[z] -= ball(amount)
+        left[y] += ball(amount) * growth[z][y]
     for part, shares in zip(p.parts, flows.surplus, strict=True):
+        goes = _shares(shares, k)
         for y in range(k):
-            left[y] += _greedy(part, [_share(shares, z, y, k) * growth[z][y] for z in range(k)], 1)
+            left[y] += greedy(part, [goes[z][y] * growth[z][y] for z in range(k)], 1)
     for part, shares in zip(q.parts, flows.reserve, strict=True):
+        goes = _shares(shares, k)
         for y in range(k):
-            right[y] += _greedy(part, [_share(shares, v, y, k) / growth[y][v] for v in range(k)], -1)
+            right[y] += greedy(part, [goes[v][y] / growth[y][v] for v in range(k)], -1)
     store = max(range(k), key=lambda y: float(right[y].mid()))
     if not right[store] > 0:
         return arb.pos_inf()
@@ -178,51 +162,52 @@ def by_flows(p: RowSet, q: RowSet, flows: Flows, growth: Table) -> arb:
     needed = left[store]
     for y in range(k):
         if y != store:
-            needed += (left[y] - least * right[y]).max(arb(0)) * growth[y][store]
-    bound = (needed / right[store]).max(_ONE)
-    return bound.upper() if bound.is_finite() else arb.pos_inf()
+            needed += (left[y] - least * right[y]).max(_ZERO) * growth[y][store]
+    return _finite((needed / right[store]).max(_ONE))
 
 
-def _share(shares: dict[Pair, Fraction], z: int, y: int, k: int) -> arb:
-    """What goes from z to y; what is left over stays."""
-    if z != y:
-        return ball(shares.get((z, y), Fraction()))
-    return ball(1 - sum((shares.get((z, v), Fraction()) for v in range(k) if v != z), Fraction()))
+def _shares(given: dict[Pair, Fraction], k: int) -> Table:
+    """What goes from each value to each; what is left over stays."""
+    table = [[arb(int(z == y)) for y in range(k)] for z in range(k)]
+    for (z, y), share in given.items():
+        table[z][y] = ball(share)
+        table[z][z] -= ball(share)
+    return table
 
 
-def _greedy(part: Part, values: Row, sign: int) -> arb:
+def greedy(part: Part, values: Row, sign: int) -> arb:
     """Bound of Σ e · values over the part, from above (1) or below (−1): t · sum ± Σ widths (± (value − t))⁺, any t."""
-    order = sorted(range(len(values)), key=lambda z: -sign * float(values[z].mid()))
-    filled, threshold = Fraction(), arb(0)
-    for z in order:
-        filled += part.widths[z]
-        threshold = arb(values[z].mid())
+    filled, threshold = 0.0, _ZERO
+    for z in sorted(range(len(values)), key=lambda z: -sign * float(values[z].mid())):
+        filled, threshold = filled + float(part.widths[z]), arb(values[z].mid())
         if filled >= part.total:
             break
-    total = threshold * ball(part.total)
-    for width, value in zip(part.widths, values, strict=True):
-        if width:
-            total += sign * ball(width) * (sign * (value - threshold)).max(arb(0))
-    return total
+    beyond = (
+        ball(width) * (sign * (value - threshold)).max(_ZERO)
+        for width, value in zip(part.widths, values, strict=True)
+        if width
+    )
+    return threshold * ball(part.total) + sign * sum(beyond, _ZERO)
 
 
-# -- Markov quilts and overlaps ----------------------------------------------------------------------
+def _extreme(row: RowSet, values: Row, sign: int) -> arb:
+    """Bound of p · values over the distributions p of a set."""
+    base = sum((ball(p) * value for p, value in zip(row.base, values, strict=True)), _ZERO)
+    return sum((greedy(part, values, sign) for part in row.parts), base)
 
 
-def largest_ratios(vectors: Table) -> list[list[arb | None]]:
-    """table[x][y] = max over z of vectors[x][z] / vectors[y][z]; 0/0 does not count, None: infinite."""
-    inverses = [[None if q.is_zero() else 1 / q for q in vector] for vector in vectors]
+def entry_bounds(rows: list[RowSet], steps: int) -> tuple[Table, Table]:
+    """Bounds of the entries of products of so many matrices with such rows, from below and above."""
+    k, found = len(rows), []
+    for sign in (-1, 1):
+        columns = [[arb(int(x == z)) for x in range(k)] for z in range(k)]
+        for _ in range(steps):
+            columns = [[_extreme(row, column, sign) for row in rows] for column in columns]
+        found.append([list(row) for row in zip(*columns, strict=True)])
+    return found[0], found[1]
 
-    def ratio(above: Row, below: list[arb | None]) -> arb | None:
-        most = arb(0)
-        for p, q in zip(above, below, strict=True):
-            if not p.is_zero():
-                if q is None:
-                    return None
-                most = most.max(p * q)
-        return most
 
-    return [[ratio(above, below) for below in inverses] for above in vectors]
+# -- overlaps ----------------------------------------------------------------------------------------
 
 
 def overlapping(family: Mixing, cost: arb, around: int) -> arb:

@@ -45,24 +45,30 @@ def joints_of(family, length, rng):
             yield from (joint(s, [matrix] * (length - 1)) for s in starts_of("any", matrix, rng))
     elif kind == "chains":
         for chain in given:
-            matrix = floats(chain["transition_matrix"])
-            steps = [matrix] * (length - 1)
-            yield from (joint(s, steps) for s in starts_of(chain["initial_distribution"], matrix, rng))
-    elif kind == "periodic":
-        matrices = [m for m in map(floats, given["transition_matrices"]) for _ in range(given["repeat"])]
-        whole = np.linalg.multi_dot([*matrices, np.eye(len(matrices[0]))])
-        for phase in range(len(matrices)):
-            turned = [matrices[(phase + t) % len(matrices)] for t in range(length - 1)]
-            first = np.linalg.multi_dot([*matrices[:phase], np.eye(len(whole)), np.eye(len(whole))])
-            starts = starts_of(given["initial_distribution"], whole, rng)
-            yield from (joint(s @ first if len(starts) == 1 else s, turned) for s in starts)
-    elif kind == "hidden":
-        matrix, seen = floats(given["transition_matrix"]), np.unique(given["observations"], return_inverse=True)[1]
-        yield label_law([matrix] * (length - 1), stationary(matrix), seen, seen.max() + 1)
+            yield from joints_of_chain(chain, length, rng)
     elif "backward" not in given:  # of those with both few chains are known to lie in them
         for _ in range(4):
             matrices = [_between(given, rng) for _ in range(length - 1)]
             yield from (joint(s, matrices) for s in rng.dirichlet(np.full(len(_low(given)), 0.5), 2))
+
+
+def joints_of_chain(chain, length, rng):
+    """From any phase, of the observations."""
+    matrices, seen = list(map(floats, chain["transition_matrices"])), chain.get("observations")
+    period = len(matrices)
+    whole = np.linalg.multi_dot([np.eye(len(matrices[0])), *matrices, np.eye(len(matrices[0]))])
+    for phase in range(period):
+        steps = [matrices[(phase + t) % period] for t in range(length - 1)]
+        for start in starts_of(chain["initial_distribution"], whole, rng):
+            first = start
+            if chain["initial_distribution"] == "stationary":
+                for matrix in matrices[:phase]:
+                    first = first @ matrix
+            if seen is None:
+                yield joint(first, steps)
+            else:
+                labels = np.unique(seen, return_inverse=True)[1]
+                yield label_law(steps, first, labels, labels.max() + 1)
 
 
 def _low(given):
@@ -107,7 +113,7 @@ def worst_loss(document, seed=0):
     length = min(document["length"], MOST.get(k, 3))
     if document["mechanism"] == "wasserstein":
         pairs = zip(family["chains"], document["proofs"], strict=True)
-        return max(_count_loss(chain, proof, cost) for chain, proof in pairs)
+        return max(_count_loss(chain, proof["count"], cost) for chain, proof in pairs)
     for law in joints_of(family, length, rng):
         worst = max(worst, largest_loss(law, cost, window, side_information))
     return worst
@@ -121,9 +127,10 @@ def _states(family):
 
 def _count_loss(chain, count, cost):
     """Loss of Laplace noise on the count, at its jumps, where it is largest."""
-    matrix = [[Fraction(p) for p in row] for row in chain["transition_matrix"]]
+    [rows] = chain["transition_matrices"]
+    matrix = [[Fraction(p) for p in row] for row in rows]
     start, length, worst = chain["initial_distribution"], min(max(count["lengths"]), 7), 0.0
-    first = stationary(floats(chain["transition_matrix"])) if start == "stationary" else start
+    first = stationary(floats(rows)) if start == "stationary" else start
     for node in range(1, length + 1):
         laws = laws_given_secrets(matrix, [Fraction(p) for p in first], length, count["weights"], node)
         points = np.arange(length * max(count["weights"]) + 1)

@@ -17,7 +17,7 @@ import pufferflow as pf
 from pufferflow.audit import chain_sensitivity
 from pufferflow.errors import CertificateError, ChainError
 from pufferflow.verify.counts import distributions_at_nodes
-from pufferflow.verify.model import Model
+from pufferflow.verify.model import Model, Work
 from pufferflow.verify.parse import Chain
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -34,7 +34,7 @@ def document(matrix, start, lengths, weights, reach, slack="0", epsilon="1"):
         "family": {
             "chains": [
                 {
-                    "transition_matrix": [[str(p) for p in row] for row in matrix],
+                    "transition_matrices": [[[str(p) for p in row] for row in matrix]],
                     "initial_distribution": start if isinstance(start, str) else [str(p) for p in start],
                 }
             ]
@@ -44,7 +44,7 @@ def document(matrix, start, lengths, weights, reach, slack="0", epsilon="1"):
         "scale": str(scale),
         "window": 1,
         "side_information": "none",
-        "proofs": [{"weights": weights, "lengths": lengths, "W": reach, "slack": slack}],
+        "proofs": [{"count": {"weights": weights, "lengths": lengths, "W": reach, "slack": slack}}],
     }
 
 
@@ -61,7 +61,7 @@ def accepted(certificate):
 @given(SEEDS)
 def test_the_laws_hold_the_exact_ones(seed):
     matrix, start, length, weights = random_case(np.random.default_rng(seed), 3)
-    for node, laws in distributions_at_nodes(Model(Chain([matrix], start)), length, weights):
+    for node, laws in distributions_at_nodes(Model(Chain([matrix], start), Work(1e9)), length, weights):
         exact = laws_given_secrets(matrix, start, length, weights, node)
         for x, [law] in enumerate(laws):
             assert law.possible == (x in exact)
@@ -156,10 +156,10 @@ def test_certified_scales(seed, k, lengths, data):
     assert plain.scale * (1 - 2e-9 / epsilon) <= proved.scale <= plain.scale * (1 + 1e-12)
     found = pf.verify_certificate(json.loads(json.dumps(proved.certificate)))
     assert found.loss <= Fraction(repr(epsilon))
-    [proof] = proved.certificate["proofs"]
+    proof = proved.certificate["proofs"][0]["count"]
     assert sorted(set(lengths)) == proof["lengths"]
     weights = [int(x in states) for x in range(k)]
     if proof["W"] > chain_sensitivity(chain, lengths, weights).W:  # of ties
         return
     if proof["W"]:
-        assert not accepted(proved.certificate | {"proofs": [proof | {"W": proof["W"] - 1}]})
+        assert not accepted(proved.certificate | {"proofs": [{"count": proof | {"W": proof["W"] - 1}}]})

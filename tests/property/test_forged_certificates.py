@@ -81,7 +81,9 @@ def some_family(rng):
     if kind == 0:
         return pf.PeriodicChain(matrices, repeat=int(rng.integers(1, 3))), {}, 1.05
     if kind == 1:
-        return pf.HiddenChain(pf.MarkovChain(matrices[0]), np.arange(k) % 2), {}, 1.05
+        start = ["stationary", "any", np.full(k, 1 / k)][rng.integers(3)]
+        asked["side_information"] = "none"
+        return pf.HiddenChain(pf.MarkovChain(matrices[0], start), np.arange(k) % 2), asked, 1.5
     if kind == 2:
         return (
             pf.MixingFamily(int(rng.integers(1, 5)), float(rng.choice([0.2, 0.6]))),

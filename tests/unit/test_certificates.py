@@ -130,7 +130,7 @@ def test_entry_dp_of_independent_records(chain, length):
 
 
 def test_entry_dp_of_correlated_records():
-    slightly = pf.MarkovChain([[0.5, 0.5], [0.5 + 1e-15, 0.5 - 1e-15]], "any")
+    slightly = pf.MarkovChain([[0.5, 0.5], [0.5 + 1e-7, 0.5 - 1e-7]], "any")
     families = [(THETA_1, 100), (slightly, 100), (pf.ChainFamily([symmetric(0.5, "any"), slightly]), 3)]
     for family, length in families:
         with pytest.raises(ParameterError, match=r"records are correlated, and of correlated ones .* use mqm-exact$"):
@@ -149,7 +149,7 @@ def test_wasserstein(epsilon, length):
         )
         smaller = copy.deepcopy(result.certificate) | {"scale": repr(3 / epsilon)}
         for proof in smaller["proofs"]:
-            proof["W"] = 3
+            proof["count"]["W"] = 3
         rejected(smaller, r"\d+ records, node \d+: given states 1 and 2 the distributions .* not within W = 3$")
 
 
@@ -157,7 +157,8 @@ def test_wasserstein_of_independent_records():
     """W = 1, but the distribution functions are equal there: rounding decides, and plans with slack prove it."""
     for chain in (symmetric(0.5, "any"), pf.MarkovChain([[0.3, 0.7], [0.3, 0.7]]), pf.BinaryInterval(0.5, 0.5)):
         document = pf.certify(chain, 30, 1.0, mechanism="wasserstein")
-        assert (document["proofs"][0]["W"], document["proofs"][0]["slack"]) == (1, "1e-9")
+        proof = document["proofs"][0]["count"]
+        assert (proof["W"], proof["slack"]) == (1, "1e-9")
         assert 1 < float(document["scale"]) < 1 + 2e-9
         pf.verify_certificate(document)
 
@@ -165,16 +166,20 @@ def test_wasserstein_of_independent_records():
 def test_wasserstein_of_any_count():
     chain = pf.MarkovChain([[0.5, 0.3, 0.2], [0.2, 0.6, 0.2], [0.3, 0.3, 0.4]], "any")
     document = pf.certify(chain, 12, 2.0, mechanism="wasserstein", states=[0, 2])
-    [proof] = document["proofs"]
+    proof = document["proofs"][0]["count"]
     assert proof["weights"] == [1, 0, 1]
+
+    def changed(**fields):
+        return document | {"proofs": [{"count": proof | fields}]}
+
     found = pf.verify_certificate(document)
     assert "segments of 12 records, the count with weights 1, 0, 1 alone" in found.subject
-    rejected(document | {"proofs": [proof | {"weights": [1, 0]}]}, "one weight a state")
-    rejected(document | {"proofs": [proof | {"lengths": [11]}]}, "the longest of the lengths is not the length 12")
+    rejected(changed(weights=[1, 0]), "one weight a state")
+    rejected(changed(lengths=[11]), "12 for the longest of its lengths")
     rejected(document | {"mechanism": "leakage"}, "a count alone proves the scale of wasserstein, and no other one")
     rejected(document | {"proofs": [{}]}, "a count alone proves the scale of wasserstein")
     rejected(document | {"window": 2}, "a count has a proof for listed chains, single records")
-    rejected(document | {"proofs": [proof | {"weights": [1, 0, 10**9]}]}, "takes about .* operations, at most")
+    rejected(changed(weights=[1, 0, 10**9]), "takes over .* operations")
     with pytest.raises(ParameterError, match=r"^no certificate for wasserstein: the query is missing"):
         pf.certify(chain, 12, 2.0, mechanism="wasserstein")
 
@@ -215,7 +220,7 @@ def test_electricity(electricity):
     assert len(result.certificate["proofs"][0]["quilts"]) == 3
     pf.verify_certificate(read_certificate(json.dumps(result.certificate)))
     entry = copy.deepcopy(result.certificate)
-    row = entry["family"]["chains"][0]["transition_matrix"][17]
+    row = entry["family"]["chains"][0]["transition_matrices"][0][17]
     row[17] = str(Fraction(row[17]) - Fraction(1, 10**12))
     rejected(entry, "does not sum to 1 exactly but to 1 - 1E-12")
 
@@ -238,9 +243,8 @@ def test_the_number_of_ranges_does_not_grow_with_the_length(start):
 
 def test_periodic_and_reducible_chains():
     cycle = [[0, 1, 0], [0, 0, 1], [1, 0, 0]]
-    assert compute_scale(
-        "mqm-exact", pf.MarkovChain(cycle, [1, 0, 0]), 10**9, 2.0, certified=True
-    ).scale == pytest.approx(0.5)
+    first = pf.MarkovChain(cycle, [1, 0, 0])
+    assert compute_scale("mqm-exact", first, 10**9, 2.0, certified=True).scale == pytest.approx(0.5)
     assert compute_scale("mqm-exact", pf.MarkovChain(cycle), 10**6, 2.0, certified=True).scale == 5e5
     split = pf.MarkovChain(np.eye(2), [0.5, 0.5])
     assert compute_scale("mqm-exact", split, 10**9, 1.0, certified=True).scale == 1e9
@@ -268,7 +272,7 @@ def test_fields_of_the_noise_scale():
 
 def test_thirds_are_thirds():
     document = pf.certify(pf.MarkovChain(np.full((3, 3), 1 / 3)), 10, 1.0)
-    assert document["family"]["chains"][0]["transition_matrix"] == [["1/3"] * 3] * 3
+    assert document["family"]["chains"][0]["transition_matrices"] == [[["1/3"] * 3] * 3]
 
 
 # -- what is rejected --------------------------------------------------------------------------------
@@ -292,7 +296,7 @@ def test_ranges(document):
     rejected(document | {"proofs": []}, "there are 0 proofs for 1 members")
     rejected(document | {"proofs": document["proofs"] * 2}, "there are 2 proofs for 1 members")
     for odd in ([1, 100], [1, 100, None, "1"], [1, None, 1, 1], {}):
-        rejected(document | {"proofs": [{"quilts": [odd]}]}, "a quilt is .*all integers or null|not a list")
+        rejected(document | {"proofs": [{"quilts": [odd]}]}, "an entry has 2 parts, not 4|not an integer|not a list")
     rejected(document | {"proofs": [{}], "scale": "99.9"}, "is not excluded")
     rejected(document | {"side_information": "any"}, "quilts prove scales .* for no side information")
 
@@ -318,11 +322,11 @@ def test_ranges(document):
         ("version", 2.0, "version is 2.0"),
         ("certificate", "other", "no certificate of pufferflow"),
         ("mechanism", "laplace", "mechanism is 'laplace', not mqm-exact or"),
-        ("family", {}, "family is a dict"),
+        ("family", {}, "family has one key of"),
         ("family", [], "family is a list"),
-        ("family", {"chains": []}, "no chain"),
+        ("family", {"chains": []}, "chains at least one chain"),
         ("family", {"chains": [3]}, "chains is 3, not an object"),
-        ("family", {"chains": [], "binary_interval": ["0.3", "0.7"]}, "it has one key of"),
+        ("family", {"chains": [], "binary_interval": ["0.3", "0.7"]}, "family has one key of"),
         ("family", {"binary_interval": ["0.3"]}, "two numbers"),
         ("family", {"binary_interval": ["0.7", "0.3"]}, "two numbers"),
         ("family", {"mixing": {"steps": 3, "overlap": "1.1"}}, "overlap must be above 0 and at most 1"),
@@ -349,11 +353,11 @@ def test_missing_keys(document, key):
         ([["0.9", "0.1"], ["0.4", "0.6"]], "anything", "initial_distribution is 'anything'"),
         ([["1", "0"], ["0", "1"]], "stationary", "not unique"),
         ([["0.91", "0.09"], ["0.4", "0.6"]], ["1", "0"], "is not excluded"),
-        ("1", "any", "transition_matrix is '1'"),
+        ("1", "any", "transition_matrices is '1'"),
     ],
 )
 def test_chains(document, matrix, start, reason):
-    chain = {"transition_matrix": matrix, "initial_distribution": start}
+    chain = {"transition_matrices": [matrix], "initial_distribution": start}
     rejected(document | {"family": {"chains": [chain]}}, reason)
 
 
@@ -368,7 +372,6 @@ def test_the_interval_decides_about_its_chain():
     ("low", "high", "reason"),
     [
         (["0.3", "0.8"], ["0.5", "0.9"], "no distribution lies between its bounds"),
-        (["0.3", "0.4"], ["0.9", "0.7"], "no distribution between the bounds attains those of entry"),
         (["0.3", "0.7"], ["0.2", "0.7"], "a lower bound above the upper one"),
     ],
 )
@@ -410,12 +413,12 @@ def test_scale_and_verify(files, run, monkeypatch):
         0,
         "verified: mqm-exact at epsilon 1 for 1 chain of 2 states, segments of up to 100 records: "
         "protects single records, side information none: at scale 12.934051086186921 the loss is at most "
-        "0.99999999999997190, steps checked: 5\n",
+        "0.99999999999997190\n",
         "",
     )
     code, printed, _ = run("verify", out, "--json")
     fields = json.loads(printed)
-    assert (code, fields["verified"], fields["scale"], fields["steps"]) == (0, True, "12.934051086186921", 5)
+    assert (code, fields["verified"], fields["scale"]) == (0, True, "12.934051086186921")
     assert Fraction(fields["loss"]) <= 1
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(out.read_bytes())))
     assert run("verify", "-")[0] == 0
