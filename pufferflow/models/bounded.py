@@ -18,7 +18,7 @@ from pufferflow.models.row_sets import Masses, RowSets, between
 
 
 class BoundedFamily(Family):
-    """All chains whose rows lie in sets, one per state, each step free to follow other rows; immutable.
+    """All chains whose rows lie in sets, one per state; each step may follow other rows.
 
     Attributes
     ----------

@@ -98,7 +98,11 @@ WITHOUT_AN_ANSWER = [
     (pf.mqm_approx, (pf.MarkovChain([[1, 0], [0.5, 0.5]]), 5, 1.0), "this one has 2 communicating classes"),
     (pf.lower_bound, (PAIR, 50, 1.0), "interval"),
     *((MECHANISMS[name], (PAIR, 10, 1.0), THETAS) for name in ("mqm-exact", "mqm-approx", "gk16")),
-    (pf.mqm_exact, (pf.HiddenChain.of_order(ORDER_2), 9, 1.0), "observations of a hidden chain are none; use l"),
+    (
+        pf.mqm_exact,
+        (pf.HiddenChain.of_order(ORDER_2), 9, 1.0),
+        "this needs Markov chains, not observations of one; use l",
+    ),
     (pf.mqm_exact, (DAY, 10, 1.0), "a periodic chain has several; use leakage or group-dp"),
     *((pf.privacy_loss, (theta, 5, 3.0, CountQuery({1})), FINITE) for theta in (PAIR, pf.BinaryInterval(0.3, 0.6))),
     *((pf.audit.close_adversary, (theta, ANY, 5), FINITE) for theta in (PAIR, pf.BinaryInterval(0.3, 0.6))),

@@ -113,10 +113,3 @@ def test_bad_model(tmp_path, run, content, message):
     assert err.startswith("pufferflow: error: ")
     assert message in err
     assert str(path) in err
-
-
-def test_model_that_cannot_be_opened(tmp_path, run):
-    for path, message in ((tmp_path / "missing.json", "No such file or directory"), (tmp_path, "Is a directory")):
-        code, out, err = run("scale", path, "--length", 5, "--epsilon", 1)
-        assert (code, out) == (2, "")
-        assert err == f"pufferflow: error: cannot read {path}: {message}\n"
