@@ -119,9 +119,13 @@ PARAMETERS = [  # of numbers see test_arguments.py
 ]
 DATA = [
     (mixing_from_counts, ([[1.5, 1], [1, 1]], 10), "integers"),
-    (confidence_family, (np.ones((2, 3), dtype=int),), "shape (2, 3); give one row and one column per state"),
-    (confidence_family, (np.ones((2, 2)),), "must be integers of at least 0; give counts, not frequencies"),
-    (confidence_family, ([[1, -1], [0, 0]],), "must be integers of at least 0"),
+    (
+        confidence_family,
+        (np.ones((2, 3), dtype=int),),
+        "must be a square matrix of numbers of at least 0; give one row per state",
+    ),
+    (confidence_family, (np.full((2, 2), 0.5),), "must be integers; give counts, not frequencies"),
+    (confidence_family, ([[1, -1], [0, 0]],), "of numbers of at least 0"),
     (pf.fit_chain, (np.array(HUGE),), "sum"),
     (lambda: pf.fit_chain(np.eye(2), smoothing=1e308), (), "sum"),
     (lambda: pf.fit_chain(np.ones((2, 2)), order=2), (), "an array with 3 equal sides"),
