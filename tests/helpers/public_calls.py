@@ -211,7 +211,7 @@ CALLS = [
     (hmm.preserving_region, {"family": FAMILY, "factor": "2", "length": 2}),
     (hmm.preserving_region(FAMILY, "2").interval, {"parameter": "p"}),
     (hmm.NoisyMax, {"release": "index", "largest": 1, "mechanism": COINS, "ties": "first"}),
-    (hmm.NoisyMax("value").sample, {"counts": [0, 2], "rng": RNG}),
+    (hmm.NoisyMax("value").sample, {"counts": [0, 2], "insecure_seed": 1}),
     (pf.Ledger, {"path": "missing"}),
     (pf.Ledger.create, {"path": "new.ledger"}),
     (pf.models.read_public_model, {"path": "missing"}),

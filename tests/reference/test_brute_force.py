@@ -68,6 +68,25 @@ def test_exact_scale_is_the_enumerated_one_and_never_below(number):
 
 
 @pytest.mark.parametrize("number", BATCHES)
+@pytest.mark.parametrize("window", [2, 3])
+def test_scales_of_windows_are_the_enumerated_ones_and_never_below(number, window):
+    for exact_chain, length in batch(number):
+        chain = pf.MarkovChain(*exact_chain.floats())
+        influences = quilt_influences(exact_chain, length, window)
+        for epsilon in (0.05, 1.0, 10.0):
+            exact = exact_scale(influences, epsilon)
+            found = pf.mqm_exact(chain, length, epsilon, window=window)
+            about = (exact_chain, length, epsilon)
+            assert Decimal(found.scale) >= exact * (1 - Decimal("1e-25")), about
+            if chain.start != "any":  # otherwise the worst start of a pair of windows is not the worst of its records
+                assert found.scale <= float(exact) * (1 + 1e-9 + 1e-12 / epsilon), about
+            if number == 0:
+                proved = found.certified(chain)
+                assert proved.scale == pytest.approx(found.scale, rel=1e-9), about
+                assert pf.verify_certificate(proved.certificate).loss <= Fraction(repr(epsilon)), about
+
+
+@pytest.mark.parametrize("number", BATCHES)
 def test_published_scale_is_that_of_the_printed_formula(number):
     for exact_chain, length in batch(number):
         chain = pf.MarkovChain(*exact_chain.floats())
