@@ -152,7 +152,7 @@ class InfluenceTables:
             self._begin()
 
     def power(self, n: int) -> tuple[Floats, Bools]:
-        """P^n, which may underflow, and its exact support; the highest bits of n times the lowest."""
+        """P^n, which may underflow, and its exact support: its highest bits times the lowest."""
         if n not in self._powers:
             low = n & -n
             parts = (n - low, low) if n != low else (n // 2, n // 2)
@@ -307,13 +307,14 @@ class QuiltSearch:
             early.append((-self._trivial, 1, min(first - 1, self.length), 1))
         while first <= self.length:
             last = min(max(2 * (first - 1), first + stride - 1), self.length)
-            starts = range(first, min(first + stride, self.length + 1))
-            ends = ((node, self.length - (self.length - node) % stride, stride) for node in starts)
-            rest = [(-math.inf, *nodes) for nodes in ends]
-            if all(self.nodes(*nodes).alike for _, *nodes in rest):
+            now, rest = (
+                [(n, end - (end - n) % stride, stride) for n in range(first, min(first + stride, end + 1))]
+                for end in (last, self.length)
+            )
+            if all(self.nodes(*nodes).alike for nodes in rest):
                 self._horizon = first - 1
-                return rest + early
-            early += [(-self._trivial, node, last - (last - node) % stride, stride) for node in starts]
+                return [(-math.inf, *nodes) for nodes in rest] + early
+            early += [(-self._trivial, *nodes) for nodes in now]
             first = last + 1
         middle = (self.length + 1) // 2
         return [(-math.inf, middle, middle, 1), *early]
@@ -365,7 +366,7 @@ class QuiltSearch:
         return distribution
 
     def _moves(self, distribution: Floats, node: int, stride: int, steps: int) -> float:
-        """Bound of how far log m_i(x')/m_i(x) moves from a node on in so many strides (*Ranges*)."""
+        """Bound of how far log m_i(x')/m_i(x) moves in so many strides from a node (*Ranges*)."""
         states, moves = self.supports.at(node), 0.0
         now, inside = distribution[states], np.ix_(states, states)
         for level in range(steps.bit_length()):
@@ -456,7 +457,7 @@ def worst_node(tables: InfluenceTables, length: int, epsilon: float) -> Candidat
 
 
 def chain_influence(chain: MarkovChain, length: int, node: int, a: int, b: int) -> float:
-    """Max-influence on a node of its quilt at distances a and b, 0 for no quilt node; rounded up."""
+    """Max-influence on a node of its quilt at distances a and b (0: none), rounded up."""
     search = QuiltSearch(influence_tables(chain, "exact", 1), length, 1.0)
     influence = search.influence(search.nodes(node), a, b)
     return math.inf if influence >= INFINITE / 2 else influence

@@ -61,7 +61,7 @@ CALLS = [
     (pf.mqm_exact, ON_CHAIN | {"epsilon": 1.0, "convention": "exact"}),
     (pf.leakage, ON_CHAIN | {"epsilon": 1.0, "max_states": 3}),
     (pf.wasserstein, ON_CHAIN | {"epsilon": 1.0, "states": [1]}),
-    (pf.certify, ON_CHAIN | {"epsilon": 1.0, "convention": "exact", "mechanism": "mqm-exact", "scale": 30.0}),
+    (pf.certify, ON_CHAIN | {"epsilon": 1.0, "mechanism": "mqm-exact", "scale": 30.0}),
     (pf.verify_certificate, {"document": pf.certify(CHAIN, 10, 1.0)}),
     (pf.leakage_loss, ON_CHAIN | {"scale": 5.0, "max_states": 3}),
     (pf.Accountant.guarantee, ON_CHAIN | {"scale": 5.0, "mechanism": "mqm-exact"}),
