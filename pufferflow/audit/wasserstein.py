@@ -237,16 +237,18 @@ def _held(
     (x, y), (lowest, highest), places = pairs, ends, tails.shape[-1] - w
     lower = lowest[0, y, w:] >= highest[0, x, :places]
     upper = (lowest[1, x, w:] >= highest[1, y, :places])[:, ::-1]  # the same n
-    if len(sizes) > 1:
-        for tail, held, s, t in ((0, lower, x, y), (1, upper, y, x)):
-            i, n = np.nonzero(~(lower | upper))
-            place = places - 1 - n if tail else n
-            for begin in range(0, len(i), most := 1 + 10**6 // len(sizes) ** 2):
-                part = slice(begin, begin + most)
-                a, b, at = s[i[part]], t[i[part]], place[part]
-                ends_of = tails[tail][:, a, at].T, tails[tail][:, b, at + w].T
-                mixed = never_above(sizes[:, a].T, sizes[:, b].T, *ends_of, tolerance)
-                held[i[part], n[part]] = mixed
+    i, n = np.nonzero(~(lower | upper) & (len(sizes) > 1))
+    for begin in range(0, len(i), most := 1 + 10**6 // len(sizes) ** 2):
+        here = slice(begin, begin + most)
+        a, b, at, last = x[i[here]], y[i[here]], n[here], places - 1 - n[here]
+        both = (  # of the lower and of the upper tail
+            (sizes[:, a], sizes[:, b]),
+            (sizes[:, b], sizes[:, a]),
+            (tails[0][:, a, at], tails[1][:, b, last]),
+            (tails[0][:, b, at + w], tails[1][:, a, last + w]),
+        )
+        p, q, f, g = (np.concatenate(pair, axis=1).T for pair in both)
+        lower[i[here], at] = never_above(p, q, f, g, tolerance).reshape(2, -1).any(axis=0)
     return lower | upper
 
 

@@ -91,7 +91,7 @@ def test_command_line(tmp_path, capsys):
     assert expected.to_dict()["count"] == {"states": [0, 2], "lengths": [30]}
     proof = tmp_path / "proof.json"
     assert main([*arguments, "--count", "0", "--count", "2", "--length", "7", "--certificate", str(proof)]) == 0
-    assert json.loads(proof.read_text())["proofs"][0]["lengths"] == [7, 30]
+    assert json.loads(proof.read_text())["proofs"][0]["count"]["lengths"] == [7, 30]
     capsys.readouterr()
     assert main(["verify", str(proof)]) == 0
     assert "the count with weights 1, 0, 1 alone" in capsys.readouterr().out
