@@ -96,7 +96,7 @@ def test_command_line(tmp_path, capsys):
     assert main(["verify", str(proof)]) == 0
     assert "the count with weights 1, 0, 1 alone" in capsys.readouterr().out
     assert main([*arguments, "--count", "7"]) == 2
-    assert "states holds another number; the states are 0 to 2" in capsys.readouterr().err
+    assert "state 7 is requested, but the chain has the states 0 to 2" in capsys.readouterr().err
 
 
 def test_the_class_of_the_synthetic_experiment():
