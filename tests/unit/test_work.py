@@ -13,7 +13,7 @@ from pufferflow._util.work import A_SECOND, MOST_WORK, afford, allowing, is_allo
 from pufferflow.cli.options import theta_of
 from pufferflow.errors import ParameterError
 from pufferflow.mechanisms import KNOWN, compute_scale
-from pufferflow.mechanisms.work import proof_work, scale_work
+from pufferflow.mechanisms.work import scale_work
 
 
 def chain(states, start="stationary", seed=0):
@@ -43,7 +43,7 @@ def idle(monkeypatch):
         raise AssertionError("it was started")
 
     for mechanism in KNOWN.values():
-        monkeypatch.setattr(type(mechanism), "called", started)
+        monkeypatch.setattr(type(mechanism), "compute", started)
 
 
 REFUSED = {
@@ -143,10 +143,10 @@ def test_estimates_look_at_kinds_and_numbers_alone():
     for family in families:
         for name in KNOWN:
             assert 0 < scale_work(name, family, 100) < 1e14
-            assert 0 < proof_work(name, family) < 1e14
+            assert 0 < scale_work(name, family, 100, True) < 1e14
     for name in KNOWN:
         assert scale_work(name, chain(30, seed=1), 100) == scale_work(name, chain(30, seed=2), 100)
-    household = 2 * scale_work("leakage", chain(51), 1) + proof_work("leakage", chain(51))
+    household = sum(scale_work("leakage", chain(51), 1, certified) for certified in (False, True))
     assert household < MOST_WORK
 
 
