@@ -245,7 +245,7 @@ def check_work(family: AnyFamily, length: int, query: Query, window: int = 1) ->
         raise ParameterError(
             f"the exact loss of a {query} and {records} records takes about {total:.2g} "
             f"multiplications, above {LARGEST_WORK:.0g}; use a shorter length, fewer states or "
-            "bins, or a given initial distribution for any"
+            "bins, or a given initial distribution for any; leakage_loss bounds it for every length"
         )
     return total
 

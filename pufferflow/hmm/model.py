@@ -41,10 +41,8 @@ class HiddenMarkovModel:
     length : int, optional
         Length of the observation sequences that the model is meant for.
 
-    Raises
-    ------
-    ModelError, ParameterError
-        A distribution is impossible, or a name is unknown, missing or repeated.
+    Raises ModelError or ParameterError: a distribution is impossible, or a name is unknown, missing
+    or repeated.
     """
 
     def __init__(

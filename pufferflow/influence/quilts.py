@@ -115,15 +115,9 @@ class Candidate(NamedTuple):
 class InfluenceTables:
     """The three terms of eq. 5 for one chain, as tables over pairs of secrets (x, x').
 
-    Parameters
-    ----------
-    chain : MarkovChain
-    convention : {"exact", "published"}
-        Whether the backward term looks only at states the left quilt node can take (Definition
-        4.1), or at all states, as the paper's eq. 5 is printed.
-    window : int
-        How many records the secrets are of; pairs are of their first values, and the forward term
-        is the largest over their last ones.
+    The convention "published" looks at all states of the left quilt node, as eq. 5 is printed,
+    "exact" only at those that it can take (Definition 4.1). Secrets are of ``window`` records:
+    pairs are of their first values, and the forward term is the largest over their last ones.
     """
 
     def __init__(self, chain: MarkovChain, convention: Convention, window: int = 1) -> None:
@@ -209,6 +203,11 @@ class InfluenceTables:
         return self.stack[index].T if n else np.full_like(self.stack[0], INFINITE)
 
 
+def masked(table: Floats, secrets: Bools) -> Floats:
+    """A table without the pairs that are not both ``secrets``."""
+    return np.where(np.logical_and.outer(secrets, secrets), table, MASKED)
+
+
 def initial_term(distribution: Floats, error: float) -> Floats:
     """Table of log m(x') / m(x) for a distribution m with relative entry error ``error``."""
     numerators = np.log(np.maximum(distribution, SAFE_MINIMUM))
@@ -216,11 +215,6 @@ def initial_term(distribution: Floats, error: float) -> Floats:
     sizes = np.abs(numerators)[None, :] + np.abs(denominators)[:, None]
     table = numerators[None, :] - denominators[:, None]
     return np.asarray(table + 2.0 * error + 8 * UNIT_ROUNDOFF * (1 + sizes))
-
-
-def masked(table: Floats, secrets: Bools) -> Floats:
-    """A table without the pairs that are not both ``secrets``."""
-    return np.where(secrets[:, None] & secrets[None, :], table, MASKED)
 
 
 @lru_cache(8)
@@ -384,7 +378,8 @@ class QuiltSearch:
         """Max-influence of the quilt at distances ``a`` and ``b``, 0 for none on that side."""
         left, right = self.tables.at(a, self._states(nodes, a)), self.tables.at(b)
         stack = self.tables.stack
-        return max_influence(nodes.law if a else nodes.mask, stack[left], stack[right])[0]
+        found = max_influence(nodes.law if a else nodes.mask, stack[left], stack[right])[0]
+        return math.inf if found >= INFINITE / 2 else found
 
     def _states(self, nodes: Nodes, a: int) -> Bools:
         """States that the left quilt node at distance ``a`` can take."""
@@ -454,10 +449,3 @@ class QuiltSearch:
 def worst_node(tables: InfluenceTables, length: int, epsilon: float) -> Candidate:
     """The node with the largest best score, for one chain of T = ``length`` records."""
     return QuiltSearch(tables, length, epsilon).worst_node()
-
-
-def chain_influence(chain: MarkovChain, length: int, node: int, a: int, b: int) -> float:
-    """Max-influence on a node of its quilt at distances a and b (0: none), rounded up."""
-    search = QuiltSearch(influence_tables(chain, "exact", 1), length, 1.0)
-    influence = search.influence(search.nodes(node), a, b)
-    return math.inf if influence >= INFINITE / 2 else influence

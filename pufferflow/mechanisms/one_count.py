@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from pufferflow._util.checks import Lengths, shown
+from pufferflow._util.checks import Lengths
 from pufferflow._util.protection import PROTECTION, SideInformation
-from pufferflow.errors import ChainError, ParameterError
+from pufferflow.errors import ChainError
 from pufferflow.mechanisms.base import Count, Mechanism, NoiseScale, requested
 from pufferflow.models.families import AnyFamily, finite_chains
 
@@ -62,6 +62,7 @@ def wasserstein(
         An argument is out of range, or ``states`` is not a set of states of every chain.
     """
     from pufferflow.audit.count_distributions import starts_of
+    from pufferflow.audit.queries import CountQuery
     from pufferflow.audit.wasserstein import chain_sensitivity, work  # compiles the kernels
 
     asked = requested("wasserstein", length, epsilon, window, side_information, PROTECTION)
@@ -77,10 +78,10 @@ def wasserstein(
     if states is None and k > 2:
         which = f"say which of the {k} states to count (states, or --count in the shell)"
         return replace(asked, reason=f"the query is missing: {which}")
-    counted = [k - 1] if states is None else _checked(states, k)  # of two states both have one W
-    lengths = {int(n) for n in np.atleast_1d(np.asarray(length))}
-    count = Count(tuple(sorted(set(counted))), tuple(sorted(lengths)))
-    weights = [int(x in counted) for x in range(k)]
+    query = CountQuery([k - 1] if states is None else states)  # of two states both have one W
+    weights = [1 - uncounted for uncounted in query.bin_of_states(chains[0])]
+    lengths = sorted({int(n) for n in np.atleast_1d(np.asarray(length))})
+    count = Count(tuple(sorted(query.states)), tuple(lengths))
     total = sum(work(chain, n, weights) for chain in chains for n in count.lengths)
     if total > MOST_WORK:
         about = f"here about {total:.1g} multiplications, at most {MOST_WORK:.0g}"
@@ -95,17 +96,6 @@ def wasserstein(
         chain=found.chain,
         count=count,
     )
-
-
-def _checked(states: Sequence[int], k: int) -> list[int]:
-    values = np.asarray(states)
-    if values.ndim != 1 or values.size == 0 or values.dtype.kind not in "iu":
-        least = "give a list of at least one state, counted from 0"
-        raise ParameterError(f"states is {shown(states)}; {least}")
-    counted = [int(x) for x in values]
-    if not all(0 <= x < k for x in counted):
-        raise ParameterError(f"states holds another number; the states are 0 to {k - 1}")
-    return counted
 
 
 WASSERSTEIN = Mechanism("wasserstein", wasserstein, every_query=False)

@@ -96,11 +96,8 @@ def markov_quilt_mechanism(
         Variables that the query reads (default: all). card(X_N) counts only these: given X_R and
         X_Q the others cannot change the answer, so hidden causes may be part of a network.
 
-    Raises
-    ------
-    ParameterError, NetworkError
-        ε is out of range, it takes more work than is allowed, there is no network, they differ in
-        their variables, or a name is unknown.
+    Raises ParameterError or NetworkError: ε is out of range, it takes more work than is allowed,
+    there is no network, they differ in their variables, or a name is unknown.
     """
     epsilon = check_epsilon(epsilon)
 

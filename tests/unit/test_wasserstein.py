@@ -45,9 +45,9 @@ def test_states():
     assert pf.wasserstein(THREE, 50, 1.0, states=[0, 1, 2]).scale == 0
     assert pf.wasserstein(pf.MarkovChain([[1.0]]), 50, 1.0).scale == 0
     for states, message in (
-        ([3], "holds another number; the states are 0 to 2"),
+        ([3], "state 3 is requested, but the chain has the states 0 to 2"),
         ([], "at least one state"),
-        (1, "list"),
+        (1, "states is an int; give a set of states"),
     ):
         with pytest.raises(ParameterError, match=message):
             pf.wasserstein(THREE, 50, 1.0, states=states)
@@ -96,7 +96,7 @@ def test_command_line(tmp_path, capsys):
     assert main(["verify", str(proof)]) == 0
     assert "the count with weights 1, 0, 1 alone" in capsys.readouterr().out
     assert main([*arguments, "--count", "7"]) == 2
-    assert "states holds another number; the states are 0 to 2" in capsys.readouterr().err
+    assert "state 7 is requested, but the chain has the states 0 to 2" in capsys.readouterr().err
 
 
 def test_the_class_of_the_synthetic_experiment():
