@@ -225,6 +225,11 @@ def nested(rng, k):
             pf.BinaryInterval(stays[0], stays[3]),
             np.inf,
         ),
+        "intervals of a binary class": (
+            pf.BinaryInterval(stays[0], stays[3]),
+            pf.IntervalFamily(*(np.array([[a, 1 - b], [1 - b, a]]) for a, b in (stays[[0, 3]], stays[[3, 0]]))),
+            np.inf,
+        ),
         "chains that mix": (chain, pf.MixingFamily(steps, overlap(chain.initial_distribution, [P] * 9, steps)), np.inf),
         "slower mixing": (pf.MixingFamily(steps, 0.5), pf.MixingFamily(steps + 1, 0.4), np.inf),
     }
