@@ -85,7 +85,7 @@ def max_influence(law: Floats, left: Floats, right: Floats) -> tuple[float, int,
     y = int(columns.argmax())
     for x in range(k):
         if law[x, y] + left[x, y] + right[x, y] == columns[y]:
-            return columns[y], x, y
+            return float(columns[y]), x, y
     return 0.0, 0, 0
 
 

@@ -323,9 +323,9 @@ def checked_matrix(values: ArrayLike, what: str, *, square: bool, most: float = 
         wrong = f"not {matrix.shape[0]} × {matrix.shape[1]}"
         raise ChainError(f"{what} must be square, {wrong}; one row per state")
     for i, j in np.argwhere(~((matrix >= 0) & (matrix <= most))):
+        # without the number, which may be a count
         where = f"row {i + 1}, column {j + 1}" if len(matrix) > 1 else f"entry {j + 1}"
-        wrong = f"{matrix[i, j]} in {where}; probabilities must lie between 0 and 1"
-        raise ChainError(f"{what} has {wrong}")
+        raise ChainError(f"{what} has no probability in {where}; each must lie between 0 and 1")
     return matrix
 
 

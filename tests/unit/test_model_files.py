@@ -80,7 +80,10 @@ BAD = [
     ({"chains": [{"transition_matrix": [["1"]]}]}, "must be numbers, in rows of equal length"),
     ({"chains": [{"transition_matrix": [[True]]}]}, "must be numbers, in rows of equal length"),
     ({"chains": [{"transition_matrix": [[1]]}, {"transition_matrix": [[0.5, 0.4], [0, 1]]}]}, "chain 2: row 1 of the"),
-    ({"chains": [{"transition_matrix": [[1e308, 1e308], [0, 1]], "initial_distribution": "any"}]}, "has 1e+308 in"),
+    (
+        {"chains": [{"transition_matrix": [[1e308, 1e308], [0, 1]], "initial_distribution": "any"}]},
+        "has no probability in",
+    ),
     (
         {"chains": [{"transition_matrix": [[1]], "initial_distribution": None}]},
         "initial distribution must be non-empty",
