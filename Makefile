@@ -10,7 +10,7 @@ reproduce: .venv/.ready
 	$(BIN)/snakemake --cores $(CORES)
 	@echo "Open results/report.html; results/README.md explains the other files."
 
-# side by side: types are checked on one core, and what runs on SLURM mostly waits
+# in parallel: types are checked on one core, and tests on SLURM mostly wait
 test: .venv/.dev
 	@$(MAKE) --no-print-directory --jobs lint slurm pytest
 
@@ -36,7 +36,7 @@ lint: .venv/.dev
 	$(BIN)/snakefmt --check Snakefile workflow
 	$(BIN)/snakemake --lint
 
-# uv takes a quarter of pip's time; pip does it where the registry is one that only pip is set up for
+# uv takes a quarter of the time of pip, which is the fallback for registries that only pip is set up for
 install = VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --require-hashes -r $(1) || \
     $(BIN)/python -m pip install --quiet --require-hashes -r $(1)
 
@@ -49,7 +49,7 @@ install = VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --require-hashes -r $(
 	$(BIN)/python -m compileall -q -j 0 pufferflow workflow/reproduction  # where Python may write none, every job would compile them
 	touch $@
 
-# What tests and documentation need beside; a run is faster without, for pandas loads pyarrow wherever it finds it.
+# Packages of tests and documentation; a run is faster without them, because pandas loads pyarrow if it is there.
 .venv/.dev: .venv/.ready requirements-dev.lock
 	$(call install,requirements-dev.lock)
 	touch $@
@@ -64,7 +64,7 @@ docs: .venv/.dev
 settings: .venv/.ready
 	PYTHONPATH=workflow $(BIN)/python -m reproduction.settings config/README.md
 
-# Renew the pins, of what a run needs and of all that development needs beside; no registry address.
+# Renew the pins of a run and of development; no registry address.
 LOCK := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --fork-strategy fewest \
     --generate-hashes --no-emit-index-url --no-header --upgrade
 lock: .venv/.ready

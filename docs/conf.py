@@ -66,6 +66,18 @@ def bars_are_bars(_app: Any, _what: str, _name: str, _object: object, _options: 
     lines[:] = [re.sub(r"(``[^`]*``)|\|", lambda match: match[1] or r"\|", line) for line in lines]
 
 
+def raises_first(_app: Any, _what: str, _name: str, _object: object, _options: object, lines: list[str]) -> None:
+    """Move a paragraph "Raises …" behind a section, which would be read as a part of it, before all sections."""
+    text = "\n".join(lines)
+    section = re.search(r"^\w+\n-+$", text, re.M)
+    raises = re.search(r"^Raises (?:.|\n(?!\n))*", text, re.M)
+    if section and raises and section.start() < raises.start():
+        between = text[section.start() : raises.start()]
+        text = f"{text[: section.start()]}{raises[0]}\n\n{between}{text[raises.end() :]}"
+        lines[:] = text.split("\n")
+
+
 def setup(app: Any) -> None:
-    """Connect the function above."""
+    """Connect the functions above: sections are read in between."""
+    app.connect("autodoc-process-docstring", raises_first, priority=400)
     app.connect("autodoc-process-docstring", bars_are_bars)

@@ -1,4 +1,4 @@
-"""What can go wrong, one class a failure; each message says what, where, which value and what to do."""
+"""Errors, one class per failure; each message states what is wrong, where, and what to do."""
 
 
 class PufferflowError(Exception):
@@ -10,7 +10,7 @@ class ParameterError(PufferflowError, ValueError):
 
 
 class ChainError(PufferflowError, ValueError):
-    """A matrix or vector that is not a Markov chain, or a chain a mechanism cannot work on."""
+    """A matrix or vector that is not a Markov chain, or a chain to which a mechanism does not apply."""
 
 
 class NetworkError(PufferflowError, ValueError):
@@ -30,11 +30,11 @@ class DataError(PufferflowError, ValueError):
 
 
 class DownloadError(PufferflowError, OSError):
-    """A download that failed or whose content is not what was asked for."""
+    """A download that failed or whose content is not the expected one."""
 
 
 class UselessError(PufferflowError, ValueError):
-    """A release of which most numbers would be noise; nothing was paid for it."""
+    """A release of which most numbers would be noise; nothing was charged for it."""
 
 
 class LedgerError(PufferflowError, ValueError):

@@ -18,7 +18,7 @@ from typing import Any, Unpack
 from pufferflow._util.checks import EPSILON_RANGE, Lengths, check_scale, longest
 from pufferflow._util.composition import PRECISION, entrywise_loss, joint_scale
 from pufferflow._util.protection import ProtectionOptions, check_protection
-from pufferflow.mechanisms import find_mechanism, leakage_loss
+from pufferflow.mechanisms import compute_scale, leakage_loss
 from pufferflow.models.families import AnyFamily, as_family
 
 
@@ -106,12 +106,13 @@ class Accountant:
         mechanism is not applicable whatever ε. Raises ParameterError: ``scale`` is not positive, or
         the mechanism is unknown.
         """
-        asked, scale, records = find_mechanism(mechanism), check_scale(scale), longest(length)
-        if asked.uncovered(**options) or asked.unfit(family, length, **asked.own(options)):
+        scale, records = check_scale(scale), longest(length)
+        if compute_scale(mechanism, family, length, 1.0, **options).scale is None:
             return math.inf
 
         def asks_for_more(log_epsilon: float) -> bool:
-            needed = asked.called(family, length, math.exp(log_epsilon), **options).scale
+            epsilon = math.exp(log_epsilon)
+            needed = compute_scale(mechanism, family, length, epsilon, **options).scale
             return needed is None or needed > scale
 
         smallest, largest = map(math.log, EPSILON_RANGE)

@@ -121,11 +121,15 @@ def _distance(theta: MarkovChain, tilde: MarkovChain, length: int) -> CloseAdver
         return CloseAdversary(math.inf, True, 0, int(missing[0, 0]) + 1, int(missing[0, 1]))
     worst = CloseAdversary(0.0, True, 0, None, None)
     for one, other in ((tilde, theta), (theta, tilde)):
-        own, others = _start(one), _start(other)
+        own: Floats = np.asarray(one.initial_distribution)
+        others: Floats = np.asarray(other.initial_distribution)
         steps, matrix = one.transition_matrix, other.transition_matrix
         if np.array_equal(steps, matrix) and np.array_equal(own, others):
             continue  # the same chain
-        before, ratios = _log_ratios(one, other)
+        sure = np.where(one.initial_support, np.maximum(own, SAFE_MINIMUM), 0.0)
+        trusted = other.initial_support & (others >= SAFE_MINIMUM)
+        before = _log_ratios(sure, np.where(trusted, others, 0.0))
+        ratios = _log_ratios(steps, matrix)
         ahead = _along(before, ratios, length, _longest)
         after = _along(np.zeros(len(own)), ratios.T, length, _longest)[::-1]
         masses = _along(own, steps, length, np.dot), _along(others, matrix, length, np.dot)
@@ -139,18 +143,13 @@ def _distance(theta: MarkovChain, tilde: MarkovChain, length: int) -> CloseAdver
             return CloseAdversary(math.inf, True, 0, node + 1, state)
         sizes = np.abs([ahead, after])
         size = float(sizes[sizes < 1e90].max(initial=0.0))
-        # sums of T logarithms, each rounded; products of T matrices; the stationary distributions
+        # sums of T logarithms, in parts up to 6 · size; products of T matrices; stationary starts
         error = length * (size + one.states + 8) + abs(value) + 1500
-        error *= 4 * UNIT_ROUNDOFF
+        error *= 16 * UNIT_ROUNDOFF
         error += 2 * sum(c.stationary_error for c in (theta, tilde) if c.start == "stationary")
         if value + error > worst.delta:
             worst = CloseAdversary(value + error, True, 0, node + 1, state)
     return worst
-
-
-def _start(chain: MarkovChain) -> Floats:
-    assert chain.initial_distribution is not None
-    return chain.initial_distribution
 
 
 def _along(
@@ -169,14 +168,8 @@ def _longest(rows: Floats, steps: Floats) -> Floats:
     return np.stack([(rows + steps[:, y]).max(axis=1) for y in range(steps.shape[1])], axis=1)
 
 
-def _log_ratios(one: MarkovChain, other: MarkovChain) -> tuple[Floats, Floats]:
-    """Log θ/θ' of all probabilities: -∞ where θ is 0, ``_INFINITE`` where only θ' is."""
+def _log_ratios(p: Floats, q: Floats) -> Floats:
+    """Log of p/q: −∞ where p is 0, ``_INFINITE`` where only q is."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        steps = np.log(one.transition_matrix) - np.log(other.transition_matrix)
-        own, others = _start(one), _start(other)
-        start = np.log(np.maximum(own, SAFE_MINIMUM)) - np.log(
-            np.where(other.initial_support & (others >= SAFE_MINIMUM), others, 0)
-        )
-    steps = np.where(one.transition_matrix == 0, -np.inf, np.minimum(steps, _INFINITE))
-    start = np.where(one.initial_support, np.minimum(start, _INFINITE), -np.inf)
-    return start, steps
+        ratios = np.log(p) - np.log(q)
+    return np.asarray(np.where(p == 0, -np.inf, np.minimum(ratios, _INFINITE)))

@@ -30,9 +30,6 @@ Value: TypeAlias = int | tuple[int, ...]
 LARGEST_DECAY = 150.0
 """Smallest scale of a count is one over this."""
 
-LONGEST_COUNT = 20_000
-"""Records of a count: the steps grow like their cube."""
-
 LARGEST_EXPONENT = 500.0
 """Largest T · bins / (2 · scale) of a histogram: its densities stay above e^(−500)."""
 
@@ -65,11 +62,6 @@ class Densities:
         self.chain, self.length, self._counts = chain, length, isinstance(query, CountQuery)
         self.axes = 1 if self._counts else max(bins) + 1
         self.free = max(self.axes - 1, 1)
-        if self._counts and length > LONGEST_COUNT:
-            raise ParameterError(
-                f"length is {length}; the exact loss of a count is computed for up to "
-                f"{LONGEST_COUNT} records, leakage_loss bounds it for every length"
-            )
         starts = chain.states if chain.start == "any" else 1
         memory = 8 * (starts * chain.states + 2) * (length + 1) ** self.axes
         if memory > LARGEST_MEMORY and not self._counts:

@@ -77,13 +77,8 @@ class PrivacyLoss:
     window: int = 1
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain JSON types."""
-
-        def plain(value: Any) -> Any:
-            return [plain(part) for part in value] if isinstance(value, tuple) else value
-
-        fields = asdict(replace(self, query=str(self.query)))  # type: ignore[arg-type]
-        return {name: plain(value) for name, value in fields.items()}
+        """Return the fields as plain types."""
+        return asdict(self) | {"query": str(self.query)}
 
 
 def privacy_loss(
@@ -250,7 +245,7 @@ def check_work(family: AnyFamily, length: int, query: Query, window: int = 1) ->
         raise ParameterError(
             f"the exact loss of a {query} and {records} records takes about {total:.2g} "
             f"multiplications, above {LARGEST_WORK:.0g}; use a shorter length, fewer states or "
-            "bins, or a given initial distribution for any"
+            "bins, or a given initial distribution for any; leakage_loss bounds it for every length"
         )
     return total
 

@@ -223,7 +223,6 @@ class _Search:
             if self._stationary:
                 start, self._error = chain.stationary_distribution, 4 * chain.stationary_error
         self._distributions = {1: np.asarray(start)}
-        self._settled: dict[tuple[bool, Pair], tuple[Bools, Floats]] = {}
         self._warm: dict[tuple[bool, Pair], Bools] = {}
         self._cost = 0.0
 
@@ -292,9 +291,7 @@ class _Search:
 
     def _everywhere(self, cost: float, near: _Query | None) -> _Query | None:
         """The query that loses most at a c; near one where it is known."""
-        if cost != self._cost:
-            self._cost = cost
-            self._settled.clear()
+        self._cost = cost
         seen: dict[int, _Query | None] = {}
 
         def value(node: int) -> float:
@@ -375,16 +372,11 @@ class _Search:
         return _Query(node, (x, y), sides, (before[0], after[0]), None, value, gains)
 
     def _half(self, ahead: bool, side: _Side, pair: Pair) -> tuple[Bools, Floats]:
-        """Sets of one side for one pair; once where more records would change nothing."""
-        key = ahead, pair
-        found = self._settled.get(key)
-        if found is None or len(found[0]) > side.steps:
-            nothing = np.zeros((0, len(self._matrix)), dtype=np.bool_)
-            start = self._warm.get(key, nothing)[: side.steps].copy()
-            found = side.best(pair, self._cost, start)
-            self._warm[key] = found[0]
-            if len(found[0]) < side.steps and (ahead or self._stationary):
-                self._settled[key] = found
+        """Sets of one side for one pair, from those found last."""
+        nothing = np.zeros((0, len(self._matrix)), dtype=np.bool_)
+        start = self._warm.get((ahead, pair), nothing)[: side.steps].copy()
+        found = side.best(pair, self._cost, start)
+        self._warm[ahead, pair] = found[0]
         return found
 
     def _possible(self, node: int) -> list[int]:

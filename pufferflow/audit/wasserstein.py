@@ -33,7 +33,7 @@ from tqdm import tqdm
 
 from pufferflow._util.checks import check_list, check_type, longest, shown
 from pufferflow._util.rounding import UNIT_ROUNDOFF, divide_up
-from pufferflow._util.types import Bools, Floats, Ints
+from pufferflow._util.types import Bools, Floats
 from pufferflow.audit._count_kernels import NOTHING, movable
 from pufferflow.audit.count_distributions import (
     Numbers,
@@ -208,46 +208,37 @@ def raised(
     """
     possible = sizes > -np.inf
     lowest = np.where(possible[..., None], tails, np.inf).min(axis=1)
-    ends = lowest, _with_margin(tails.max(axis=1), tolerance)
-    states = np.flatnonzero(possible.any(axis=0))
-    x, y = np.array([*permutations(states, 2)], dtype=np.int64).reshape(-1, 2).T
+    highest = _with_margin(tails.max(axis=1), tolerance)
+    skipped = ~np.logical_and.outer(*[possible.any(axis=0)] * 2)
+    np.fill_diagonal(skipped, True)
 
-    def held(w: int) -> Bools:
-        return np.asarray(_held(tails, ends, sizes, (x, y), w, tolerance).all(axis=1))
+    def open_pairs(w: int) -> Bools:
+        """Pairs of states with an n at which the inequality is not proved."""
+        places = tails.shape[-1] - w
+        lower = lowest[0][:, w:] >= highest[0][:, None, :places]
+        upper = lowest[1][:, None, w:] >= highest[1][:, :places]
+        held = lower | upper[..., ::-1] | skipped[..., None]  # the same n
+        entries, some = np.argwhere(~held & (len(sizes) > 1)), 1 + 10**6 // len(sizes) ** 2
+        for begin in range(0, len(entries), some):
+            x, y, n = entries[begin : begin + some].T
+            last = places - 1 - n
+            both = (  # of the lower and of the upper tail
+                (sizes[:, x], sizes[:, y]),
+                (sizes[:, y], sizes[:, x]),
+                (tails[0][:, x, n], tails[1][:, y, last]),
+                (tails[0][:, y, n + w], tails[1][:, x, last + w]),
+            )
+            p, q, f, g = (np.concatenate(pair, axis=1).T for pair in both)
+            proved = never_above(p, q, f, g, tolerance)
+            held[x, y, n] = proved[: len(x)] | proved[len(x) :]
+        return np.asarray(~held.all(axis=-1))
 
-    if held(shift).all():
+    if not open_pairs(shift).any():
         return shift, None
-    w = bisect_left(range(tails.shape[-1]), True, lo=shift + 1, key=lambda w: bool(held(w).all()))
-    last = int(held(w - 1).argmin())
-    return w, (int(x[last]), int(y[last]))
-
-
-def _held(
-    tails: Floats,
-    ends: tuple[Floats, Floats],
-    sizes: Floats,
-    pairs: tuple[Ints, Ints],
-    w: int,
-    tolerance: float,
-) -> Bools:
-    """Whether the inequality holds of these pairs of states, at each n.
-
-    ``ends`` are the lowest of the tails over all starts, and the highest with a margin.
-    """
-    (x, y), (lowest, highest), places = pairs, ends, tails.shape[-1] - w
-    lower = lowest[0, y, w:] >= highest[0, x, :places]
-    upper = (lowest[1, x, w:] >= highest[1, y, :places])[:, ::-1]  # the same n
-    if len(sizes) > 1:
-        for tail, held, s, t in ((0, lower, x, y), (1, upper, y, x)):
-            i, n = np.nonzero(~(lower | upper))
-            place = places - 1 - n if tail else n
-            for begin in range(0, len(i), most := 1 + 10**6 // len(sizes) ** 2):
-                part = slice(begin, begin + most)
-                a, b, at = s[i[part]], t[i[part]], place[part]
-                ends_of = tails[tail][:, a, at].T, tails[tail][:, b, at + w].T
-                mixed = never_above(sizes[:, a].T, sizes[:, b].T, *ends_of, tolerance)
-                held[i[part], n[part]] = mixed
-    return lower | upper
+    larger = range(tails.shape[-1])
+    w = bisect_left(larger, True, lo=shift + 1, key=lambda w: not open_pairs(w).any())
+    x, y = np.argwhere(open_pairs(w - 1))[0].tolist()
+    return w, (x, y)
 
 
 def _with_margin(b: Floats, tolerance: float) -> Floats:

@@ -12,17 +12,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array
 
 from pufferflow._util.types import Bools, Floats
-from pufferflow.coupling.affine import AffineSide, RobustFlows
-from pufferflow.coupling.periodic import tree_parents, walk_once
-from pufferflow.coupling.robust import AscendingSide
-from pufferflow.coupling.sides import (
-    CouplingSide,
-    LeakageEquation,
-    RatioSide,
-    costs_of,
-    post_fixed_point,
-    scattered,
-)
+from pufferflow.coupling.affine import AffineRows, RobustFlows
+from pufferflow.coupling.distribution_sets import ExactRows, costs_of, reweighted_within
+from pufferflow.coupling.robust import AscendingRows
+from pufferflow.coupling.solver import LeakageEquation, beginning, post_fixed_point
+from pufferflow.coupling.walks import tree_parents, walk_once
 from pufferflow.verify.interpret import Rules
 from pufferflow.verify.model import Table
 from pufferflow.verify.parse import CertificateError, Matrix, Pair, Proof, Step, Witness, read
@@ -51,7 +45,7 @@ class Writer:
         self.witnesses: list[Any] = []
         self.parsed: list[dict[Pair, Witness]] = []
         self.proof, self.ones = Proof(self.parsed), rules.count(0, self.k)
-        self._affine = cache(lambda forward: AffineSide(known[not forward]))
+        self._affine = cache(lambda forward: AffineRows(known[not forward]))
 
     def program(self, early: int) -> Document:
         """Return it, with at most so many steps of single nodes."""
@@ -111,7 +105,7 @@ class Writer:
             node = side.node(phase, len(tables), False, growths[-1])
             steps.append(self._step(side, node, now, witnessed, power and _reach(side, power, i)))
             if witnessed and side.period > 1:
-                now = _Period([self._map(side, phase, node, None)], self).apply(costs_of(now, self.costs))
+                now = _Period([self._map(side, phase, node, None)], self).bound(costs_of(now, self.costs))
         leakages = self._closed(side, tables, guess, steps)
         return {"prefix": prefix, "start": _decimals(leakages), "cycle": steps}, leakages
 
@@ -153,7 +147,7 @@ class Writer:
         """What couplings bound of every node with j nodes or more on that side."""
         if isinstance(side, SetSide):
             anything, rows = np.zeros_like(self.cap, dtype=np.bool_), self.known[not side.forward]
-            start = self._fixed([(AscendingSide(rows), anything, 1)], 0.0, floor)
+            start = self._fixed([(AscendingRows(rows), anything, 1)], 0.0, floor)
             return self._fixed([(self._affine(side.forward), anything, 1)], 0.0, floor, start)
         excess, table = 0.0, self.cap * 0.0 + floor
         for _ in range(_GUESSES):
@@ -194,12 +188,12 @@ class Writer:
         values = _mask(side.node(phase, self.around, False, self.ones).values, self.k)
         outside = ~(values[:, None] & values[None, :]) & (self.away > 0)
         if power is None and node is not None and node.rows is not None:
-            return CouplingSide(_floats(node.rows), 1e-15, values), outside, 1
+            return ExactRows(_floats(node.rows), 1e-15, values), outside, 1
         low, high = (_floats(table).T for table in side.weights(phase, power or 1)[way])
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = np.log(high)[:, None, :] - np.log(low)[None, :, :]
         logs[np.broadcast_to(high[:, None, :] == 0, logs.shape)] = -np.inf
-        return RatioSide(logs), outside, power or 1
+        return reweighted_within(logs), outside, power or 1
 
     def _fixed(self, maps: list[Map], extra: float, floor: Floats | float, start: Floats | None = None) -> Floats:
         """A post-fixed point of the maps of a period, a little above the least."""
@@ -207,8 +201,7 @@ class Writer:
         floor = np.minimum(np.maximum(floor, np.where(maps[-1][1], np.inf, 0.0)), self.cap)
         equation = LeakageEquation(_Period(maps, self), self.costs, self.cap, extra=away, floor=floor)
         if start is None:
-            first = maps[0][0]
-            start = (first.start() if isinstance(first, CouplingSide) else scattered(self.k)) * self.cost
+            start = beginning(maps[0][0]) * self.cost
         return post_fixed_point(equation, np.clip(start, floor, self.cap))
 
 
@@ -220,12 +213,12 @@ class _Period:
         side, outside, power = maps[-1]
         self.limit = np.where(outside, np.inf, side.limit + (power - 1) * writer.cost)
 
-    def apply(self, costs: Floats) -> Floats:
+    def bound(self, costs: Floats) -> Floats:
         """Leakages after a period."""
         history, cap = [costs], self.writer.cap
         for side, outside, power in self.maps:
             far = history[max(len(history) - power, 0)]
-            table = np.fmin(side.apply(far), side.limit) + (power - 1) * self.writer.cost
+            table = np.fmin(side.bound(far), side.limit) + (power - 1) * self.writer.cost
             table = np.where(outside, cap, np.minimum(table, cap))
             history.append(costs_of(table, self.writer.costs))
         return np.asarray(table)

@@ -14,7 +14,7 @@ from pufferflow._util.work import MOST_WORK, said
 from pufferflow.accounting.ledger import default_ledger
 from pufferflow.cli.printing import flag, warn
 from pufferflow.errors import ParameterError
-from pufferflow.mechanisms.work import proof_work, scale_work
+from pufferflow.mechanisms.work import scale_work
 from pufferflow.models.files import PublicModel, read_public_model
 from pufferflow.models.mixing import mixing
 from pufferflow.records.states import MOST_STATES
@@ -94,7 +94,7 @@ def theta_of(arguments: argparse.Namespace) -> PublicModel | None:
     if arguments.chain is None:
         return None
     model = read_public_model(arguments.chain)
-    work = 2 * scale_work("leakage", model.family, 1) + proof_work("leakage", model.family)
+    work = sum(scale_work("leakage", model.family, 1, certified=one) for one in (False, True))
     if work > MOST_WORK and getattr(arguments, "protect", "") != "participant":
         warn([f"to find and prove the noise {said(work)}"])
     return model

@@ -47,7 +47,7 @@ def add_bounds(add: Callable[..., Any], most: float = MOST_WORK) -> None:
     def number(text: str) -> float:
         return check_positive(float(text), "most_work")
 
-    work = f"most operations, estimated beforehand (default: {most:g})"
+    work = f"most operations (default: {most:g})"
     add("--most-work", type=number, default=most, metavar="N", help=work)
     add("--json", action="store_true", help="print JSON instead of text")
 

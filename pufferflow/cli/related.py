@@ -5,7 +5,6 @@ Example: echo '[0, 2, 1]' | pufferflow related noisymax -
 
 import argparse
 import math
-from fractions import Fraction
 from typing import Any
 
 from pufferflow._util.checks import check_whole
@@ -78,19 +77,16 @@ def _check(asked: argparse.Namespace) -> dict[str, Any]:
         largest = hmm.largest_ratio(model, asked.length)
         return hmm.check(model, *bounds).to_dict() | {"largest": largest.to_dict()}
 
-    def texts(prior: dict[str, Fraction]) -> dict[str, str]:
-        return {name: plain(value) for name, value in prior.items()}
-
     prior = hmm.find_prior(model, *bounds)
     answer: dict[str, Any] = {"holds": prior is None, "factor": asked.factor, "violation": None}
     if prior is not None:
         found = hmm.check(model.at(**prior), *bounds).witness
-        answer["violation"] = {"prior": texts(prior), "witness": found and found.to_dict()}
+        answer["violation"] = {"prior": plain(prior), "witness": found and found.to_dict()}
     answer["largest"] = hmm.sup_ratio(model, asked.length).to_dict()
     if asked.preserving:
         kept = hmm.find_prior(model, *bounds, violates=False)
         answer["preserving"] = {
-            "prior": kept and texts(kept),
+            "prior": kept and plain(kept),
             "conditions": hmm.preserving_region(model, *bounds).conditions,
         }
     return answer

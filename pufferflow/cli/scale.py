@@ -8,7 +8,7 @@ Example: echo '{"chains": [{"transition_matrix": [[0.9, 0.1], [0.4, 0.6]], "init
 
 import argparse
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, get_args
 
 from tqdm import tqdm
@@ -20,8 +20,8 @@ from pufferflow._util.work import afford, is_allowed, said
 from pufferflow.cli.printing import add_bounds, show, table
 from pufferflow.errors import ParameterError
 from pufferflow.mechanisms import KNOWN, NoiseScale, compute_scale, find_mechanism
-from pufferflow.mechanisms.base import not_applicable
-from pufferflow.mechanisms.work import proof_work, scale_work
+from pufferflow.mechanisms.base import requested
+from pufferflow.mechanisms.work import scale_work
 from pufferflow.models.families import Family, GapKind
 from pufferflow.models.files import read_public_model
 
@@ -60,11 +60,11 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.certificate is not None:
         if len(arguments.epsilon) > 1 or len(asked) > 1:
             raise ParameterError("--certificate needs a single --epsilon and a single --mechanism")
-        work = proof_work(asked[0], family) + scale_work(asked[0], family, lengths)
+        work = scale_work(asked[0], family, lengths, certified=True)
         afford(work, f"the scale of {asked[0]} with its certificate", FEWER)
     results = scales_of(arguments, family, lengths, eigengap=arguments.eigengap, **asdict(hidden))
     if arguments.certificate is not None:
-        results = [results[0].certified(family, arguments.convention)]
+        results = [results[0].certified(family)]
         write_atomic(arguments.certificate, json.dumps(results[0].certificate) + "\n")
     rows = [one.to_dict() | {"private": find_mechanism(one.mechanism).private} for one in results]
     show(rows, arguments.json, table(rows, COLUMNS))
@@ -85,10 +85,11 @@ def scales_of(
         own = {key: options[key] for key in (*mechanism.options, *PROTECTION) if key in options}
         if asked:
             afford(work, f"the scale of {name}", FEWER)
-            scales.append(mechanism.called(family, lengths, epsilon, **own))
+            scales.append(mechanism.compute(family, lengths, epsilon, **own))
         elif is_allowed(work):
             scales.append(compute_scale(name, family, lengths, epsilon, **own))
         else:
             why = f"it {said(work)}; {FEWER}, or allow more (--most-work)"
-            scales.append(not_applicable(name, epsilon, longest(lengths), why, asked_for(own)))
+            asked_of = requested(name, lengths, epsilon, **asdict(asked_for(own)))
+            scales.append(replace(asked_of, reason=why))
     return scales

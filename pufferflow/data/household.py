@@ -25,7 +25,7 @@ class MinuteWatts:
     Attributes
     ----------
     minutes : int array, shape (n,)
-        Minutes since 1970-01-01T00:00 on the clock of the source, strictly increasing.
+        Minutes since 1970-01-01T00:00 in the time base of the source, strictly increasing.
     watts : float array, shape (n,)
         Power in watts, NaN where the source has a row but no value.
     """
@@ -39,7 +39,7 @@ class MinuteWatts:
         Raises
         ------
         ParameterError
-            ``start`` is no ISO time, or ``length`` is less than 1.
+            ``start`` is not an ISO time, or ``length`` is less than 1.
         DataError
             The rows of the file ``where`` do not reach over the whole window.
         """
@@ -49,13 +49,13 @@ class MinuteWatts:
         try:
             first = reach[0] if start is None else minute_of(start)
         except ValueError as error:
-            sentence = f"the start {start!r} is no ISO time; write it as 2007-05-01T00:00"
+            sentence = f"the start {start!r} is not an ISO time; write it as 2007-05-01T00:00"
             raise ParameterError(sentence) from error
         last = reach[1] if length is None else first + length - 1
         if not reach[0] <= first <= last <= reach[1]:
             asked = f"from: {start or iso(first)}" + (f", minutes: {length}" if length else "")
             raise DataError(
-                f"{where}: the window asked for ({asked}) is not within the data, which reach from "
+                f"{where}: the requested window ({asked}) is not within the data, which reach from "
                 f"{iso(reach[0])} to {iso(reach[1])} ({len(self.minutes)} minutes); "
                 "choose a window inside"
             )
@@ -74,7 +74,7 @@ def iso(minute: int) -> str:
 
 
 def read_watts(path: Path = BUNDLED, start: str = START) -> MinuteWatts:
-    """Read a compact file: a header, then whole watts, a line a minute, blank where missing.
+    """Read a compact file: a header, then whole watts, one line per minute, blank where missing.
 
     Raises DataError: the file is missing, damaged or not such a file.
     """
@@ -97,7 +97,7 @@ def export_household(paths: Sequence[str | Path], start: str | None = None, minu
     Raises
     ------
     ParameterError
-        ``start`` is no time, there are fewer minutes than files, or two files are the same.
+        ``start`` is not a time, there are fewer minutes than files, or two files are the same.
     DataError
         The window is not within the data, a file exists already, or its folder does not.
     """

@@ -69,7 +69,7 @@ RC: dict[str, Any] = {
     "ps.fonttype": 42,
 }
 
-# The writers add dates and their own names unless they are told not to.
+# By default the writers add dates and their own names.
 METADATA: dict[str, dict[str, None]] = {
     "svg": dict.fromkeys(("Date", "Creator", "Format", "Type")),
     "pdf": dict.fromkeys(("CreationDate", "Creator", "Producer")),

@@ -56,9 +56,11 @@ def probabilities(given: Any, name: str) -> dict[Any, Fraction]:
     exact = {key: written_number(p, f"a probability of {name}") for key, p in given.items()}
     if not all(0 <= number <= 1 + Fraction(SUM_TOLERANCE) for number in exact.values()):
         raise ParameterError(f"a probability of {name} lies outside 0 to 1; correct it")
-    unit = math.lcm(*(number.denominator for number in exact.values()))
-    if unit.bit_length() * len(exact) > MOST_BITS:
-        raise ParameterError(f"the probabilities of {name} need decimals or one denominator")
+    unit = 1
+    for number in exact.values():
+        unit = math.lcm(unit, number.denominator)
+        if unit.bit_length() * len(exact) > MOST_BITS:
+            raise ParameterError(f"the probabilities of {name} need decimals or one denominator")
     total = sum(exact.values(), Fraction(0))
     if abs(total - 1) > SUM_TOLERANCE:
         raise ParameterError(f"the probabilities of {name} sum to {float(total):.10g}, not to 1")

@@ -41,10 +41,8 @@ class HiddenMarkovModel:
     length : int, optional
         Length of the observation sequences that the model is meant for.
 
-    Raises
-    ------
-    ModelError, ParameterError
-        A distribution is impossible, or a name is unknown, missing or repeated.
+    Raises ModelError or ParameterError: a distribution is impossible, or a name is unknown, missing
+    or repeated.
     """
 
     def __init__(
@@ -192,12 +190,10 @@ def _names(names: object, size: int, what: str) -> tuple[str, ...]:
 def _pairs(pairs: object, secrets: list[str]) -> tuple[tuple[str, str], ...]:
     if pairs is None:
         return tuple(combinations(secrets, 2))
-    result: dict[frozenset[str], tuple[str, str]] = {}
-    for pair in check_list(pairs, "pairs"):
-        names = check_list(pair, "a pair")
-        if len(names) != 2 or names[0] == names[1] or not all(n in secrets for n in names):
-            raise ModelError("a pair is not two different secrets of the model")
-        result.setdefault(frozenset(names), (names[0], names[1]))
-    if not result:
+    listed = [tuple(check_list(pair, "a pair")) for pair in check_list(pairs, "pairs")]
+    if not listed:
         raise ModelError("pairs is empty; give pairs of secrets")
-    return tuple(result.values())
+    for pair in listed:
+        if len(pair) != 2 or pair[0] == pair[1] or not all(name in secrets for name in pair):
+            raise ModelError("a pair is not two different secrets of the model")
+    return tuple(listed)

@@ -9,13 +9,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, cached_property
 from itertools import accumulate, combinations_with_replacement, pairwise, product
-from random import Random, SystemRandom
+from random import Random
 from typing import Any, Literal, TypeAlias, get_args
-
-import numpy as np
 
 from pufferflow._util.checks import check_choice, check_list, check_type, check_whole
 from pufferflow._util.numbers import Exact, written_number
+from pufferflow._util.randomness import randomness
 from pufferflow.errors import ModelError, ParameterError
 from pufferflow.hmm.checking import Witness
 from pufferflow.hmm.model import (
@@ -179,17 +178,13 @@ class NoisyMax:
                 total[outcome] += p / len(released)
         return tuple(total)
 
-    def sample(self, counts: Sequence[int], *, rng: np.random.Generator | None = None) -> int:
+    def sample(self, counts: Sequence[int], *, insecure_seed: int | None = None) -> int:
         """Return a draw from :meth:`distribution`, exactly: no float is between bits and result.
 
-        A ``rng`` is for experiments: its state reveals the noise (default: the operating system's
-        bits). Raises ParameterError: there is no count, one is outside 0, …, m, or ``rng`` is not a
-        generator.
+        A seed is for experiments: it reveals the noise (default: the operating system's bits).
+        Raises ParameterError: there is no count, or one is outside 0, …, m.
         """
-        if rng is not None:
-            check_type(rng, "rng", np.random.Generator)
-        source = SystemRandom() if rng is None else Random(int.from_bytes(rng.bytes(32)))
-        return self._drawn(self._counts(counts), source)
+        return self._drawn(self._counts(counts), randomness(insecure_seed))
 
     def _drawn(self, counts: Sequence[int], source: Random) -> int:
         over, below = self._whole

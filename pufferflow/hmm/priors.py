@@ -31,6 +31,7 @@ from pufferflow.hmm.model import (
     Result,
     Vector,
     by_secret,
+    integers,
     requested_length,
     step,
 )
@@ -222,10 +223,6 @@ class PreservingRegion:
     """The priors of a box at which a factor holds: those at which no polynomial is positive."""
 
     family: PriorFamily
-    factor: Fraction
-    """e^ε."""
-    length: int
-    """Longest observation sequence."""
     polynomials: tuple[fmpq_mpoly, ...] = field(repr=False)
     """In the parameters, with coprime integer coefficients; none if every prior preserves."""
 
@@ -336,7 +333,7 @@ def preserving_region(
     polynomials = (_coprime(p - _flint(limit) * q) for p, q in family.likelihoods(steps))
     different = {str(f): f for f in polynomials}
     binding = (f for f in different.values() if smt.point(family.box, operator.gt, [f]))
-    return PreservingRegion(family, limit, steps, tuple(binding))
+    return PreservingRegion(family, tuple(binding))
 
 
 def require_rational(at: Mapping[str, Fraction], attained: bool) -> None:
@@ -385,10 +382,8 @@ def _assigned(values: Mapping[str, Fraction]) -> str:
 
 def _coprime(polynomial: fmpq_mpoly) -> fmpq_mpoly:
     """Return the positive multiple with integer coefficients without a common divisor."""
-    coefficients = list(map(_fraction, polynomial.coeffs())) or [Fraction(1)]
-    over = math.lcm(*(c.denominator for c in coefficients))
-    divisor = math.gcd(*(int(c * over) for c in coefficients))
-    return polynomial * _flint(Fraction(over, divisor))
+    coefficients, over = integers(list(map(_fraction, polynomial.coeffs())))
+    return polynomial * fmpq(over, math.gcd(*coefficients) or 1)
 
 
 def _value(polynomial: fmpq_mpoly, at: Sequence[Fraction]) -> Fraction:

@@ -85,7 +85,7 @@ def max_influence(law: Floats, left: Floats, right: Floats) -> tuple[float, int,
     y = int(columns.argmax())
     for x in range(k):
         if law[x, y] + left[x, y] + right[x, y] == columns[y]:
-            return columns[y], x, y
+            return float(columns[y]), x, y
     return 0.0, 0, 0
 
 
@@ -111,29 +111,29 @@ def search_quilts(
     """Branch and bound over rectangles of quilts, until a table is missing or ``work`` is done.
 
     Nothing is returned: where a kernel returns arrays Python code runs, and an exception that a
-    signal raises there would be lost.
+    signal raises there would be lost. ``stack`` and ``found`` are updated in place.
 
     Parameters
     ----------
-    stack : tuple of arrays, shapes (n, 4), (n,) and (1,)
-        Updated in place. Rectangles i1..i2 × j1..j2 of positions among the distances, the next one
-        last; lower bounds of the max-influence in each; their number.
+    stack : rectangles, lowest, counts
+        Rectangles i1..i2 × j1..j2 of positions among the distances, shape (n, 4), the next one
+        last; lower bounds of the max-influence in each, shape (n,); their number, shape (1,).
     work : int
         About how many entries of tables to look at before returning, so that signals arrive.
-    nodes : tuple of int
+    nodes : before, after, window
         Of a range of nodes how many there are up to its last one, how many from its first one on,
         and the records that each stands for; cards are the largest over the range (Lemma 4.6).
-    scores : tuple of float
+    scores : epsilon, enough
         ε, and the score at or below which the search may stop.
-    terms : tuple of float arrays, shapes (k, k), (k, k) and (n, k, k)
-        First term of eq. 5 with and without a left quilt node, and all tables by distance.
-    sides : tuple
+    terms : law, mask, tables
+        First term of eq. 5 with and without a left quilt node, shape (k, k), and all other tables.
+    sides : distances, lefts, rights, reach, behind
         Distances that are looked at, 0 for no quilt node; by their positions the indices of the
         left and the right tables, −1 where it is missing; and the largest distances there are.
-    found : tuple of arrays, shapes (m + 1, 2), (2,) and (2,)
-        Updated in place. In row 0 the number of pairs, then pairs of secrets that decided before:
-        they alone bound the influence from below, which discards most rectangles. The smallest
-        score so far with its influence; the positions of its quilt.
+    found : pairs, best, quilt
+        Pairs of secrets that decided before, below their number: they alone bound the influence
+        from below, which discards most rectangles. The smallest score so far with its influence,
+        and the positions of its quilt.
     """
     rectangles, lowest, counts = stack
     before, after, window = nodes

@@ -115,15 +115,9 @@ class Candidate(NamedTuple):
 class InfluenceTables:
     """The three terms of eq. 5 for one chain, as tables over pairs of secrets (x, x').
 
-    Parameters
-    ----------
-    chain : MarkovChain
-    convention : {"exact", "published"}
-        Whether the backward term looks only at states the left quilt node can take (Definition
-        4.1), or at all states, as the paper's eq. 5 is printed.
-    window : int
-        How many records the secrets are of; pairs are of their first values, and the forward term
-        is the largest over their last ones.
+    The convention "published" looks at all states of the left quilt node, as eq. 5 is printed,
+    "exact" only at those that it can take (Definition 4.1). Secrets are of ``window`` records:
+    pairs are of their first values, and the forward term is the largest over their last ones.
     """
 
     def __init__(self, chain: MarkovChain, convention: Convention, window: int = 1) -> None:
@@ -152,7 +146,7 @@ class InfluenceTables:
             self._begin()
 
     def power(self, n: int) -> tuple[Floats, Bools]:
-        """P^n, which may underflow, and its exact support; the highest bits of n times the lowest."""
+        """P^n, which may underflow, and its exact support: its highest bits times the lowest."""
         if n not in self._powers:
             low = n & -n
             parts = (n - low, low) if n != low else (n // 2, n // 2)
@@ -209,6 +203,11 @@ class InfluenceTables:
         return self.stack[index].T if n else np.full_like(self.stack[0], INFINITE)
 
 
+def masked(table: Floats, secrets: Bools) -> Floats:
+    """A table without the pairs that are not both ``secrets``."""
+    return np.where(np.logical_and.outer(secrets, secrets), table, MASKED)
+
+
 def initial_term(distribution: Floats, error: float) -> Floats:
     """Table of log m(x') / m(x) for a distribution m with relative entry error ``error``."""
     numerators = np.log(np.maximum(distribution, SAFE_MINIMUM))
@@ -216,11 +215,6 @@ def initial_term(distribution: Floats, error: float) -> Floats:
     sizes = np.abs(numerators)[None, :] + np.abs(denominators)[:, None]
     table = numerators[None, :] - denominators[:, None]
     return np.asarray(table + 2.0 * error + 8 * UNIT_ROUNDOFF * (1 + sizes))
-
-
-def masked(table: Floats, secrets: Bools) -> Floats:
-    """A table without the pairs that are not both ``secrets``."""
-    return np.where(secrets[:, None] & secrets[None, :], table, MASKED)
 
 
 @lru_cache(8)
@@ -307,13 +301,14 @@ class QuiltSearch:
             early.append((-self._trivial, 1, min(first - 1, self.length), 1))
         while first <= self.length:
             last = min(max(2 * (first - 1), first + stride - 1), self.length)
-            starts = range(first, min(first + stride, self.length + 1))
-            ends = ((node, self.length - (self.length - node) % stride, stride) for node in starts)
-            rest = [(-math.inf, *nodes) for nodes in ends]
-            if all(self.nodes(*nodes).alike for _, *nodes in rest):
+            now, rest = (
+                [(n, end - (end - n) % stride, stride) for n in range(first, min(first + stride, end + 1))]
+                for end in (last, self.length)
+            )
+            if all(self.nodes(*nodes).alike for nodes in rest):
                 self._horizon = first - 1
-                return rest + early
-            early += [(-self._trivial, node, last - (last - node) % stride, stride) for node in starts]
+                return [(-math.inf, *nodes) for nodes in rest] + early
+            early += [(-self._trivial, *nodes) for nodes in now]
             first = last + 1
         middle = (self.length + 1) // 2
         return [(-math.inf, middle, middle, 1), *early]
@@ -365,7 +360,7 @@ class QuiltSearch:
         return distribution
 
     def _moves(self, distribution: Floats, node: int, stride: int, steps: int) -> float:
-        """Bound of how far log m_i(x')/m_i(x) moves from a node on in so many strides (*Ranges*)."""
+        """Bound of how far log m_i(x')/m_i(x) moves in so many strides from a node (*Ranges*)."""
         states, moves = self.supports.at(node), 0.0
         now, inside = distribution[states], np.ix_(states, states)
         for level in range(steps.bit_length()):
@@ -383,7 +378,8 @@ class QuiltSearch:
         """Max-influence of the quilt at distances ``a`` and ``b``, 0 for none on that side."""
         left, right = self.tables.at(a, self._states(nodes, a)), self.tables.at(b)
         stack = self.tables.stack
-        return max_influence(nodes.law if a else nodes.mask, stack[left], stack[right])[0]
+        found = max_influence(nodes.law if a else nodes.mask, stack[left], stack[right])[0]
+        return math.inf if found >= INFINITE / 2 else found
 
     def _states(self, nodes: Nodes, a: int) -> Bools:
         """States that the left quilt node at distance ``a`` can take."""
@@ -453,10 +449,3 @@ class QuiltSearch:
 def worst_node(tables: InfluenceTables, length: int, epsilon: float) -> Candidate:
     """The node with the largest best score, for one chain of T = ``length`` records."""
     return QuiltSearch(tables, length, epsilon).worst_node()
-
-
-def chain_influence(chain: MarkovChain, length: int, node: int, a: int, b: int) -> float:
-    """Max-influence on a node of its quilt at distances a and b, 0 for no quilt node; rounded up."""
-    search = QuiltSearch(influence_tables(chain, "exact", 1), length, 1.0)
-    influence = search.influence(search.nodes(node), a, b)
-    return math.inf if influence >= INFINITE / 2 else influence

@@ -12,13 +12,11 @@ from pufferflow.mechanisms.base import (
     compute_scale,
     find_mechanism,
 )
+from pufferflow.mechanisms.baselines import ENTRY_DP, GROUP_DP, entry_dp, group_dp
 from pufferflow.mechanisms.entry_couplings import LEAKAGE, leakage, leakage_loss, loss_profile
 from pufferflow.mechanisms.one_count import WASSERSTEIN, wasserstein
-from pufferflow.mechanisms.quilts_approximate import MQM_APPROX, mqm_approx
-from pufferflow.mechanisms.quilts_exact import MQM_EXACT, mqm_exact
-from pufferflow.mechanisms.single_entry import ENTRY_DP, entry_dp
+from pufferflow.mechanisms.quilts import MQM_APPROX, MQM_EXACT, mqm_approx, mqm_exact
 from pufferflow.mechanisms.weak_correlation import GK16, gk16
-from pufferflow.mechanisms.whole_segment import GROUP_DP, group_dp
 
 for _record in (LEAKAGE, MQM_EXACT, MQM_APPROX, WASSERSTEIN, GK16, GROUP_DP, ENTRY_DP):
     KNOWN[_record.name] = _record

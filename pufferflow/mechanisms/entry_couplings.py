@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pufferflow._util.checks import Lengths, check_epsilon, check_scale, check_type, check_whole, longest
+from pufferflow._util.checks import Lengths, check_scale, check_type, check_whole, longest
 from pufferflow._util.protection import Protection, SideInformation, check_protection
-from pufferflow.coupling.bounds import Part, loss_bounds
-from pufferflow.coupling.calibration import MOST_STATES, kept
+from pufferflow.coupling.bounds import MOST_STATES, Part, kept, loss_bounds
 from pufferflow.coupling.periodic import PeriodicLeakage
 from pufferflow.coupling.roots import SMALLEST_EPSILON
-from pufferflow.mechanisms.base import Mechanism, NoiseScale, compute_scale
-from pufferflow.mechanisms.whole_segment import group_dp
+from pufferflow.mechanisms.base import Mechanism, NoiseScale, compute_scale, requested
+from pufferflow.mechanisms.baselines import group_dp
 from pufferflow.models.families import AnyFamily, as_family, standing_chains
 from pufferflow.models.periodic import PeriodicChain
 
@@ -32,57 +31,54 @@ def leakage(
     side_information: SideInformation = "none",
     max_states: int = MOST_STATES,
 ) -> NoiseScale:
-    """Smallest scale that the bounds of ``docs/leakage.md`` allow, rounded up; never above those of other mechanisms.
+    """Smallest scale that the bounds of ``docs/leakage.md`` allow, never above other mechanisms'.
 
-    A mechanism whose density changes by at most e^c with one entry (Laplace noise of scale 1/c on a 1-Lipschitz query)
-    is analysed along the chain, without a quilt: by optimal couplings of two copies of the chain that start at
-    different values of an entry, through blocks of steps, and by the quilts of MQMExact; the smallest scale counts.
-    Each is an upper bound of the loss for every such mechanism, whatever its query. For binary chains with a stationary
-    start it is attained; :func:`pufferflow.lower_bound` says how far it can be from the best scale for others.
+    A mechanism whose density changes by at most e^c with one entry (Laplace noise of scale 1/c on a
+    1-Lipschitz query) is analysed along the chain, without a quilt: by optimal couplings of two
+    copies of the chain that start at different values of an entry, through blocks of steps, and by
+    the quilts of MQMExact; the smallest scale counts. Each is an upper bound of the loss for every
+    such mechanism, whatever its query. For binary chains with a stationary start it is attained;
+    :func:`pufferflow.lower_bound` bounds how far it is from the best scale for others.
 
     Parameters
     ----------
     family : Family or MarkovChain
-        Θ. For an ``IntervalFamily`` or a ``TotalVariationFamily`` every step may follow other rows between the bounds;
-        it costs least where bounds of the reversed chain are known too. Where such chains need not forget, ``reason``
-        names the states to merge.
-    length : int or sequence of int
-        Segment lengths; the longest decides, as every bound holds for shorter ones.
-    epsilon : float
-        ε > 0.
-    window : int
-        Secrets are what happened during so many consecutive records, all of it together; those of a shorter segment are
-        all its records. What is so hidden is hidden of every part of a window, too.
+        Θ. For an ``IntervalFamily`` or a ``TotalVariationFamily`` every step may follow other rows
+        between the bounds; the scale is smallest where bounds of the reversed chain are known too.
+        Where such chains need not mix, ``reason`` names the states to merge.
+    length, epsilon, window
+        As for :func:`pufferflow.mqm_exact`. A window includes all of its parts.
     side_information : {"none", "any"}
-        ``"any"``: the bound holds for adversaries who know any records outside of the window, and for those
-        who know none. There it is the smaller one of the couplings' and of ``group-dp``.
+        ``"any"``: the bound also holds for adversaries who know any records outside of the window.
+        The scale is then the smaller one of the couplings' and of ``group-dp``.
     max_states : int
-        Chains with more states (families between bounds: at most 12) get the cheaper bounds (blocks and quilts) only:
-        couplings take time and memory in proportion to the cube of the states, and more. 0 leaves them out. With more
-        than 200 states quilts alone are left, and chains of order m with more than 36 words are not compared word by
-        word (Theorem L2); ``reason`` says so.
+        Chains with more states (families between bounds: at most 12) get the cheaper bounds (blocks
+        and quilts) only: couplings take time and memory in proportion to the cube of the states,
+        and more. 0 leaves them out. With more than 200 states quilts alone are left, and chains of
+        order m with more than 36 histories are not compared by history (Theorem L2); ``reason``
+        states so.
 
     Returns
     -------
     NoiseScale
-        With a node that decides: beyond a short beginning of the chain all nodes share a bound, and one of them is
-        named. ``quilt`` and ``influence`` are those of MQMExact where its bound is the smallest.
+        With a node that decides: beyond a short beginning of the chain all nodes share a bound, and
+        one of them is named. ``quilt`` and ``influence`` are those of MQMExact where its bound is
+        the smallest.
 
     Raises
     ------
     ParameterError
         ε, a length, ``window``, ``side_information`` or ``max_states`` is out of range.
     """
-    epsilon = check_epsilon(epsilon)
-    records = longest(length)
+    asked = requested("leakage", length, epsilon, window, side_information)
     protection = check_protection(window, side_information)
     max_states = check_whole(max_states, "max_states", 0)
     theta = as_family(family)
-    parts = loss_bounds(theta, records, protection, max_states)
-    scales = [_scale(part, records, epsilon, protection) for part in parts]
+    parts = loss_bounds(theta, asked.length, protection, max_states)
+    scales = [_scale(part, asked, protection) for part in parts]
     index = max(range(len(scales)), key=lambda i: scales[i].scale or math.inf)
     chain = index if standing_chains(theta) else None
-    return replace(scales[index], mechanism="leakage", chain=chain, **asdict(protection))
+    return replace(scales[index], mechanism="leakage", chain=chain)
 
 
 def leakage_loss(
@@ -94,30 +90,27 @@ def leakage_loss(
     side_information: SideInformation = "none",
     max_states: int = MOST_STATES,
 ) -> float:
-    """Upper bound of the privacy loss of a mechanism whose density changes by at most e^(1/scale) with one entry.
+    """Upper bound of the privacy loss of a mechanism whose density changes by at most e^(1/scale).
 
     For several releases of the same records with scales σ_k, 1/scale is Σ 1/σ_k.
 
     Parameters
     ----------
-    family : Family or MarkovChain
-        Θ.
-    length : int or sequence of int
+    family, length, window, side_information, max_states
+        As for :func:`leakage`.
     scale : float
         Laplace scale of a 1-Lipschitz query.
-    window, knows, max_states
-        As for :func:`leakage`.
 
     Returns
     -------
     float
-        In nats, rounded up; at most T / scale. Quilts are not tried: at a scale of :func:`leakage` that they decide
-        (its ``quilt`` is not None) this may be above ε.
+        In nats, rounded up; at most T / scale. Quilts are not tried: at a scale of :func:`leakage`
+        that they decide (its ``quilt`` is not None) this may be above ε.
 
     Raises
     ------
     ParameterError
-        ``scale``, a length, ``window``, ``side_information`` or ``max_states`` is out of range.
+        An argument is out of range.
     """
     records = longest(length)
     protection = check_protection(window, side_information)
@@ -129,30 +122,27 @@ def leakage_loss(
 
 
 def loss_profile(
-    chain: PeriodicChain, length: Lengths, scale: float, *, window: int = 1, side_information: SideInformation = "none"
+    chain: PeriodicChain,
+    length: Lengths,
+    scale: float,
+    *,
+    window: int = 1,
+    side_information: SideInformation = "none",
 ) -> pd.DataFrame:
-    """Upper bound of the loss over the period of a clock: :func:`leakage_loss` is the largest of it.
+    """Upper bound of the loss at each phase of the period; :func:`leakage_loss` is the largest.
 
     Parameters
     ----------
     chain : PeriodicChain
-    length : int or sequence of int
-    scale : float
-        Laplace scale of a 1-Lipschitz query.
-    window, side_information
-        As for :func:`leakage`.
+    length, scale, window, side_information
+        As for :func:`leakage_loss`.
 
     Returns
     -------
     DataFrame
-        A row a phase of the clock: ``phase``, from 0; ``matrix``, which of the matrices serves the step from there,
-        from 0; ``loss_nats``, what a record (a window that begins) at this phase loses at most, whatever the phase at
-        which its segment begins.
-
-    Raises
-    ------
-    ParameterError
-        An argument is out of range.
+        A row per phase: ``phase``, from 0; ``matrix``, which of the matrices serves the step from
+        there, from 0; ``loss_nats``, the bound for a record (a window that begins) at this phase,
+        whatever the phase at which its segment begins.
     """
     check_type(chain, "chain", PeriodicChain)
     protection = check_protection(window, side_information)
@@ -167,26 +157,24 @@ def loss_profile(
 def _loss(part: Part, records: int, cost: float) -> float:
     if part.bound is not None:
         return part.bound.loss(cost).value
-    return math.nextafter(records * cost, math.inf)  # what every record of the segment tells
+    return math.nextafter(records * cost, math.inf)  # what every record of the segment reveals
 
 
-def _scale(part: Part, records: int, epsilon: float, protection: Protection) -> NoiseScale:
-    known = _known(part, records, epsilon, protection)
+def _scale(part: Part, asked: NoiseScale, protection: Protection) -> NoiseScale:
+    """The scale of a part, or that of the other mechanism with the least noise if it is smaller."""
+    records, epsilon = asked.length, asked.epsilon
+    known = compute_scale("mqm-exact", part.family, records, epsilon, **asdict(protection))
+    if known.scale is None:  # a quilt is never worse than none at all
+        known = group_dp(part.family, records, epsilon, **asdict(protection))
     assert known.scale is not None
     if part.bound is None:
         return replace(known, reason=f"the scale of {known.mechanism}: {part.why}")
     bounded = part.bound.scale(epsilon, known.scale)
-    if bounded is None or bounded[0] >= known.scale:
-        why = f"epsilon is below {SMALLEST_EPSILON:g}, where rounding would count: the scale of {known.mechanism}"
-        return replace(known, reason=part.why or (why if epsilon < SMALLEST_EPSILON else ""))
-    return NoiseScale("leakage", epsilon, records, bounded[0], reason=part.why, node=bounded[1])
-
-
-def _known(part: Part, records: int, epsilon: float, protection: Protection) -> NoiseScale:
-    """The least scale of the other mechanisms with such a guarantee; group-dp has every one."""
-    quilts = compute_scale("mqm-exact", part.family, records, epsilon, **asdict(protection))
-    # a quilt is never worse than none at all
-    return group_dp(part.family, records, epsilon, **asdict(protection)) if quilts.scale is None else quilts
+    if bounded is not None and bounded[0] < known.scale:
+        return replace(asked, scale=bounded[0], reason=part.why, node=bounded[1])
+    why = f"epsilon is below {SMALLEST_EPSILON:g}, where rounding would count"
+    why = f"{why}: the scale of {known.mechanism}" if epsilon < SMALLEST_EPSILON else ""
+    return replace(known, reason=part.why or why)
 
 
 LEAKAGE = Mechanism("leakage", leakage)

@@ -1,23 +1,20 @@
-"""What scales and their certificates take, in operations (:mod:`pufferflow._util.work`), before they are computed.
+"""What scales and their certificates take, in operations (:mod:`pufferflow._util.work`).
 
-The numbers were measured (``tests/unit/test_work.py`` measures some anew in the long run). They depend on Θ's kind, its
-numbers of states and its start, on T where the work does, and on nothing else: on no probability of a chain, which may
-have been fitted to private records. So chains that forget fast may take a fifth of what is said here, others of many
-states twice as much.
+The numbers were measured (``tests/unit/test_work.py`` measures some again in the long run). They
+depend on Θ's kind, its numbers of states and its start, on T where the work does, and on nothing
+else: on no probability of a chain, which may have been fitted to private records. So chains that
+mix fast may take a fifth of what is estimated here, others of many states twice as much.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from pufferflow._util.checks import Lengths
-from pufferflow.coupling.bounds import MOST_BLOCK_STATES
-from pufferflow.coupling.calibration import MOST_STATES
-from pufferflow.coupling.interval_leakage import MOST_ROBUST_STATES
+from pufferflow.coupling.bounds import MOST_BLOCK_STATES, MOST_STATES
+from pufferflow.coupling.process import MOST_ROBUST_STATES
 from pufferflow.models.bounded import BoundedFamily
-from pufferflow.models.families import AnyFamily, Family, as_family, standing_chains
+from pufferflow.models.families import AnyFamily, as_family, standing_chains
 from pufferflow.models.hidden import HiddenChain
 from pufferflow.models.periodic import PeriodicChain
 
@@ -25,66 +22,34 @@ SMALL = 2e8
 """What every scale takes at least, with what goes before it."""
 
 CUBES = {"leakage": 150.0, "mqm-exact": 150.0, "mqm-approx": 8.0, "gk16": 80.0}
-"""What mechanisms take for each cube of a chain's number of states, beside couplings."""
-
-ANY_START = 2.0
-"""How much longer couplings take for chains of any start."""
+"""What mechanisms take for each cube of a number of states, besides couplings."""
 
 
-def scale_work(name: str, family: AnyFamily, length: Lengths, states: Sequence[int] | None = None) -> float:
-    """Operations of the scale of a mechanism at one ε, about.
-
-    Parameters
-    ----------
-    name : str
-    family : Family or MarkovChain
-    length : int or sequence of int
-    states : sequence of int, optional
-        What ``wasserstein`` counts.
-    """
+def scale_work(name: str, family: AnyFamily, length: Lengths, certified: bool = False) -> float:
+    """Operations of the scale of a mechanism at one ε, and of its certificate with its check."""
     theta = as_family(family)
+    if isinstance(theta, HiddenChain):
+        theta = as_family(theta.chain)
     chains = standing_chains(theta)
+    count, k = max(len(chains), 1), float(theta.states or 0)
+    work: float = SMALL + count * CUBES.get(name, 0.0) * k**3
     if name == "wasserstein":  # multiplications of the distributions of a count, all nodes together
-        each = sum(chain.states ** (2 if chain.start == "any" else 1) for chain in chains)
-        return SMALL + each * sum(float(n) ** 3 for n in np.atleast_1d(np.asarray(length)).tolist()) / 6
-    cubes = float(sum(chain.states**3 for chain in chains))
-    work = SMALL + CUBES.get(name, 0.0) * cubes
-    return work + _couplings(theta) if name == "leakage" else work
-
-
-def proof_work(name: str, family: AnyFamily) -> float:
-    """Operations of the certificate of a scale, about, with what checks it."""
-    theta = as_family(family)
-    if isinstance(theta, HiddenChain):
-        return proof_work(name, theta.chain)
-    chains, k = max(len(standing_chains(theta)), 1), theta.states or 0
-    quilts = chains * 18e3 * k**3
+        each = sum(k ** (2 if chain.start == "any" else 1) for chain in chains)
+        work += each * float((np.atleast_1d(np.asarray(length, dtype=float)) ** 3).sum()) / 6
+    if certified and name in ("leakage", "mqm-exact", "mqm-approx"):
+        work += SMALL + count * 18e3 * k**3
     if name != "leakage":
-        return SMALL + quilts * (name in ("mqm-exact", "mqm-approx"))
-    coupled = chains * 17e3 * k**3.8 if k <= MOST_STATES else 0.0
-    return SMALL + quilts + coupled * _phases(theta)
-
-
-def _phases(theta: Family) -> int:
-    return len(theta.transition_matrices) if isinstance(theta, PeriodicChain) else 1
-
-
-def _couplings(theta: Family) -> float:
-    if isinstance(theta, HiddenChain):
-        return _couplings(as_family(theta.chain))
-    if isinstance(theta, PeriodicChain):
-        # pairs are solved anew at the first records of each matrix, after that their trees mostly serve
-        k, repeat = theta.states, theta.repeat
-        each = 4.7e3 * min(repeat, 10) * float(k**3.5) + 300.0 * repeat * k**3
-        return _phases(theta) * each if k <= MOST_STATES else 0.0
+        return work
+    phases = len(theta.transition_matrices) if isinstance(theta, PeriodicChain) else 1
+    if certified and k <= MOST_STATES:
+        work += count * phases * 17e3 * k**3.8
     if isinstance(theta, BoundedFamily):
-        k = theta.states
-        return 9.1e10 * (k / 12) ** 5.3 if k <= MOST_ROBUST_STATES else 800.0 * float(k**4)
-    total = 0.0
-    for chain in standing_chains(theta):
-        k = chain.states
-        if k <= MOST_STATES:
-            total += 13e3 * k**3.5 * (ANY_START if chain.start == "any" else 1.0)
-        elif k <= MOST_BLOCK_STATES:
-            total += 15e3 * k**3
-    return total
+        work += 9.1e10 * (k / 12) ** 5.3 if k <= MOST_ROBUST_STATES else 800.0 * k**4
+    elif k > MOST_STATES:
+        work += 15e3 * k**3 * len(chains) if k <= MOST_BLOCK_STATES else 0.0
+    elif isinstance(theta, PeriodicChain):
+        # pairs are solved again at the first records of each matrix, after that trees mostly serve
+        work += phases * (4.7e3 * min(theta.repeat, 10) * k**3.5 + 300.0 * theta.repeat * k**3)
+    else:
+        work += sum(13e3 * k**3.5 * (2 if chain.start == "any" else 1) for chain in chains)
+    return work

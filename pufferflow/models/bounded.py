@@ -12,13 +12,13 @@ from pufferflow._util.checks import check_numbers, check_type
 from pufferflow._util.rounding import SUM_TOLERANCE
 from pufferflow._util.types import Floats
 from pufferflow.errors import ChainError
-from pufferflow.models.chain import ANY, MarkovChain
+from pufferflow.models.chain import ANY, MarkovChain, checked_matrix
 from pufferflow.models.families import Family
 from pufferflow.models.row_sets import Masses, RowSets, between
 
 
 class BoundedFamily(Family):
-    """All chains whose rows lie in sets, one per state, each step free to follow other rows; immutable.
+    """All chains whose rows lie in sets, one per state; each step may follow other rows.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class BoundedFamily(Family):
     rows: RowSets
 
     def __init__(self, low: ArrayLike, high: ArrayLike, backward: Self | None) -> None:
-        lower, upper = (_bounds(ends, name) for ends, name in ((low, "low"), (high, "high")))
+        lower, upper = (checked_matrix(ends, name, square=True) for ends, name in ((low, "low"), (high, "high")))
         if lower.shape != upper.shape:
             sizes = f"low has {len(lower)} rows and high {len(upper)}"
             raise ChainError(f"{sizes}; give both for the same states")
@@ -141,17 +141,6 @@ class TotalVariationFamily(BoundedFamily):
         # of the centre all but the radius stays, and so much comes anywhere
         kept = np.maximum(stays.sum(axis=1) - self.radius, 0.0)
         self.rows = RowSets(low, (Masses(stays, kept), Masses(away.copy(), self.radius)))
-
-
-def _bounds(values: ArrayLike, name: str) -> Floats:
-    matrix = check_numbers(values, name, ChainError) + 0.0  # no negative zeros
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
-        wrong = f"not of shape {matrix.shape}"
-        raise ChainError(f"{name} must be a square matrix, {wrong}; one row per state")
-    for i, j in np.argwhere(~((matrix >= 0) & (matrix <= 1))):
-        where = f"row {i + 1}, column {j + 1}"
-        raise ChainError(f"{name} has no probability in {where}; each must lie between 0 and 1")
-    return matrix
 
 
 def _tighten(low: Floats, high: Floats, row: int) -> None:

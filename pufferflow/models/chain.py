@@ -6,13 +6,14 @@ from bisect import bisect_right
 from decimal import Context, localcontext
 from functools import cached_property
 from itertools import combinations
+from math import fsum
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pufferflow._util.checks import check_numbers, check_type, check_whole, shown
-from pufferflow._util.rounding import SAFE_MINIMUM, SUM_TOLERANCE, UNIT_ROUNDOFF, total
+from pufferflow._util.rounding import SAFE_MINIMUM, SUM_TOLERANCE, UNIT_ROUNDOFF
 from pufferflow._util.types import Bools, Floats
 from pufferflow._util.values import ByValue
 from pufferflow.errors import ChainError, ParameterError
@@ -256,9 +257,8 @@ class MarkovChain(ByValue):
         """
         self.require_ergodic("the eigengap")
         if kind == "reversible" and not self.is_reversible:
-            raise ChainError(
-                'eigengap "reversible" needs detailed balance, which this chain lacks; use "general" or "auto"'
-            )
+            advice = 'use "general" or "auto"'
+            raise ChainError(f'eigengap "reversible" needs detailed balance, lacking here; {advice}')
         if self.states == 1:
             return 2.0 if kind == "reversible" else 1.0
         if self.stationary_distribution.min() < SAFE_MINIMUM:
@@ -313,24 +313,30 @@ def _check_labels(*arrays: Any) -> None:
             )
 
 
-def checked_distributions(values: ArrayLike, what: str) -> Floats:
-    """Return ``values`` as a read-only matrix of distributions, or say what is wrong."""
-    matrix = check_numbers(values, f"the {what}", ChainError) + 0.0  # no negative zeros
+def checked_matrix(values: ArrayLike, what: str, *, square: bool, most: float = 1.0) -> Floats:
+    """Return numbers from 0 to ``most`` in rows, or say what is wrong."""
+    matrix = check_numbers(values, what, ChainError) + 0.0  # no negative zeros
     if matrix.ndim != 2 or matrix.size == 0:
         wrong = f"not an array of shape {matrix.shape}"
-        raise ChainError(f"the {what} must be non-empty rows of numbers, {wrong}")
-    if what.startswith("transition matrix") and matrix.shape[0] != matrix.shape[1]:
+        raise ChainError(f"{what} must be non-empty rows of numbers, {wrong}")
+    if square and matrix.shape[0] != matrix.shape[1]:
         wrong = f"not {matrix.shape[0]} × {matrix.shape[1]}"
-        raise ChainError(f"the {what} must be square, {wrong}; one row per state")
-    rows = what != "initial distribution"
-    for i, j in np.argwhere(~(np.isfinite(matrix) & (matrix >= 0))):
-        where = f"row {i + 1}, column {j + 1}" if rows else f"entry {j + 1}"
-        wrong = f"{matrix[i, j]} in {where}; probabilities must lie between 0 and 1"
-        raise ChainError(f"the {what} has {wrong}")
-    for i, row in enumerate(matrix):
-        mass = total(row)
+        raise ChainError(f"{what} must be square, {wrong}; one row per state")
+    for i, j in np.argwhere(~((matrix >= 0) & (matrix <= most))):
+        # without the number, which may be a count
+        where = f"row {i + 1}, column {j + 1}" if len(matrix) > 1 else f"entry {j + 1}"
+        raise ChainError(f"{what} has no probability in {where}; each must lie between 0 and 1")
+    return matrix
+
+
+def checked_distributions(values: ArrayLike, what: str) -> Floats:
+    """Return ``values`` as a read-only matrix of distributions, or say what is wrong."""
+    square = what.startswith("transition matrix")
+    matrix = checked_matrix(values, f"the {what}", square=square, most=1 + SUM_TOLERANCE)
+    for i, row in enumerate(matrix, 1):
+        mass = fsum(row)
         if not abs(mass - 1) <= SUM_TOLERANCE:
-            where = f"row {i + 1} of the {what}" if rows else f"the {what}"
+            where = f"row {i} of the {what}" if len(matrix) > 1 else f"the {what}"
             advice = "divide it by its sum or correct the entry"
             raise ChainError(f"{where} sums to {mass:.12g}, not to 1; {advice}")
         # what one division leaves of rounding stays, so that a chain read back is the same chain

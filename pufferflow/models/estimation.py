@@ -95,7 +95,7 @@ def _checked(counts: ArrayLike, sides: int, what: str, first: int = 0) -> Floats
     """Return counts with so many sides, those from ``first`` on equal."""
     numbers = check_numbers(counts, "transition_counts")
     is_square = numbers.ndim == sides and len(set(numbers.shape[first:])) == 1
-    if not is_square or not np.all((numbers >= 0) & (numbers < np.inf)):
+    if not (is_square and numbers.size and np.all((numbers >= 0) & (numbers < np.inf))):
         wanted = f"{what} of numbers of at least 0; give one row per state"
         raise DataError(f"the transition counts must be {wanted}")
     return numbers
@@ -148,13 +148,9 @@ def confidence_family(
         are stationary.
     """
     coverage = check_confidence(coverage, "coverage")
-    counts = np.asarray(transition_counts)
-    if counts.ndim != 2 or counts.shape[0] != counts.shape[1] or not counts.size:
-        wrong = f"have shape {counts.shape}; give one row and one column per state"
-        raise DataError(f"the transition counts {wrong}")
-    if counts.dtype.kind not in "iu" or counts.min() < 0:
-        what = "the transition counts must be integers of at least 0"
-        raise DataError(f"{what}; give counts, not frequencies")
+    counts = _checked(transition_counts, 2, "a square matrix")
+    if (counts != np.floor(counts)).any():
+        raise DataError("the transition counts must be integers; give counts, not frequencies")
     if len(counts) == 1:
         return IntervalFamily([[1.0]], [[1.0]])
     ways = 2 if backward else 1
@@ -163,7 +159,7 @@ def confidence_family(
 
 
 def noisy_confidence_bounds(
-    noisy: NDArray[np.integer[Any]], coverage: float, ways: int = 1, *, margin: int = 0, others: int = 0
+    noisy: NDArray[Any], coverage: float, ways: int = 1, *, margin: int = 0, others: int = 0
 ) -> tuple[Floats, Floats]:
     """Ends of confidence intervals for every count that noisy ones may stand for, rounded outwards.
 

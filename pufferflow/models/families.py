@@ -68,7 +68,8 @@ class Family(ByValue):
 
         Raises ChainError: there are no ``chains``.
         """
-        smallest = min(float(c.stationary_distribution.min()) * (1 - c.stationary_error) for c in self.chains)
+        found = [(c.stationary_distribution.min(), c.stationary_error) for c in self.chains]
+        smallest = min(float(least) * (1 - error) for least, error in found)
         return smallest if smallest >= SAFE_MINIMUM else 0.0
 
     def eigengap(self, kind: GapKind) -> float:
@@ -147,8 +148,8 @@ class BinaryInterval(Family):
 
     def text(self, public: bool) -> str:
         """Describe these chains in words, with their probabilities where they are ``public``."""
-        numbers = f"in [{self.low:g}, {self.high:g}]" if public else "between the bounds of the model"
-        return f"any binary chain that stays with probabilities {numbers}, from any start"
+        bounds = f"in [{self.low:g}, {self.high:g}]" if public else "between the bounds of the model"
+        return f"any binary chain that stays with probabilities {bounds}, from any start"
 
     def document(self) -> dict[str, Any]:
         """Return the model as plain JSON types."""

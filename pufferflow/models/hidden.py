@@ -29,7 +29,7 @@ class HiddenChain(Family):
         The observation of every state of U, counted from 0; several states may have the same.
     """
 
-    no_chains = "this needs Markov chains, and the observations of a hidden chain are none; use leakage or group-dp"
+    no_chains = "this needs Markov chains, not observations of one; use leakage or group-dp"
 
     def __init__(self, chain: MarkovChain, observations: ArrayLike) -> None:
         check_type(chain, "chain", MarkovChain)

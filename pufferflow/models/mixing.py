@@ -57,9 +57,7 @@ class MixingFamily(Family):
     349.5
     """
 
-    no_chains = (
-        "this needs a transition matrix, which a mixing family does not have; use leakage or group-dp, or give chains"
-    )
+    no_chains = "this needs a transition matrix; use leakage or group-dp, or give chains"
 
     is_chosen = True
 

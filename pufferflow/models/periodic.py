@@ -36,7 +36,7 @@ class PeriodicChain(Family):
         unique, or any.
     """
 
-    no_chains = "this needs one transition matrix, and a periodic chain has several; use leakage or group-dp"
+    no_chains = "this needs one matrix, a periodic chain has several; use leakage or group-dp"
 
     def __init__(
         self,

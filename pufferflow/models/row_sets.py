@@ -93,10 +93,11 @@ class RowSets:
     def keeps(self, states: Sequence[int]) -> bool:
         """Whether a chain may stay within these states for ever."""
         inside = np.isin(np.arange(self.states), states)
-        room = [
-            widths[inside][:, inside].sum(axis=1) + self._tolerance >= totals[inside] for widths, totals in self.parts
-        ]
-        return not self.base[inside][:, ~inside].any() and bool(np.all(room))
+        if self.base[inside][:, ~inside].any():
+            return False
+        room = [widths[inside][:, inside].sum(axis=1) + self._tolerance for widths, _ in self.parts]
+        needed = [totals[inside] for _, totals in self.parts]
+        return bool(np.all(np.array(room) >= needed))
 
     def kept_apart(self) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
         """Two disjoint sets of few states within each of which a chain may stay for ever, if any.

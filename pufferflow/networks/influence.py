@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -51,56 +51,41 @@ def max_influence(network: BayesianNetwork, node: str, quilt: Iterable[str]) -> 
     inside = {network.index(name) for name in check_list(quilt, "quilt")}
     if i in inside:
         raise NetworkError(f"the quilt of {node!r} contains {node!r} itself; leave it out")
-    influence = influences(network)(i, mask_of(inside))
+    influence = influence_of(network, i, mask_of(inside))
     if math.isnan(influence):
         raise NetworkError(f"the quilt of {node!r} needs too large tables; give a smaller one")
     return influence
 
 
-class Influences:
-    """Max-influences of one network, each computed when it is first requested."""
-
-    def __init__(self, network: BayesianNetwork) -> None:
-        self._network = network
-        self._branches = [branches(network, node) for node in range(len(network))]
-        self._ratios: dict[tuple[int, int], Floats] = {}
-        self._single = cache(lambda node: joint_distribution(network, [node]))
-
-    def __call__(self, node: int, quilt: int) -> float:
-        """Return the influence of a set, rounded up; NaN if the tables would be too large."""
-        parts = [branch & quilt for branch in self._branches[node] if branch & quilt]
-        total = sum((self._log_ratios(node, part) for part in parts), np.zeros(()))
-        return float(total.max()) * (1 + 2 * len(parts) * UNIT_ROUNDOFF)
-
-    def _log_ratios(self, node: int, part: int) -> Floats:
-        """Return the largest log P(x_A | x) / P(x_A | x') for each pair (x, x'), rounded up."""
-        if (node, part) in self._ratios:
-            return self._ratios[node, part]
-        ratios = np.array(math.nan)
-        single = self._single(node)
-        joint = joint_distribution(self._network, [node, *members(part)])
-        if single is not None and joint is not None:
-            masses = single.values[single.support][:, None]
-            table, possible = (
-                of[single.support].reshape(len(masses), -1) for of in (joint.values, joint.support)
-            )
-            _spend(30 * len(masses) * table.size)
-            # probabilities too small for floats: the smallest safe number in a numerator, else 0
-            with np.errstate(divide="ignore"):
-                upper = np.maximum(table, SAFE_MINIMUM) / np.where(masses < SAFE_MINIMUM, 0, masses)
-                lower = np.where(table < SAFE_MINIMUM, 0, table) / np.maximum(masses, SAFE_MINIMUM)
-                rows = zip(upper, possible, strict=True)
-                largest = [(row[here] / lower[:, here]).max(axis=1) for row, here in rows]
-            roundings = 2 * (joint.roundings + single.roundings) + 8
-            ratios = np.log(np.maximum(largest, 1.0)) * (1 + 4 * UNIT_ROUNDOFF)
-            ratios += 1.01 * roundings * UNIT_ROUNDOFF
-            np.fill_diagonal(ratios, 0.0)
-        self._ratios[node, part] = ratios
-        return ratios
+def influence_of(network: BayesianNetwork, node: int, quilt: int) -> float:
+    """Return the max-influence of a set, rounded up; NaN if the tables would be too large."""
+    parts = [branch & quilt for branch in branches(network, node) if branch & quilt]
+    total = sum((log_ratios(network, node, part) for part in parts), np.zeros(()))
+    return float(total.max()) * (1 + 2 * len(parts) * UNIT_ROUNDOFF)
 
 
-influences = lru_cache(maxsize=32)(Influences)
-"""The influences of a network, shared by all calls on the same object."""
+@lru_cache(maxsize=2**17)
+def log_ratios(network: BayesianNetwork, node: int, part: int) -> Floats:
+    """Return the largest log P(x_A | x) / P(x_A | x') for each pair (x, x'), rounded up."""
+    single, joint = _alone(network, node), joint_distribution(network, [node, *members(part)])
+    if single is None or joint is None:
+        return np.array(math.nan)
+    masses = single.values[single.support][:, None]
+    table, possible = (
+        of[single.support].reshape(len(masses), -1) for of in (joint.values, joint.support)
+    )
+    _spend(30 * len(masses) * table.size)
+    # probabilities too small for floats: the smallest safe number in a numerator, else 0
+    with np.errstate(divide="ignore"):
+        upper = np.maximum(table, SAFE_MINIMUM) / np.where(masses < SAFE_MINIMUM, 0, masses)
+        lower = np.where(table < SAFE_MINIMUM, 0, table) / np.maximum(masses, SAFE_MINIMUM)
+        rows = zip(upper, possible, strict=True)
+        largest = [(row[here] / lower[:, here]).max(axis=1) for row, here in rows]
+    roundings = 2 * (joint.roundings + single.roundings) + 8
+    ratios: Floats = np.log(np.maximum(largest, 1.0)) * (1 + 4 * UNIT_ROUNDOFF)
+    ratios += 1.01 * roundings * UNIT_ROUNDOFF
+    np.fill_diagonal(ratios, 0.0)
+    return ratios
 
 
 class Joint(NamedTuple):
@@ -156,6 +141,11 @@ def joint_distribution(network: BayesianNetwork, kept: Sequence[int]) -> Joint |
     # of each table, of the products (one fewer than tables) and of the sums
     sums = sum(network.tables[v].shape[-1] - 1 for v in inside if v not in kept)
     return Joint(values, support > 0, (TABLE_ROUNDINGS + 1) * len(inside) - 1 + sums)
+
+
+@lru_cache(maxsize=2**12)
+def _alone(network: BayesianNetwork, node: int) -> Joint | None:
+    return joint_distribution(network, [node])
 
 
 def _product(factors: Sequence[Factor], axes: Sequence[int]) -> Floats:

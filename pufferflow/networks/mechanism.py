@@ -28,7 +28,7 @@ from pufferflow._util.noise import LaplaceNoise
 from pufferflow._util.rounding import divide_up, quilt_score
 from pufferflow._util.work import afford
 from pufferflow.errors import NetworkError, ParameterError
-from pufferflow.networks.influence import influences
+from pufferflow.networks.influence import influence_of
 from pufferflow.networks.network import BayesianNetwork
 from pufferflow.networks.quilts import MarkovQuilt, best_first, mask_of, members, reached
 
@@ -96,11 +96,8 @@ def markov_quilt_mechanism(
         Variables that the query reads (default: all). card(X_N) counts only these: given X_R and
         X_Q the others cannot change the answer, so hidden causes may be part of a network.
 
-    Raises
-    ------
-    ParameterError, NetworkError
-        ε is out of range, it takes more work than is allowed, there is no network, they differ in
-        their variables, or a name is unknown.
+    Raises ParameterError or NetworkError: ε is out of range, it takes more work than is allowed,
+    there is no network, they differ in their variables, or a name is unknown.
     """
     epsilon = check_epsilon(epsilon)
 
@@ -192,13 +189,13 @@ def _best(
     network: BayesianNetwork, node: int, counted: int, score: Score, limit: int, enough: float
 ) -> _Quilt:
     """Return the best quilt of a node, or the first one found of a score up to ``enough``."""
-    influence, everything, optimal = influences(network), (1 << len(network)) - 1, True
+    everything, optimal = (1 << len(network)) - 1, True
 
     def within(observed: int) -> _Quilt:
         """Return the quilt of the node that consists of observed variables."""
         connected = mask_of(reached(network, node, observed))
         quilt, nearby = connected & observed, connected & ~observed
-        e = influence(node, quilt)
+        e = influence_of(network, node, quilt)
         return _Quilt(score((nearby & counted).bit_count(), e), node, quilt, nearby, e)
 
     def better(observed: int) -> _Quilt:
@@ -206,7 +203,7 @@ def _best(
         return found if found.score < best.score else best  # also if its tables are too large
 
     def bound(quilt: int, nearby: int) -> tuple[float, int]:
-        e = influence(node, quilt)  # NaN if the tables would be too large
+        e = influence_of(network, node, quilt)  # NaN if the tables would be too large
         least = score((nearby & counted).bit_count(), 0.0 if math.isnan(e) else e)
         return least, -quilt.bit_count()  # of equal bounds the fuller quilt first
 

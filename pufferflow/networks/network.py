@@ -61,10 +61,8 @@ class BayesianNetwork:
     tables : tuple of float arrays
         As in :class:`Variable`, normalised and read-only.
 
-    Raises
-    ------
-    NetworkError
-        A name is repeated, a parent unknown, the graph has a cycle, or a table is impossible.
+    Raises NetworkError: a name is repeated, a parent unknown, the graph has a cycle, or a table is
+    impossible.
     """
 
     def __init__(self, variables: Iterable[Variable]) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from heapq import heappop, heappush
 from itertools import count
 from typing import Any
@@ -108,6 +109,7 @@ def reached(network: BayesianNetwork, node: int, observed: int) -> list[int]:
     return list(dict.fromkeys(v for v, _ in trail))
 
 
+@lru_cache(maxsize=2**12)
 def branches(network: BayesianNetwork, node: int) -> list[int]:
     """Return the sets into which X_i divides the others: mutually independent given X_i.
 

@@ -7,6 +7,7 @@ with one axis a node, of whole numbers (probabilities times a common denominator
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import product
@@ -76,20 +77,21 @@ def joint_law(matrix: list[list[Fraction]], initial_law: list[Fraction], length:
     return law
 
 
-def chain_quilts(length: int, node: int) -> list[tuple[int | None, int | None, int]]:
-    """All quilts of Lemma 4.6 as (left node, right node, card(X_N)), nodes 0-based."""
+def chain_quilts(length: int, node: int, window: int = 1) -> list[tuple[int | None, int | None, int]]:
+    """All quilts of Lemma 4.6 as (left node, right node, card(X_N)), nodes 0-based; of the window that begins there."""
     return [
         (left, right, (length if right is None else right) - (-1 if left is None else left) - 1)
         for left in [None, *range(node)]
-        for right in [None, *range(node + 1, length)]
+        for right in [None, *range(node + window, length)]
     ]
 
 
-def influence_ratio(joint: np.ndarray, node: int, quilt: list[int]) -> tuple[int, int]:
-    """e^max-influence of ``quilt`` on ``node`` (Definition 4.1) as numerator and denominator; (1, 0) is ∞."""
-    kept = [node, *quilt]
+def influence_ratio(joint: np.ndarray, nodes: Sequence[int], quilt: list[int]) -> tuple[int, int]:
+    """e^max-influence of ``quilt`` on ``nodes`` (Definition 4.1) as numerator and denominator; (1, 0) is ∞."""
+    kept = sorted([*nodes, *quilt])
     table = joint.sum(axis=tuple(t for t in range(joint.ndim) if t not in kept))
-    table = np.moveaxis(table, sorted(kept).index(node), 0).reshape(joint.shape[node], -1).tolist()
+    table = np.moveaxis(table, [kept.index(node) for node in nodes], range(len(nodes)))
+    table = table.reshape(math.prod(joint.shape[node] for node in nodes), -1).tolist()
     rows = [[fmpz(p) for p in row] for row in table]  # exact as Python's own integers, and fast where they are long
     secrets = [(row, total) for row in rows if (total := sum(row))]
     best = (fmpz(1), fmpz(1))
@@ -102,15 +104,16 @@ def influence_ratio(joint: np.ndarray, node: int, quilt: list[int]) -> tuple[int
     return int(best[0]), int(best[1])
 
 
-def quilt_influences(chain: ExactChain, length: int) -> list[list[tuple[int, Decimal]]]:
-    """card(X_N) and max-influence, to ``DIGITS`` digits, of all quilts of every node."""
+def quilt_influences(chain: ExactChain, length: int, window: int = 1) -> list[list[tuple[int, Decimal]]]:
+    """card(X_N) and max-influence, to ``DIGITS`` digits, of all quilts of every window of nodes."""
+    window = min(window, length)
     enormous = 10 ** (2 * chain.zeros // 3)
     joints = [joint_law(chain.matrix, law, length) for law in chain.initial_laws]
 
     def influence(node: int, quilt: list[int]) -> Decimal:
         largest = Decimal(0)
         for joint in joints:
-            numerator, denominator = influence_ratio(joint, node, quilt)
+            numerator, denominator = influence_ratio(joint, range(node, node + window), quilt)
             if denominator == 0 or (chain.start == "any" and numerator > enormous * denominator):
                 return Decimal("Infinity")
             # of very long numbers the first digits are enough, far more than are kept
@@ -123,9 +126,9 @@ def quilt_influences(chain: ExactChain, length: int) -> list[list[tuple[int, Dec
         return [
             [
                 (card, influence(node, [t for t in (left, right) if t is not None]))
-                for left, right, card in chain_quilts(length, node)
+                for left, right, card in chain_quilts(length, node, window)
             ]
-            for node in range(length)
+            for node in range(length - window + 1)
         ]
 
 

@@ -1,4 +1,4 @@
-"""What forgetting families lose, node by node and block by block, and which of them a chain lies in, by definition."""
+"""What mixing families lose, node by node and block by block, by definition."""
 
 import math
 
@@ -26,23 +26,3 @@ def loss(steps, overlap, length, cost, window=1):
     window = min(window, length)
     side = leakages(steps, overlap, length - window, cost)
     return window * cost + max(side[j] + side[length - window - j] for j in range(length - window + 1))
-
-
-def joint_law(law, matrices):
-    """Probability of every sequence, one axis a record."""
-    joint = np.array(law, dtype=float)
-    for matrix in matrices:
-        joint = joint[..., None] * matrix
-    return joint
-
-
-def overlap(joint, steps):
-    """Least overlap of the laws of two nodes ``steps`` apart, given two values of either that it can take."""
-    length, least = joint.ndim, 1.0
-    for t in range(length - steps):
-        pair = joint.sum(axis=tuple(i for i in range(length) if i not in (t, t + steps)))
-        for table in (pair, pair.T):
-            rows = table[table.sum(axis=1) > 0]
-            rows = rows / rows.sum(axis=1, keepdims=True)
-            least = min(least, np.minimum(rows[:, None], rows[None]).sum(axis=2).min())
-    return least

@@ -76,7 +76,7 @@ def all_quilts(network, node):
 
 def influence_of(joint, node, quilt):
     """Max-influence to ``DIGITS`` digits, by Definition 4.1."""
-    numerator, denominator = influence_ratio(joint, node, quilt)
+    numerator, denominator = influence_ratio(joint, [node], quilt)
     with localcontext() as context:
         context.prec = DIGITS
         return (Decimal(numerator) / Decimal(denominator)).ln() if denominator else Decimal("Infinity")

@@ -30,12 +30,3 @@ def chains(draw, max_states=6, weights=WEIGHTS, permutations=True):
         return pf.MarkovChain(matrix, draw(distributions(k, weights)) if start == "given" else start)
     except ChainError:  # no unique stationary law
         return pf.MarkovChain(matrix, "any")
-
-
-def matrices_of_a_clock(draw, k, pieces):
-    """Sparse matrices of k states, such as hardly ever move among them, and the generator that they came from."""
-    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
-    matrices = rng.dirichlet(np.full(k, draw(st.sampled_from([0.1, 1.0]))), (pieces, k))
-    matrices[rng.random(matrices.shape) < draw(st.sampled_from([0.0, 0.3]))] = 0.0
-    matrices += np.eye(k) * draw(st.sampled_from([1e-6, 0.2, 5.0]))
-    return matrices / matrices.sum(axis=2, keepdims=True), rng

@@ -17,16 +17,16 @@ _KNOWN: dict[Any, Any] = {}
 
 
 def work_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    called, prove = Mechanism.called, certificates.prove
+    compute, prove = Mechanism.compute, certificates.prove
 
-    def called_once(self, family, length, epsilon, **options) -> NoiseScale:
+    def compute_once(self, family, length, epsilon, **options) -> NoiseScale:
         asked = self, family, length, epsilon
-        return replace(_once((*asked, options), lambda: called(*asked, **options)))
+        return replace(_once((*asked, options), lambda: compute(*asked, **options)))
 
     def prove_once(claim) -> dict[str, Any]:
         return deepcopy(_once((claim,), lambda: prove(claim)))
 
-    monkeypatch.setattr(Mechanism, "called", called_once)
+    monkeypatch.setattr(Mechanism, "compute", compute_once)
     monkeypatch.setattr(certificates, "prove", prove_once)
 
 

@@ -2,7 +2,7 @@
 
 For two values u, u' of a window the best f is e^(c·d) larger at u than at u', d the places where they differ: what it
 is at u' extends to every value v of the window by f(v, ·) = e^(c·d(v, u')) f(u', ·). So the programs run over functions
-of the records outside of the window that are not known. :func:`plain_loss` takes no such step.
+of the records outside of the window that are not known. :func:`plain_program` takes no such step.
 """
 
 from functools import lru_cache
@@ -153,7 +153,7 @@ def _of_window(joint, secret, known, cost):
     return worst
 
 
-def plain_loss(joint, cost):
+def plain_program(joint, cost):
     """:func:`largest_loss` of single records from those who know none, over functions of all records."""
     places = np.indices(joint.shape).reshape(joint.ndim, -1)
     flat, worst = joint.ravel(), cost
@@ -164,18 +164,3 @@ def plain_loss(joint, cost):
             if above is not below:
                 worst = max(worst, largest_ratio(above, below, joint.shape, cost))
     return worst
-
-
-def stated_loss(joint, found, scale):
-    """What the query of a lower bound tells of the two values it states, at a scale."""
-    length, k = joint.ndim, joint.shape[0]
-    tilt = np.ones_like(joint)
-    for t in range(length):
-        inside = np.isin(np.arange(k), found.counted(t + 1))
-        tilt = tilt * np.exp(inside / scale).reshape([k if s == t else 1 for s in range(length)])
-    ratios = []
-    for value in found.pair:
-        at = [slice(None)] * length
-        at[found.node - 1] = value
-        ratios.append((joint * tilt)[tuple(at)].sum() / joint[tuple(at)].sum())
-    return float(np.log(ratios[0] / ratios[1]))

@@ -135,6 +135,7 @@ def max_of(**described):
     return json.dumps({"noisy_max": described})
 
 
+ODD = ["q", "1/p", "p/0", "p**99", "((9**64)**64)**64", "p +", "p(1)", "1if p else 0"]
 BAD = [
     (model(transition_matrix=[[1, 0], [0.5, 0.4]]), "row 2 sums to 9/10, not exactly to 1"),
     (seen([1.5, -0.5]), "row 1, entry 1 is not between 0 and 1"),
@@ -161,19 +162,7 @@ BAD = [
     (free("2*p", "1 - 2*p"), "entry 2 is negative at p = "),
     (free("p*(1-p)*5", "1 - 5*p*(1-p)"), "is negative at p = 1/2"),
     (free("p", "p"), "sums to 2*p, not to 1 for every prior"),
-    *(
-        (free(entry), "entry 1 is not a polynomial in p")
-        for entry in (
-            "q",
-            "1/p",
-            "p/0",
-            "p**99",
-            "((9**64)**64)**64",
-            "p +",
-            "p(1)",
-            "1if p else 0",
-        )
-    ),
+    *((free(entry), "entry 1 is not a polynomial in p") for entry in ODD),
     *((free("p", p=ends), "must have an interval") for ends in ([1, 0], [0])),
     (model(parameters={}), "parameters must give each an interval"),
     (model(parameters={"2p": [0, 1]}), "impossible name"),

@@ -4,7 +4,6 @@ from collections import Counter
 from fractions import Fraction
 from itertools import product
 
-import numpy as np
 import pytest
 from samplers import RARE, p_value
 
@@ -49,16 +48,15 @@ def test_all_uniform_integers_give_the_exact_distribution(rows, counts, options)
     ],
 )
 def test_draws_follow_the_distribution(noisy_max, seed, size):
-    counts, rng = [0, 2, 1, 2, 0], None if seed is None else np.random.default_rng(seed)
+    counts, seeds = [0, 2, 1, 2, 0], range(seed, seed + size) if seed else [None] * size
     expected = [float(p) for p in noisy_max.distribution(counts)]
-    drawn = Counter(noisy_max.sample(counts, rng=rng) for _ in range(size))
+    drawn = Counter(noisy_max.sample(counts, insecure_seed=one) for one in seeds)
     assert p_value([drawn[i] for i in range(len(expected))], expected) > RARE
 
 
-def test_a_generator_repeats_its_draws_and_halved_noise_is_seen():
+def test_a_seed_repeats_its_draw_and_halved_noise_is_seen():
     counts, narrow = [0, 2, 1], hmm.NoisyMax(mechanism=hmm.truncated_geometric(2, "1/4"))
-    draws = [np.random.default_rng(2) for _ in range(2)]
-    first, again = ([narrow.sample(counts, rng=rng) for _ in range(4000)] for rng in draws)
+    first, again = ([narrow.sample(counts, insecure_seed=i) for i in range(4000)] for _ in "ab")
     assert first == again
     expected = [float(p) for p in hmm.NoisyMax().distribution(counts)]
     assert p_value([first.count(index) for index in range(3)], expected) < RARE

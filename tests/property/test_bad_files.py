@@ -1,4 +1,4 @@
-"""Malformed files made at random: exit code 2, one sentence, no traceback, nothing written.
+"""Malformed JSON made at random: exit code 2, one sentence, no traceback, nothing written.
 
 Every example below is malformed for certain, so anything but a refusal fails the test.
 """
@@ -21,54 +21,10 @@ pytestmark = pytest.mark.usefixtures("scales_once")
 CHAIN = pf.MarkovChain([[0.8, 0.2], [0.3, 0.7]])
 FORM = Schema(states=StateSpace.categories(["sit", "walk"]), step_seconds=60)
 TIMES = np.datetime_as_string(np.datetime64("2021-06-01T00:00", "m") + np.arange(20)).tolist()
-LINES = [f"{time},{('sit', 'walk')[i // 3 % 2]}" for i, time in enumerate(TIMES)]
-TABLE = ["time,value", *LINES]
+TABLE = ["time,value", *(f"{time},{('sit', 'walk')[i // 3 % 2]}" for i, time in enumerate(TIMES))]
 MODEL = {"chains": [{"transition_matrix": [[0.8, 0.2], [0.3, 0.7]], "initial_distribution": "stationary"}]}
 CERTIFICATE = pf.certify(CHAIN, 20, 1.0)
-SECRET = "CANARY"
 
-
-# -- files that are wrong for certain --------------------------------------------------------------------------
-
-
-@st.composite
-def bad_tables(draw):
-    """A table with something wrong with one of its lines, or with all of it."""
-    how = draw(st.sampled_from(sorted(TABLE_FAULTS) + sorted(FILE_FAULTS)))
-    lines, i = list(TABLE), draw(st.integers(1, len(LINES)))
-    if how in TABLE_FAULTS:
-        lines[i : i + 1] = TABLE_FAULTS[how](draw, *lines[i].split(","))
-    end = draw(st.sampled_from(["\n", "\r\n"]))
-    content = (end.join(lines) + draw(st.sampled_from(["", end]))).encode()
-    return FILE_FAULTS[how](draw, content) if how in FILE_FAULTS else content
-
-
-def with_bytes(draw, content):
-    at = draw(st.integers(len(TABLE[0]) + 2, len(content)))
-    return content[:at] + draw(st.sampled_from([b"\xff", b"\xc3\x28", b"\x80abc", b"\xf5"])) + content[at:]
-
-
-ARCHIVES = st.sampled_from([b"\x1f\x8b", b"\xfd7zXZ\x00", b"BZh9", b"PK\x03\x04", b"PAR1"])
-FILE_FAULTS = {
-    "no header": lambda draw, content: content[len(TABLE[0]) :].lstrip(),
-    "empty": lambda draw, content: draw(st.sampled_from([b"", b"\n", b"\r\n\n", TABLE[0].encode()])),
-    "bytes": with_bytes,
-    "archive": lambda draw, content: draw(ARCHIVES) + draw(st.binary(max_size=40)),
-    "utf-16": lambda draw, content: content.decode().encode("utf-16"),
-}
-texts = st.text(st.characters(codec="ascii", exclude_characters=',"\r\n;#', min_codepoint=33), min_size=1, max_size=8)
-TABLE_FAULTS = {
-    "bad time": lambda draw, time, value: [f"{draw(texts)}{SECRET},{value}"],
-    "no time": lambda draw, time, value: [f",{value}"],
-    "fraction": lambda draw, time, value: [f"{time}:00.{draw(st.integers(1, 9))},{value}"],
-    "impossible time": lambda draw, time, value: [f"2021-{draw(st.integers(13, 99))}-01T00:00,{value}"],
-    "off the step": lambda draw, time, value: [f"{time}:{draw(st.integers(10, 59))},{value}"],
-    "offset": lambda draw, time, value: [f"{time}+0{draw(st.integers(0, 9))}:00,{value}"],
-    "milliseconds": lambda draw, time, value: [f"16225056000{draw(st.integers(10, 99))}.5,{value}"],
-    "again": lambda draw, time, value: [f"{time},{value}"] * draw(st.integers(2, 4)),
-    "more fields": lambda draw, time, value: [f"{time},{value}" + f",{SECRET}" * draw(st.integers(1, 3))],
-    "open quote": lambda draw, time, value: [f'{time},"{value}{SECRET}', f"{time},{value}"],
-}
 
 junk = st.one_of(
     st.none(),
@@ -118,7 +74,7 @@ def bad_json(document):
     )
 
 
-MODELS, TABLES = bad_json(MODEL), bad_tables()
+MODELS = bad_json(MODEL)
 RELEASE = ("release", "data.csv", "--chain", "public.json", "--accept-noise")
 SCALE = ("scale", "model.json", "--length", 10, "--epsilon", 1, "--mechanism", "mqm-exact")
 
@@ -126,8 +82,6 @@ SCALE = ("scale", "model.json", "--length", 10, "--epsilon", 1, "--mechanism", "
 @pytest.mark.parametrize(
     ("file", "contents", "words"),
     [
-        ("data.csv", TABLES, ("fit", "data.csv", "--states", "sit,walk")),
-        ("data.csv", TABLES, RELEASE),
         ("public.json", MODELS, RELEASE),
         ("model.json", MODELS, SCALE),
         ("certificate.json", bad_json(CERTIFICATE), ("verify", "certificate.json")),
@@ -145,5 +99,6 @@ def test_one_sentence_and_nothing_written(tmp_path, monkeypatch, capsys, file, c
     out, err = capsys.readouterr()
     assert (code, out, err.count("\n")) == (2, "", 1), err
     assert err.startswith("pufferflow: error: ")
-    assert not any(text in err for text in ("Traceback", *((SECRET, "walk") if words is RELEASE else ())))
+    assert "Traceback" not in err
+    assert "walk" not in err or words is not RELEASE
     assert {p: p.read_bytes() for p in tmp_path.iterdir()} == before

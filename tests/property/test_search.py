@@ -1,7 +1,5 @@
 """The fast search against its plain twins, for many nodes at once and node by node, and what every scale obeys."""
 
-import itertools
-
 import flint
 import numpy as np
 import plain_influence
@@ -22,24 +20,10 @@ CONVENTIONS = st.sampled_from(["exact", "published"])
 MIXING = chains(3, st.floats(0.05, 1.0), permutations=False)
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _remember_powers():
-    """Spare the twin the same powers of P again and again."""
-    plain, known = plain_influence.powers, {}
-
-    def powers(P, count):
-        if count >= len(known.get(id(P), (P, []))[1]):
-            known[id(P)] = P, plain(P, count)  # holding P keeps its id its own
-        return known[id(P)][1]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plain_influence, "powers", powers)
-        yield
-
-
-def twin(chain, length, epsilon, convention="exact"):
+def twin(chain, length, convention="exact"):
     start = "any" if chain.start == "any" else chain.initial_distribution.tolist()
-    return plain_influence.noise_scale(chain.transition_matrix.tolist(), start, length, epsilon, convention)
+    quilts = plain_influence.quilts(chain.transition_matrix.tolist(), start, length, convention)
+    return lambda epsilon: plain_influence.noise_scale(quilts, epsilon)
 
 
 def between(epsilon, plain, slack=1e-11):
@@ -52,7 +36,7 @@ def between(epsilon, plain, slack=1e-11):
 @given(chains() | MIXING, st.integers(1, 14), EPSILONS, CONVENTIONS)
 def test_search_equals_the_plain_twin(chain, length, epsilon, convention):
     scale = pf.mqm_exact(chain, length, epsilon, convention=convention).scale
-    low, high = between(epsilon, lambda e: twin(chain, length, e, convention))
+    low, high = between(epsilon, twin(chain, length, convention))
     assert low <= scale <= high
 
 
@@ -92,7 +76,7 @@ TAME = [*settings().suppress_health_check, HealthCheck.function_scoped_fixture]
 def test_few_distances_and_close_nodes_raise_the_scale_by_what_is_said(
     coarse, chain, length, epsilon, convention, spaces, close, leaves
 ):
-    low, high = between(epsilon, lambda e: twin(chain, length, e, convention))
+    low, high = between(epsilon, twin(chain, length, convention))
     within = 0.1
     coarse(spaces, close, within)
     scale = pf.mqm_exact(chain, length, epsilon, convention=convention).scale
@@ -120,16 +104,8 @@ def test_scales_from_few_distances_rise_with_epsilon_and_fall_with_the_length_by
     assert low <= high * (1 + 1 / spaces)
 
 
-SLOWING = [(2, "any", 1e-7), (4, "stationary", 1e-7), (2, "some", 1e-7)]
-
-
-@pytest.mark.parametrize(
-    ("states", "start", "rate"),
-    [
-        pytest.param(*case, marks=() if case in SLOWING else pytest.mark.long)
-        for case in itertools.product((2, 3, 4), ("any", "stationary", "first", "some"), (1e-6, 1e-7))
-    ],
-)
+@pytest.mark.parametrize("rate", [1e-7, pytest.param(1e-6, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("states", "start"), [(2, "any"), (3, "first"), (4, "stationary"), (2, "some")])
 @pytest.mark.parametrize("name", ["mqm-exact", "leakage"])
 def test_work_does_not_grow_as_a_chain_slows_down(name, rate, start, states, monkeypatch):
     """Tables of k² logarithms and looks at them, not seconds; both grew with the square root and the size of quilts."""
@@ -137,7 +113,6 @@ def test_work_does_not_grow_as_a_chain_slows_down(name, rate, start, states, mon
     fill, look = InfluenceTables._fill, quilts.search_quilts
     monkeypatch.setattr(InfluenceTables, "_fill", lambda self, *a, **k: (tables.append(1), fill(self, *a, **k))[1])
     monkeypatch.setattr(quilts, "search_quilts", lambda *a: (looks.append(1), look(*a))[1])
-    monkeypatch.setattr(quilts, "KERNEL_WORK", 10**5)
     rng = np.random.default_rng(states)
     leave = rate * rng.uniform(0.3, 3, (states, states))
     np.fill_diagonal(leave, 0)
@@ -148,7 +123,7 @@ def test_work_does_not_grow_as_a_chain_slows_down(name, rate, start, states, mon
         scale = MECHANISMS[name](chain, length, 0.1).scale
         assert 1 / rate < scale < length / 0.1
     assert len(tables) < 3000
-    assert len(looks) < 2000
+    assert len(looks) < 5000
 
 
 @examples(16, 160)
@@ -222,23 +197,11 @@ def test_binary_interval_covers_the_chains_inside(end, other, zero, one, start, 
     for mechanism in (pf.mqm_exact, pf.mqm_approx):
         whole, inside = mechanism(family, length, epsilon).scale, mechanism(chain, length, epsilon).scale
         assert inside <= whole * (1 + 1e-9)
+    corners = [pf.MarkovChain([[p, 1 - p], [1 - r, r]], "any") for p in (low, high) for r in (low, high)]
+    attained = max(pf.mqm_exact(corner, length, epsilon).scale for corner in corners)
+    assert pf.mqm_exact(family, length, epsilon).scale == pytest.approx(attained, rel=1e-9)
     whole, inside = pf.gk16(family, length, epsilon).scale, pf.gk16(chain, length, epsilon).scale
     assert whole is None or inside <= whole * (1 + 1e-9)
-
-
-@pytest.mark.parametrize("interval", [(0.05, 0.3), (0.2, 0.6), (0.4, 0.9), (0.3, 0.7), (0.6, 0.95)])
-@pytest.mark.parametrize("epsilon", [0.3, 1.0, 5.0])
-@pytest.mark.parametrize("points", counts(3, 7))
-def test_binary_interval_is_the_largest_over_a_grid(interval, epsilon, points):
-    family = pf.BinaryInterval(*interval)
-    whole = {m: m(family, 30, epsilon).scale for m in (pf.mqm_exact, pf.mqm_approx)}
-    grid = np.linspace(*interval, points)
-    chains = [pf.MarkovChain([[p, 1 - p], [1 - r, r]], "any") for p in grid for r in grid]
-    for mechanism, scale in whole.items():
-        inside = max(mechanism(chain, 30, epsilon).scale for chain in chains)
-        assert inside <= scale * (1 + 1e-9)
-        if mechanism is pf.mqm_exact:
-            assert scale == pytest.approx(inside, rel=1e-9)  # attained at a corner
 
 
 @pytest.mark.parametrize(
@@ -263,6 +226,13 @@ def test_a_billion_records_cost_no_more_than_a_million(name, matrix, start, opti
 def test_a_chain_that_hardly_mixes_takes_a_billion_records(leave):
     chain = pf.MarkovChain([[1 - leave, leave], [0.5 * leave, 1 - 0.5 * leave]], [0.5, 0.5])
     assert pf.mqm_exact(chain, 10**9, 1.0).scale <= 1e9
+
+
+@pytest.mark.parametrize(("move", "most"), [(1e-4, 5773), (1e-6, 577342)])
+def test_distributions_that_go_round_a_cycle_are_compared_after_a_round(move, most):
+    """In strides of one step no range of nodes would share a bound, and the scale be 4 to 7 % larger."""
+    cycle = (1 - move) * np.roll(np.eye(3), 1, 1) + move * np.eye(3)
+    assert pf.mqm_exact(pf.MarkovChain(cycle, [0.2, 0.3, 0.5]), 10**9, 5.0).scale < most
 
 
 # -- given starts: bounds for many nodes at once, against the same node by node ---------------------------
@@ -297,14 +267,9 @@ def test_search_equals_the_search_node_by_node(chain, length, epsilon, conventio
     assert low <= scale <= high
 
 
+@pytest.mark.parametrize("start", [[1, 0, 0], [0.2, 0.3, 0.5], pytest.param([0.5, 0.5, 0], marks=pytest.mark.long)])
 @pytest.mark.parametrize(
-    ("start", "move", "epsilon"),
-    [
-        pytest.param(start, move, epsilon, marks=() if epsilon == usual and start[1] != 0.5 else pytest.mark.long)
-        for start in ([1, 0, 0], [0.5, 0.5, 0], [0.2, 0.3, 0.5])
-        for move, usual in ((0.03, 5.0), (0.97, 0.2))
-        for epsilon in (0.2, 1.0, 5.0)
-    ],
+    ("move", "epsilon"), [(0.03, 5.0), (0.97, 0.2), pytest.param(0.03, 1.0, marks=pytest.mark.long)]
 )
 def test_slow_cycles_equal_the_search_node_by_node(start, move, epsilon):
     cycle = (1 - move) * np.eye(3) + move * np.roll(np.eye(3), 1, 1)

@@ -23,39 +23,16 @@ def batch(number):
         yield random_chain(rng, k), length
 
 
-@pytest.fixture(autouse=True)
-def _remember(monkeypatch):
-    """Spare the twin the same powers of P and, at every ε, the same influences again and again."""
-    plain, known = plain_influence.powers, {}
-
-    def powers(P, count):
-        if count >= len(known.get(id(P), (P, []))[1]):
-            known[id(P)] = P, plain(P, count)  # holding P keeps its id its own
-        return known[id(P)][1]
-
-    def remembered(side, found):
-        def ratios(P, *rest):
-            key = (id(P), str(rest))
-            if key not in found:
-                found[key] = P, side(P, *rest)
-            return found[key][1]
-
-        return ratios
-
-    monkeypatch.setattr(plain_influence, "powers", powers)
-    for side in (plain_influence.left_ratios, plain_influence.right_ratios):
-        monkeypatch.setattr(plain_influence, side.__name__, remembered(side, {}))
-
-
-def twin_start(chain):
-    return stationary_law(chain.matrix) if chain.start == "stationary" else chain.start
+def plain_quilts(chain, length, convention="exact"):
+    start = stationary_law(chain.matrix) if chain.start == "stationary" else chain.start
+    return plain_influence.quilts(chain.matrix, start, length, convention)
 
 
 @pytest.mark.parametrize("number", BATCHES)
 def test_exact_scale_is_the_enumerated_one_and_never_below(number):
     for exact_chain, length in batch(number):
         chain = pf.MarkovChain(*exact_chain.floats())
-        influences = quilt_influences(exact_chain, length)
+        influences, plain = quilt_influences(exact_chain, length), plain_quilts(exact_chain, length)
         for epsilon in EPSILONS:
             exact = exact_scale(influences, epsilon)
             scale = pf.mqm_exact(chain, length, epsilon).scale
@@ -63,19 +40,36 @@ def test_exact_scale_is_the_enumerated_one_and_never_below(number):
             assert Decimal(scale) >= exact * (1 - Decimal("1e-25")), about  # 10^-30 is not 0
             # an influence rounded up by some 1e-14 costs that much of ε
             assert scale <= float(exact) * (1 + 1e-9 + 1e-12 / epsilon), about
-            twin = plain_influence.noise_scale(exact_chain.matrix, twin_start(exact_chain), length, epsilon)
+            twin = plain_influence.noise_scale(plain, epsilon)
             assert twin == pytest.approx(float(exact), rel=1e-9), about
+
+
+@pytest.mark.parametrize("number", BATCHES)
+@pytest.mark.parametrize("window", [2, 3])
+def test_scales_of_windows_are_the_enumerated_ones_and_never_below(number, window):
+    for exact_chain, length in batch(number):
+        chain = pf.MarkovChain(*exact_chain.floats())
+        influences = quilt_influences(exact_chain, length, window)
+        for epsilon in (0.05, 1.0, 10.0):
+            exact = exact_scale(influences, epsilon)
+            found = pf.mqm_exact(chain, length, epsilon, window=window)
+            about = (exact_chain, length, epsilon)
+            assert Decimal(found.scale) >= exact * (1 - Decimal("1e-25")), about
+            if chain.start != "any":  # otherwise the worst start of a pair of windows is not the worst of its records
+                assert found.scale <= float(exact) * (1 + 1e-9 + 1e-12 / epsilon), about
+            if number == 0:
+                proved = found.certified(chain)
+                assert proved.scale == pytest.approx(found.scale, rel=1e-9), about
+                assert pf.verify_certificate(proved.certificate).loss <= Fraction(repr(epsilon)), about
 
 
 @pytest.mark.parametrize("number", BATCHES)
 def test_published_scale_is_that_of_the_printed_formula(number):
     for exact_chain, length in batch(number):
-        chain = pf.MarkovChain(*exact_chain.floats())
+        chain, plain = pf.MarkovChain(*exact_chain.floats()), plain_quilts(exact_chain, length, "published")
         for epsilon in EPSILONS:
             scale = pf.mqm_exact(chain, length, epsilon, convention="published").scale
-            twin = plain_influence.noise_scale(
-                exact_chain.matrix, twin_start(exact_chain), length, epsilon, "published"
-            )
+            twin = plain_influence.noise_scale(plain, epsilon)
             assert twin * (1 - 1e-12) <= scale <= twin * (1 + 1e-9 + 1e-12 / epsilon), (exact_chain, length, epsilon)
 
 

@@ -2,52 +2,38 @@
 
 import math
 from fractions import Fraction
-from itertools import pairwise, product
+from itertools import product
 
 import numpy as np
 import pytest
 from cases import counts
-from enumeration import stationary_law
+from enumeration import joint_law, stationary_law
 
 import pufferflow as pf
 from pufferflow.errors import ChainError, ParameterError
 
 
-def fractions(chain):
+def paths(chain, length):
+    """Weights of all paths, up to a factor: P(path | secret) is one over the sum of those of the secret."""
     matrix = [[Fraction(float(p)) for p in row] for row in chain.transition_matrix]
     matrix = [[p / sum(row) for p in row] for row in matrix]
     if chain.start == "stationary":
-        return matrix, stationary_law(matrix)
-    law = [Fraction(float(p)) for p in chain.initial_distribution]
-    return matrix, [p / sum(law) for p in law]
-
-
-def paths(chain, length):
-    matrix, law = fractions(chain)
-    return {
-        path: math.prod((matrix[x][y] for x, y in pairwise(path)), start=law[path[0]])
-        for path in product(range(chain.states), repeat=length)
-    }
+        return joint_law(matrix, stationary_law(matrix), length)
+    return joint_law(matrix, [Fraction(float(p)) for p in chain.initial_distribution], length)
 
 
 def delta(theta, tilde, length):
     """The definition."""
     first, second = paths(theta, length), paths(tilde, length)
     largest = Fraction(1)
-    for i in range(length):
-        for x in range(theta.states):
-            p, q = ({path: law[path] for path in law if path[i] == x} for law in (first, second))
-            if not sum(q.values()):
-                continue
-            if not sum(p.values()):
-                return math.inf
-            ratio = sum(p.values()) / sum(q.values())
-            for path in p:
-                if bool(p[path]) != bool(q[path]):
-                    return math.inf
-                if p[path]:
-                    here = q[path] / p[path] * ratio
-                    largest = max(largest, here, 1 / here)
+    for i, x in product(range(length), range(theta.states)):
+        p, q = (np.atleast_1d(law.take(x, axis=i)).ravel().tolist() for law in (first, second))
+        if not any(q):
+            continue
+        if [bool(a) for a in p] != [bool(b) for b in q]:
+            return math.inf
+        ratios = [Fraction(b * sum(p), a * sum(q)) for a, b in zip(p, q, strict=True) if a]
+        largest = max(largest, max(ratios), 1 / min(ratios))
     return math.log(largest.numerator) - math.log(largest.denominator)
 
 
@@ -97,24 +83,18 @@ def test_the_closest_chain_of_the_family_counts():
     assert pf.audit.close_adversary(pf.ChainFamily([far, tilde]), tilde, 10**5).chain == 1
 
 
-def test_an_adversary_in_the_family_costs_nothing():
-    chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
+def test_special_starts_and_lengths():
+    matrix = [[0.9, 0.1], [0.4, 0.6]]
+    chain, any_start = pf.MarkovChain(matrix), pf.MarkovChain(matrix, "any")
     found = pf.audit.close_adversary(chain, chain, 1000)
     assert (found.delta, found.exact, found.node) == (0.0, True, None)
-    any_start = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], "any")
     assert pf.audit.close_adversary(any_start, chain, 1000).delta == 0
-
-
-def test_any_start_takes_the_adversary_s_law():
-    tilde = pf.MarkovChain([[0.85, 0.15], [0.4, 0.6]], [0.3, 0.7])
-    found = pf.audit.close_adversary(pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], "any"), tilde, 5)
+    tilde = pf.MarkovChain([[0.85, 0.15], [0.4, 0.6]], [0.3, 0.7])  # of any start its own is taken
+    found = pf.audit.close_adversary(any_start, tilde, 5)
     assert not found.exact
-    assert found.delta == pytest.approx(delta(pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [0.3, 0.7]), tilde, 5))
-
-
-def test_long_chains_grow_linearly():
-    theta, tilde = (pf.MarkovChain([[p, 1 - p], [0.4, 0.6]]) for p in (0.9, 0.9001))
-    short, long = (pf.audit.close_adversary(theta, tilde, n) for n in (10**4, 2 * 10**4))
+    assert found.delta == pytest.approx(delta(pf.MarkovChain(matrix, [0.3, 0.7]), tilde, 5))
+    near = pf.MarkovChain([[0.9001, 0.0999], [0.4, 0.6]])
+    short, long = (pf.audit.close_adversary(chain, near, n) for n in (10**4, 2 * 10**4))
     assert long.delta == pytest.approx(2 * short.delta, rel=1e-2)
     assert short.exact
 

@@ -1,11 +1,46 @@
 """GK16 against Γ as it is defined: dense, from conditional probabilities by enumeration."""
 
+from itertools import product
+
 import numpy as np
 import pytest
-from local_influence import NEARLY_ONE_STATE, influence_matrix, weak_chain
 
 import pufferflow as pf
 from pufferflow.errors import ParameterError
+
+# any start: the supremum is approached at point masses with a little of everything mixed in
+NEARLY_ONE_STATE = {k: 1e-13 / k + (1 - 1e-13) * np.eye(k) for k in (2, 3)}
+
+
+def influence_matrix(chain, length, laws):
+    """γ_ij = ½ sup log P(x_i | x_j, rest) / P(x_i | x_j', rest), over values of positive probability."""
+    k, gamma = chain.states, np.zeros((length, length))
+    for law in laws:
+        joint = np.asarray(law, dtype=float)
+        for _ in range(length - 1):
+            joint = joint[..., None] * chain.transition_matrix
+        for i, j in product(range(length), repeat=2):
+            if i == j:
+                continue
+            table = np.moveaxis(joint, (i, j), (0, 1)).reshape(k, k, -1)
+            total = table.sum(axis=0, keepdims=True)
+            with np.errstate(invalid="ignore"):
+                conditional = np.where(total > 0, table / total, np.nan)  # x_i, x_j, rest
+            conditional[(table == 0).all(axis=(1, 2))] = np.nan  # values X_i never takes
+            possible = ~np.isnan(conditional).all(axis=1)
+            high = np.nanmax(np.where(np.isnan(conditional), -np.inf, conditional), axis=1)
+            low = np.nanmin(np.where(np.isnan(conditional), np.inf, conditional), axis=1)
+            gamma[i, j] = max(gamma[i, j], np.log(high[possible] / low[possible]).max() / 2)
+    return gamma
+
+
+def weak_chain(rng, k, start):
+    matrix = rng.uniform(1, rng.uniform(1.05, 2.2), (k, k))
+    if start == "given":
+        start = rng.dirichlet(np.ones(k))
+    elif start == "with zeros":
+        start = np.eye(k)[0] if k == 2 else np.array([0.5, 0, 0.5])
+    return pf.MarkovChain(matrix / matrix.sum(axis=1, keepdims=True), start)
 
 
 @pytest.mark.parametrize("start", ["stationary", "given", "with zeros", "any"])
@@ -31,35 +66,39 @@ def test_scale_against_the_dense_matrix(k, length, start):
     assert applicable
 
 
+def limit_of_the_norm(chain_at, length, laws_of):
+    """Where from 0 to 1 the norm of the dense matrix passes 1."""
+    low, high = 0.0, 1.0
+    for _ in range(45):
+        middle = (low + high) / 2
+        chain = chain_at(middle)
+        below = np.linalg.norm(influence_matrix(chain, length, laws_of(chain)), 2) < 1
+        low, high = (middle, high) if below else (low, middle)
+    return low
+
+
 @pytest.mark.parametrize("length", [2, 3, 7])
 def test_norm_decides_to_the_last_digits(length):
-    """The limit of α: just inside it is applicable, just outside it is not."""
-    low, high = 0.1, 0.5
-    for _ in range(45):
-        alpha = (low + high) / 2
-        chain = pf.BinaryInterval(alpha, 1 - alpha).chains[0]
-        if np.linalg.norm(influence_matrix(chain, length, NEARLY_ONE_STATE[2]), 2) < 1:
-            high = alpha
-        else:
-            low = alpha
-    assert pf.gk16(pf.BinaryInterval(high + 1e-9, 1 - high - 1e-9), length, 1.0).scale is not None
-    assert pf.gk16(pf.BinaryInterval(low - 1e-9, 1 - low + 1e-9), length, 1.0).scale is None
+    """Just inside the limit of α it is applicable, just outside it is not."""
+
+    def family(far):
+        return pf.BinaryInterval(0.5 - 0.4 * far, 0.5 + 0.4 * far)
+
+    limit = limit_of_the_norm(lambda far: family(far).chains[0], length, lambda chain: NEARLY_ONE_STATE[2])
+    assert pf.gk16(family(limit - 1e-8), length, 1.0).scale is not None
+    assert pf.gk16(family(limit + 1e-8), length, 1.0).scale is None
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_norm_decides_where_the_two_sides_of_a_node_differ(seed):
-    rng = np.random.default_rng(seed)
-    one = rng.dirichlet(np.full(3, 0.3), 3)
-    low, high = 0.0, 1.0  # how far from a uniform chain
-    for _ in range(40):
-        far = (low + high) / 2
-        chain = pf.MarkovChain((1 - far) / 3 + far * one)
-        if np.linalg.norm(influence_matrix(chain, 5, [chain.initial_distribution]), 2) < 1:
-            low = far
-        else:
-            high = far
-    assert pf.gk16(pf.MarkovChain((1 - low + 1e-8) / 3 + (low - 1e-8) * one), 5, 1.0).scale is not None
-    assert pf.gk16(pf.MarkovChain((1 - high - 1e-8) / 3 + (high + 1e-8) * one), 5, 1.0).scale is None
+    rows = np.random.default_rng(seed).dirichlet(np.full(3, 0.3), 3)
+
+    def chain(far):
+        return pf.MarkovChain((1 - far) / 3 + far * rows)
+
+    limit = limit_of_the_norm(chain, 5, lambda chain: [chain.initial_distribution])
+    assert pf.gk16(chain(limit - 1e-8), 5, 1.0).scale is not None
+    assert pf.gk16(chain(limit + 1e-8), 5, 1.0).scale is None
 
 
 def test_entries_are_suprema_over_the_family():

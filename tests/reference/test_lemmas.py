@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from cases import seeds
 
-from pufferflow.influence.quilts import chain_influence
+from pufferflow.influence.quilts import QuiltSearch, influence_tables
 from pufferflow.models.chain import MarkovChain
 
 
@@ -17,6 +17,11 @@ def random_chain(seed):
     rng = np.random.default_rng(seed)
     k = int(rng.integers(2, 5))
     return MarkovChain(0.9 * rng.dirichlet(np.full(k, rng.choice([0.3, 1, 3])), k) + 0.1 / k)
+
+
+def chain_influence(chain, length, node, a, b):
+    search = QuiltSearch(influence_tables(chain, "exact", 1), length, 1.0)
+    return search.influence(search.nodes(node), a, b)
 
 
 def mixing_terms(chain, distance):

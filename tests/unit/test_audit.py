@@ -19,17 +19,14 @@ THETA_2 = pf.MarkovChain([[0.8, 0.2], [0.3, 0.7]], [0.9, 0.1])
 ONE = CountQuery({1})
 
 
-@pytest.mark.parametrize(("chain", "loss"), [(THETA_1, 0.2375), (THETA_2, 0.2847)])
-def test_actual_loss_of_mqm_exact(chain, loss):
-    scale = pf.mqm_exact(chain, 100, 1.0, convention="published").scale
-    found = pf.privacy_loss(chain, 100, scale, ONE)
-    assert round(found.loss, 4) == loss
-    assert round(pf.privacy_loss(chain, 100, scale, CountQuery([0])).loss, 4) == loss
-
-
-def test_actual_loss_at_the_smaller_scale_of_the_exact_convention():
-    scale = pf.mqm_exact(THETA_1, 100, 1.0).scale
-    assert round(pf.privacy_loss(THETA_1, 100, scale, ONE).loss, 4) == 0.2391
+@pytest.mark.parametrize(
+    ("chain", "convention", "loss"),
+    [(THETA_1, "published", 0.2375), (THETA_2, "published", 0.2847), (THETA_1, "exact", 0.2391)],
+)
+def test_actual_loss_of_mqm_exact(chain, convention, loss):
+    scale = pf.mqm_exact(chain, 100, 1.0, convention=convention).scale
+    for state in (0, 1):
+        assert round(pf.privacy_loss(chain, 100, scale, CountQuery([state])).loss, 4) == loss
 
 
 @pytest.mark.parametrize(
@@ -64,23 +61,14 @@ def test_a_family_loses_what_its_worst_chain_loses():
     assert both.chain == int(np.argmax([one.loss for one in single]))
 
 
-def test_one_state_keeps_no_secret():
-    chain = pf.MarkovChain([[1.0]])
+def test_queries_that_reveal_nothing():
     for query in (CountQuery({0}), HistogramQuery()):
-        found = pf.privacy_loss(chain, 7, 1.0, query)
+        found = pf.privacy_loss(pf.MarkovChain([[1.0]]), 7, 1.0, query)
         assert (found.loss, found.lower, found.node, found.pair, found.output) == (0, 0, None, None, None)
-
-
-def test_counting_every_state_tells_nothing():
     found = pf.privacy_loss(THETA_1, 30, 1.0, CountQuery({0, 1}))
-    assert found.lower == 0
-    assert found.loss < 1e-10
+    assert found.lower == 0 <= found.loss < 1e-10
     assert found.node is None
-
-
-def test_a_cycle_that_starts_anywhere():
-    """X_1 tells everything, and the histogram of a full turn nothing."""
-    cycle = pf.MarkovChain([[0, 1, 0], [0, 0, 1], [1, 0, 0]], "any")
+    cycle = pf.MarkovChain([[0, 1, 0], [0, 0, 1], [1, 0, 0]], "any")  # a full turn is the same from anywhere
     assert pf.privacy_loss(cycle, 6, 1.0, HistogramQuery()).loss < 1e-12
     assert pf.privacy_loss(cycle, 7, 1.0, HistogramQuery()).loss == pytest.approx(1.0)
 
@@ -97,7 +85,7 @@ def test_long_chains_reach_a_limit():
         ((THETA_1, 10, 0.0, ONE), "scale is 0.0"),
         ((THETA_1, 10, math.nan, ONE), "scale is nan"),
         ((THETA_1, 10, 0.001, ONE), "of at least 0.00667"),
-        ((THETA_1, 10**6, 1.0, ONE), "up to 20000 records"),
+        ((THETA_1, 10**6, 1.0, ONE), r"multiplications, above 3e\+12; .*leakage_loss bounds it"),
         ((THETA_1, 0, 1.0, ONE), "length is 0; it must be an integer of at least 1"),
         ((THETA_1, [3, 4], 1.0, ONE), "length is a list; it must be an integer"),
         ((THETA_1, 10, 1.0, CountQuery({2})), "state 2 is requested, but the chain has the states 0 to 1"),
@@ -113,19 +101,19 @@ def test_bad_input_is_refused(arguments, message):
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("query", "given", "message"),
     [
-        (lambda: CountQuery(set()), "at least one state"),
-        (lambda: CountQuery({-1}), "a negative number is no state"),
-        (lambda: CountQuery({1.5}), "a float is no state"),
-        (lambda: CountQuery(1), "give a set of states"),
-        (lambda: HistogramQuery([[0], []]), "every bin at least one state"),
-        (lambda: HistogramQuery([[0, 1], [1]]), "in two bins"),
+        (CountQuery, set(), "at least one state"),
+        (CountQuery, {-1}, "a negative number is no state"),
+        (CountQuery, {1.5}, "a float is no state"),
+        (CountQuery, 1, "give a set of states"),
+        (HistogramQuery, [[0], []], "every bin at least one state"),
+        (HistogramQuery, [[0, 1], [1]], "in two bins"),
     ],
 )
-def test_bad_queries_are_refused(make, message):
+def test_bad_queries_are_refused(query, given, message):
     with pytest.raises(ParameterError, match=message):
-        make()
+        query(given)
 
 
 def test_probabilities_near_and_beyond_the_range_of_floats():
@@ -162,8 +150,7 @@ def test_smallest_scale_where_every_record_counts(chain, epsilon):
 @pytest.mark.parametrize("query", [ONE, HistogramQuery()])
 @pytest.mark.parametrize("epsilon", [100.0, 1e90])
 def test_smallest_scale_from_any_start_stops_where_floats_do(query, epsilon):
-    anywhere = pf.MarkovChain(THETA_1.transition_matrix, "any")
-    found = pf.audit.smallest_scale(anywhere, 7, epsilon, query)
+    found = pf.audit.smallest_scale(pf.MarkovChain(THETA_1.transition_matrix, "any"), 7, epsilon, query)
     assert found.loss <= epsilon
     assert found.scale <= 7 / 150 * (1 + 1e-9)
 
@@ -334,23 +321,6 @@ def test_audit_takes_on_no_more_than_it_was_allowed(tmp_path, run):
     assert run(*arguments, "--length", 20)[0] == 0
     assert run(*arguments, "--length", 20, "--most-work", 1000)[0] == 2
     assert run(*arguments, "--length", 20, "--most-work", 1e9)[0] == 0
-
-
-def test_a_long_audit_shows_how_far_it_is(monkeypatch):
-    import tqdm
-
-    seen = []
-
-    class Bar(tqdm.tqdm):
-        def __init__(self, *args, **kwargs):
-            seen.append(kwargs)
-            super().__init__(*args, **kwargs)
-
-    monkeypatch.setattr("pufferflow.audit.loss.tqdm", Bar)
-    pf.privacy_loss(THETA_1, 12, 1.0, ONE)
-    (options,) = seen
-    assert options["total"] == 12
-    assert options["disable"] is None  # shown on a terminal only
 
 
 @pytest.mark.parametrize("query", [CountQuery({1}), HistogramQuery()])

@@ -17,6 +17,7 @@ from shipped_counts import electricity_transitions
 import pufferflow as pf
 from pufferflow import verify
 from pufferflow.errors import CertificateError, ParameterError
+from pufferflow.mechanisms import compute_scale
 from pufferflow.verify import read_certificate
 
 P1, P2 = [[0.9, 0.1], [0.4, 0.6]], [[0.8, 0.2], [0.3, 0.7]]
@@ -83,7 +84,7 @@ def test_the_verifier_shares_no_code_with_what_it_checks():
 
 @pytest.mark.parametrize(("family", "convention", "scale"), WORKED)
 def test_worked_examples(family, convention, scale):
-    result = pf.mqm_exact(family, 100, 1.0, convention=convention, certified=True)
+    result = compute_scale("mqm-exact", family, 100, 1.0, convention=convention, certified=True)
     assert result.scale == pytest.approx(scale, rel=1e-3 if scale in (7.22, 33.63) else 1e-5)
     assert result.scale == pytest.approx(pf.mqm_exact(family, 100, 1.0, convention=convention).scale, rel=1e-12)
     found = pf.verify_certificate(json.loads(json.dumps(result.certificate)))
@@ -203,7 +204,7 @@ def test_every_mechanism_has_a_certificate_or_a_reason(name):
 
 
 def test_electricity(electricity):
-    result = pf.mqm_exact(electricity, 1_051_200, 1.0, certified=True)
+    result = compute_scale("mqm-exact", electricity, 1_051_200, 1.0, certified=True)
     assert result.scale == pytest.approx(595.126, abs=6e-4)
     assert len(result.certificate["proofs"][0]["quilts"]) == 3
     pf.verify_certificate(read_certificate(json.dumps(result.certificate)))
@@ -231,10 +232,11 @@ def test_the_number_of_ranges_does_not_grow_with_the_length(start):
 
 def test_periodic_and_reducible_chains():
     cycle = [[0, 1, 0], [0, 0, 1], [1, 0, 0]]
-    assert pf.mqm_exact(pf.MarkovChain(cycle, [1, 0, 0]), 10**9, 2.0, certified=True).scale == pytest.approx(0.5)
-    assert pf.mqm_exact(pf.MarkovChain(cycle), 10**6, 2.0, certified=True).scale == 5e5
+    first = pf.MarkovChain(cycle, [1, 0, 0])
+    assert compute_scale("mqm-exact", first, 10**9, 2.0, certified=True).scale == pytest.approx(0.5)
+    assert compute_scale("mqm-exact", pf.MarkovChain(cycle), 10**6, 2.0, certified=True).scale == 5e5
     split = pf.MarkovChain(np.eye(2), [0.5, 0.5])
-    assert pf.mqm_exact(split, 10**9, 1.0, certified=True).scale == 1e9
+    assert compute_scale("mqm-exact", split, 10**9, 1.0, certified=True).scale == 1e9
     transient = pf.MarkovChain([[0.5, 0.25, 0.25], [0, 0.6, 0.4], [0, 0.4, 0.6]])
     pair = pf.MarkovChain([[0.6, 0.4], [0.4, 0.6]])
     scales = [float(pf.certify(chain, 100, 1.0)["scale"]) for chain in (transient, pair)]
@@ -249,7 +251,7 @@ def test_tiny_probabilities_need_more_bits():
 
 
 def test_fields_of_the_noise_scale():
-    plain, certified = (pf.mqm_exact(THETA_1, 100, 1.0, certified=c) for c in (False, True))
+    plain, certified = (compute_scale("mqm-exact", THETA_1, 100, 1.0, certified=c) for c in (False, True))
     assert plain.certificate is None
     assert certified.certificate == pf.certify(THETA_1, 100, 1.0)
     assert "certificate" not in certified.to_dict()

@@ -9,7 +9,8 @@ from cases import counts
 
 import pufferflow as pf
 from pufferflow.audit import CountQuery
-from pufferflow.coupling.interval_leakage import MOST_RATIO_STATES, MOST_ROBUST_STATES
+from pufferflow.coupling.bounds import MOST_RATIO_STATES
+from pufferflow.coupling.process import MOST_ROBUST_STATES
 from pufferflow.mechanisms import compute_scale
 from pufferflow.models import confidence_family
 from pufferflow.models.families import as_family
@@ -114,24 +115,6 @@ def test_a_ball_lies_in_a_box_and_needs_less_noise():
 
 def holds(family, matrix, tolerance=1e-9):
     return ((family.low - tolerance <= matrix) & (matrix <= family.high + tolerance)).all()
-
-
-@pytest.mark.parametrize(("k", "length", "most"), [(2, 10**6, 1.15), (4, 10**6, 1.15), (7, 2, 1.1)])
-def test_a_single_chain_and_its_neighbours_are_bounded_closely(k, length, most):
-    """Also between six and twelve states."""
-    matrix = (np.random.default_rng(k).dirichlet(np.ones(k), size=k) + np.eye(k)) / 2
-    exact = pf.leakage(pf.MarkovChain(matrix, "any"), length, 1.0).scale
-    known = pf.leakage(pf.IntervalFamily(matrix, matrix), length, 1.0).scale
-    near = pf.leakage(pf.IntervalFamily(matrix * 0.98, np.minimum(matrix * 1.02, 1)), length, 1.0).scale
-    assert exact * (1 - 1e-6) <= known <= most * exact
-    assert known * (1 - 1e-6) <= near <= 1.4 * known
-
-
-@pytest.mark.parametrize(("low", "high"), [(0.4, 0.6), (0.3, 0.7), (0.2, 0.6)])
-def test_beside_the_proved_supremum_of_a_binary_interval(low, high):
-    proved = pf.leakage(pf.BinaryInterval(low, high), 100, 1.0).scale
-    family = pf.IntervalFamily([[low, 1 - high], [1 - high, low]], [[high, 1 - low], [1 - low, high]])
-    assert proved * (1 - 1e-6) <= pf.leakage(family, 100, 1.0).scale <= 1.3 * proved
 
 
 def test_short_chains_one_state_and_states_reached_in_the_end():

@@ -139,6 +139,7 @@ READERS = {
 }
 REASONS = {
     "sub": "cannot read sub: Is a directory",
+    "nowhere": "cannot read nowhere: No such file or directory",
     "round": "cannot read round: Too many levels of symbolic links",
     "/dev/zero": "cannot read /dev/zero: it is larger than 33,554,432 bytes, the most that is read",
     "-": "cannot read standard input: it is larger than 33,554,432 bytes, the most that is read",

@@ -80,7 +80,10 @@ BAD = [
     ({"chains": [{"transition_matrix": [["1"]]}]}, "must be numbers, in rows of equal length"),
     ({"chains": [{"transition_matrix": [[True]]}]}, "must be numbers, in rows of equal length"),
     ({"chains": [{"transition_matrix": [[1]]}, {"transition_matrix": [[0.5, 0.4], [0, 1]]}]}, "chain 2: row 1 of the"),
-    ({"chains": [{"transition_matrix": [[1e308, 1e308], [0, 1]], "initial_distribution": "any"}]}, "inf, not to 1"),
+    (
+        {"chains": [{"transition_matrix": [[1e308, 1e308], [0, 1]], "initial_distribution": "any"}]},
+        "has no probability in",
+    ),
     (
         {"chains": [{"transition_matrix": [[1]], "initial_distribution": None}]},
         "initial distribution must be non-empty",
@@ -91,7 +94,10 @@ BAD = [
     ({"binary_interval": [0.7, 0.3]}, "binary interval [0.7, 0.3]: needs 0 < low ≤ high < 1"),
     ({"interval": [LOW, HIGH]}, "interval must be an object with the keys low, high, backward"),
     ({"interval": {"low": LOW}}, "interval has no high; give its fields low, high, backward"),
-    ({"interval": {"low": LOW, "high": 1}}, "interval: high must be a square matrix, not of shape ()"),
+    (
+        {"interval": {"low": LOW, "high": 1}},
+        "interval: high must be non-empty rows of numbers, not an array of shape ()",
+    ),
     ({"interval": {"low": HIGH, "high": HIGH}}, "interval: row 1: the lower bounds sum to 1.4, above 1"),
     ({"interval": ONE | {"backward": []}}, "interval, backward must be an object with the keys low"),
     ({"interval": ONE | {"backward": {"low": [[1]]}}}, "interval, backward has no high"),
@@ -113,10 +119,3 @@ def test_bad_model(tmp_path, run, content, message):
     assert err.startswith("pufferflow: error: ")
     assert message in err
     assert str(path) in err
-
-
-def test_model_that_cannot_be_opened(tmp_path, run):
-    for path, message in ((tmp_path / "missing.json", "No such file or directory"), (tmp_path, "Is a directory")):
-        code, out, err = run("scale", path, "--length", 5, "--epsilon", 1)
-        assert (code, out) == (2, "")
-        assert err == f"pufferflow: error: cannot read {path}: {message}\n"

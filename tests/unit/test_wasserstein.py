@@ -45,9 +45,9 @@ def test_states():
     assert pf.wasserstein(THREE, 50, 1.0, states=[0, 1, 2]).scale == 0
     assert pf.wasserstein(pf.MarkovChain([[1.0]]), 50, 1.0).scale == 0
     for states, message in (
-        ([3], "holds another number; the states are 0 to 2"),
+        ([3], "state 3 is requested, but the chain has the states 0 to 2"),
         ([], "at least one state"),
-        (1, "list"),
+        (1, "states is an int; give a set of states"),
     ):
         with pytest.raises(ParameterError, match=message):
             pf.wasserstein(THREE, 50, 1.0, states=states)
@@ -91,12 +91,12 @@ def test_command_line(tmp_path, capsys):
     assert expected.to_dict()["count"] == {"states": [0, 2], "lengths": [30]}
     proof = tmp_path / "proof.json"
     assert main([*arguments, "--count", "0", "--count", "2", "--length", "7", "--certificate", str(proof)]) == 0
-    assert json.loads(proof.read_text())["proofs"][0]["lengths"] == [7, 30]
+    assert json.loads(proof.read_text())["proofs"][0]["count"]["lengths"] == [7, 30]
     capsys.readouterr()
     assert main(["verify", str(proof)]) == 0
     assert "the count with weights 1, 0, 1 alone" in capsys.readouterr().out
     assert main([*arguments, "--count", "7"]) == 2
-    assert "states holds another number; the states are 0 to 2" in capsys.readouterr().err
+    assert "state 7 is requested, but the chain has the states 0 to 2" in capsys.readouterr().err
 
 
 def test_the_class_of_the_synthetic_experiment():

@@ -161,6 +161,6 @@ def test_nothing_a_script_reaches_is_imported_by_a_name_made_at_run_time(edges):
 
 def test_scales_depend_on_mechanisms_and_figures_do_not():
     scales = {path.name for path in source_files("run_mechanism.py")}
-    assert {"quilts_exact.py", "_kernels.py", "tables.py", "quilts.py"} <= scales
-    assert "quilts_exact.py" not in {path.name for path in source_files("draw_figure4_synthetic.py")}
+    assert {"weak_correlation.py", "_kernels.py", "quilts.py"} <= scales
+    assert "weak_correlation.py" not in {path.name for path in source_files("draw_figure4_synthetic.py")}
     assert not re.search("page.css", " ".join(scales))

@@ -2,7 +2,7 @@ COMPARED = of_paper("activity") + of_paper("electricity")
 
 
 rule compare_authors_code:
-    """Scales of the authors' programs beside ours, for the chains of this run."""
+    """Scales of the authors' programs and ours, for the chains of this run."""
     input:
         expand("results/chains/{dataset}.json", dataset=COMPARED),
     output:
@@ -24,7 +24,7 @@ rule compare_authors_code:
 
 
 rule compare_paper:
-    """Every claim and number of the paper beside ours, each with a verdict."""
+    """Every reported value of the paper compared with ours, each with a verdict."""
     input:
         values="results/examples/values.csv",
         limits="results/examples/gk16_limits.csv",

@@ -1,0 +1,265 @@
+"""Random processes of every kind, with distributions that lie in their families: what bounds must hold for."""
+
+from typing import NamedTuple
+
+import numpy as np
+from sequence_programs import label_law
+
+import pufferflow as pf
+
+RADII = [0.0, 0.001, 0.02, 0.2]
+
+
+class Drawn(NamedTuple):
+    """A family and some chains in it: distributions of the first state and matrices, one a step."""
+
+    family: object
+    chains: list
+    seen: np.ndarray
+    """The observation of every state; the states themselves, but for hidden chains."""
+
+    def joints(self):
+        """Probabilities of all sequences, an array with an axis a record for each of the chains."""
+        return [label_law(steps, start, self.seen, self.seen.max() + 1) for start, steps in self.chains]
+
+
+def matrices(rng, k, count=1):
+    """Dense and sparse ones, permutations, absorbing ones, nearly equal rows, such as hardly ever move."""
+    found = rng.dirichlet(np.full(k, rng.choice([0.1, 0.5, 2.0])), (count, k))
+    found[rng.random(found.shape) < rng.choice([0.0, 0.0, 0.4])] = 0.0
+    found += np.eye(k) * rng.choice([0.0, 0.1, 0.5, 20.0])
+    for i, matrix in enumerate(found):
+        kind = rng.integers(12)
+        if kind == 0:
+            matrix[rng.random(k) < 0.7, rng.integers(k)] = 0.0
+        elif kind == 1:
+            found[i] = np.eye(k)[rng.permutation(k)] + rng.choice([0, 1e-3]) * matrix
+        elif kind == 2:
+            found[i] = np.triu(matrix)
+        elif kind == 3:
+            found[i] = matrix[0] + rng.choice([0.0, 1e-9, 1e-17]) * matrix
+        for row in found[i]:
+            if not row.any():
+                row[rng.integers(k)] = 1.0
+    return found / found.sum(axis=2, keepdims=True)
+
+
+def a_start(rng, k):
+    """A distribution, of all states or of some."""
+    start = rng.dirichlet(np.full(k, rng.choice([0.1, 1.0]))) * (rng.random(k) < 0.8)
+    return start / start.sum() if start.any() else np.eye(k)[rng.integers(k)]
+
+
+def any_starts(rng, k):
+    """One that is nearly certain, and others of all states."""
+    return [0.999 * np.eye(k)[rng.integers(k)] + 0.001 / k, *rng.dirichlet(np.full(k, 0.2), 2)]
+
+
+def drawn_start(rng, k, start):
+    return a_start(rng, k) if start == "given" else start
+
+
+def members(rng, chain, length):
+    """A chain's starts, each with the same matrix at every step."""
+    steps = [chain.transition_matrix] * (length - 1)
+    starts = any_starts(rng, chain.states) if chain.start == "any" else [chain.initial_distribution]
+    return [(start, steps) for start in starts]
+
+
+def one_chain(start):
+    def draw(rng, k, length):
+        chain = pf.MarkovChain(matrices(rng, k)[0], drawn_start(rng, k, start))
+        return Drawn(chain, members(rng, chain, length), np.arange(k))
+
+    return draw
+
+
+def chains(rng, k, length):
+    both = [pf.MarkovChain(matrices(rng, k)[0], start) for start in (a_start(rng, k), "any")]
+    return Drawn(pf.ChainFamily(both), [pair for one in both for pair in members(rng, one, length)], np.arange(k))
+
+
+def binary_interval(rng, _, length):
+    low, high = np.sort(rng.uniform(0.02, 0.98, 2))
+    stays = [(low, low), (high, high), (low, high), *rng.uniform(low, high, (2, 2))]
+    both = [pf.MarkovChain([[a, 1 - a], [1 - b, b]], "any") for a, b in stays]
+    return Drawn(
+        pf.BinaryInterval(low, high), [pair for one in both for pair in members(rng, one, length)], np.arange(2)
+    )
+
+
+def periodic(start):
+    def draw(rng, k, length):
+        parts, repeat = int(rng.integers(1, 4)), int(rng.integers(1, 4))
+        chain = pf.PeriodicChain(matrices(rng, k, parts), repeat=repeat, initial_distribution=start)
+        found = []
+        for phase in rng.permutation(chain.period)[:4]:  # segments begin at any
+            steps = [chain.transition_matrix((phase + t) % chain.period) for t in range(length - 1)]
+            starts = any_starts(rng, k) if start == "any" else [chain.stationary_distributions[phase]]
+            found += [(first, steps) for first in starts]
+        return Drawn(chain, found, np.arange(k))
+
+    return draw
+
+
+def _hidden(rng, family, length):
+    return Drawn(family, members(rng, family.chain, length), np.asarray(family.observations))
+
+
+def observed(start):
+    def draw(rng, k, length):
+        n = int(rng.integers(k, k + 3))
+        chain = pf.MarkovChain(matrices(rng, n)[0], drawn_start(rng, n, start))
+        return _hidden(rng, pf.HiddenChain(chain, rng.permutation(np.arange(n) % k)), length)
+
+    return draw
+
+
+def hidden_markov(rng, k, length):
+    chain = pf.MarkovChain(matrices(rng, 2)[0], str(rng.choice(["stationary", "any"])))
+    shown = rng.dirichlet(np.full(k, rng.choice([0.3, 1.0])), 2)
+    return _hidden(rng, pf.HiddenChain.hidden(chain, shown), length)
+
+
+def durations(rng, k, length):
+    jumps = (1 - np.eye(k)) * rng.dirichlet(np.ones(k), k)
+    lasts = rng.dirichlet(np.ones(int(rng.integers(2, 5))), k)
+    start = drawn_start(rng, k, str(rng.choice(["stationary", "any", "given"])))
+    return _hidden(rng, pf.HiddenChain.with_durations(jumps / jumps.sum(axis=1, keepdims=True), lasts, start), length)
+
+
+def of_order(start):
+    def draw(rng, k, length):
+        k = min(k, 3)
+        order = int(rng.integers(2, 4 if k == 2 else 3))
+        rows = matrices(rng, k, k ** (order - 1)).reshape((k,) * (order + 1))
+        first = a_start(rng, k**order).reshape((k,) * order) if start == "given" else start
+        return _hidden(rng, pf.HiddenChain.of_order(rows, first), length)
+
+    return draw
+
+
+def corner(rng, low, high):
+    """Rows between bounds, with as much as there is room moved to states in a random order."""
+    found = low.copy()
+    for row, room in zip(found, high - low, strict=True):
+        for y in rng.permutation(len(row)):
+            row[y] += min(max(1 - row.sum(), 0.0), room[y])
+    return found
+
+
+def pushed(rng, matrix, radius):
+    """Rows at this total variation distance, as far as they have so much to give."""
+    moved = matrix.copy()
+    for row, toward in zip(moved, rng.integers(0, len(matrix), len(matrix)), strict=True):
+        left = radius
+        for y in rng.permutation(np.delete(np.arange(len(row)), toward)):
+            less = min(left, row[y])
+            row[y], row[toward], left = row[y] - less, row[toward] + less, left - less
+    return moved
+
+
+def reversed_steps(start, steps):
+    """Distributions of each record given the next one; of itself where the next one does not occur."""
+    found = []
+    for matrix in steps:
+        joint = start[:, None] * matrix
+        after = joint.sum(axis=0)
+        found.append(np.where(after > 0, joint / np.where(after > 0, after, 1), start[:, None]).T)
+        start = after
+    return found
+
+
+def intervals(rng, k, length):
+    (matrix,), radius = matrices(rng, k), rng.choice(RADII)
+    away = radius * rng.random((2, k, k))
+    family = pf.IntervalFamily(np.maximum(matrix - away[0], 0.0), np.minimum(matrix + away[1], 1.0))
+    steps = [corner(rng, family.low, family.high) for _ in range(length - 1)]
+    return Drawn(family, [(start, steps) for start in any_starts(rng, k)], np.arange(k))
+
+
+def total_variation(rng, k, length):
+    (matrix,), radius = matrices(rng, k), float(rng.choice(RADII))
+    steps = [pushed(rng, matrix, radius) for _ in range(length - 1)]
+    starts = any_starts(rng, k)
+    return Drawn(pf.TotalVariationFamily(matrix, radius), [(start, steps) for start in starts], np.arange(k))
+
+
+def around(rng, found, width):
+    """The least intervals that hold all these matrices, and some more."""
+    low, high = np.min(found, axis=0), np.max(found, axis=0)
+    more = width * rng.random((2, *low.shape))
+    return np.maximum(low - more[0], 0), np.minimum(high + more[1], 1)
+
+
+def ball(rng, found, width):
+    """As :func:`around`, within a distance of a centre."""
+    centre = np.tensordot(rng.dirichlet(np.ones(len(found))), found, axes=1)
+    radius = max(np.abs(matrix - centre).sum(axis=1).max() / 2 for matrix in found)
+    return centre, min(1.0, radius * (1 + 1e-12) + 1e-15 + width * rng.random())
+
+
+def both_ways(family, bounds):
+    """Families known by bounds of the rows forwards and backwards, around one chain that changes with time."""
+
+    def draw(rng, k, length):
+        k = min(k, 4)
+        start, width = a_start(rng, k), rng.choice(RADII)
+        (matrix,) = matrices(rng, k)
+        steps = [pushed(rng, matrix, rng.choice([0.0, 0.1])) for _ in range(max(length - 1, 1))]
+        forwards, backwards = (bounds(rng, of, width) for of in (steps, reversed_steps(start, steps)))
+        return Drawn(family(*forwards, backward=family(*backwards)), [(start, steps[: length - 1])], np.arange(k))
+
+    return draw
+
+
+def overlap(start, steps, apart):
+    """Least overlap of the distributions of two nodes so far apart, given two values that the other can take."""
+    nodes, least = [start], 1.0
+    for matrix in steps:
+        nodes.append(nodes[-1] @ matrix)
+    for t in range(len(steps) + 1 - apart):
+        pair = np.diag(nodes[t])
+        for matrix in steps[t : t + apart]:
+            pair = pair @ matrix
+        for table in (pair, pair.T):
+            rows = table[table.sum(axis=1) > 0]
+            rows = rows / rows.sum(axis=1, keepdims=True)
+            least = min(least, np.minimum(rows[:, None], rows[None]).sum(axis=2).min())
+    return least
+
+
+def mixing(rng, k, length):
+    start = a_start(rng, k)
+    steps = list(matrices(rng, k, length - 1)) if rng.random() < 0.5 else [matrices(rng, k)[0]] * (length - 1)
+    apart = int(rng.integers(1, max(2, min(length, 5))))
+    least = overlap(start, steps, apart) * (1 - 1e-12)
+    if least <= 1e-3:  # of no more records than these steps nothing is asked
+        apart, least = length, 0.5
+    return Drawn(pf.MixingFamily(apart, least), [(start, steps)], np.arange(k))
+
+
+KINDS = {
+    **{name: one_chain(name) for name in ("stationary", "given", "any")},
+    **{"chains": chains, "binary_interval": binary_interval},
+    **{"periodic": periodic("stationary"), "periodic_any": periodic("any")},
+    **{f"observed_{name}": observed(name) for name in ("stationary", "given", "any")},
+    **{"hidden_markov": hidden_markov, "durations": durations},
+    **{f"of_order_{name}": of_order(name) for name in ("stationary", "given", "any")},
+    **{"intervals": intervals, "total_variation": total_variation},
+    "intervals_both_ways": both_ways(pf.IntervalFamily, around),
+    "total_variation_both_ways": both_ways(pf.TotalVariationFamily, ball),
+    "mixing": mixing,
+}
+"""How one of each kind is drawn: of so many values and records."""
+
+
+def drawn(kind, seed, lengths):
+    """One of a kind, of so many records at most for each number of values; None where none is drawn."""
+    rng = np.random.default_rng([seed, *lengths.values(), *kind.encode()])
+    k = 2 if kind == "binary_interval" else int(rng.choice(list(lengths)))
+    length = int(rng.integers(1 if seed % 10 == 9 else 2, lengths[k] + 1))
+    try:
+        return rng, length, KINDS[kind](rng, k, length)
+    except pf.errors.ChainError:  # no unique stationary distribution
+        return None
