@@ -12,17 +12,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from pufferflow._util.types import Bools, Floats
-from pufferflow.coupling.affine import AffineSide, RobustFlows
-from pufferflow.coupling.periodic import tree_parents, walk_once
-from pufferflow.coupling.robust import AscendingSide
-from pufferflow.coupling.sides import (
-    CouplingSide,
-    LeakageEquation,
-    RatioSide,
-    costs_of,
-    post_fixed_point,
-    scattered,
-)
+from pufferflow.coupling.affine import AffineRows, RobustFlows
+from pufferflow.coupling.distribution_sets import ExactRows, costs_of, reweighted_within
+from pufferflow.coupling.robust import AscendingRows
+from pufferflow.coupling.solver import LeakageEquation, beginning, post_fixed_point
+from pufferflow.coupling.walks import tree_parents, walk_once
 from pufferflow.verify.interpret import Rules
 from pufferflow.verify.model import Table
 from pufferflow.verify.parse import CertificateError, Matrix, Pair, Proof, Step, Witness, reader
@@ -51,7 +45,7 @@ class Writer:
         self.witnesses: list[Any] = []
         self.parsed: list[dict[Pair, Witness]] = []
         self.proof, self.ones = Proof(self.parsed), rules.count(0, self.k)
-        self._affine = cache(lambda forward: AffineSide(known[not forward]))
+        self._affine = cache(lambda forward: AffineRows(known[not forward]))
 
     def program(self, early: int) -> Document:
         """Return it, with at most so many steps of single nodes."""
@@ -111,7 +105,7 @@ class Writer:
             node = side.node(phase, len(tables), False, growths[-1])
             steps.append(self._step(side, node, now, witnessed, power))
             if side.period > 1:
-                now = _Period([self._map(side, phase, node, power)], self).apply(costs_of(now, self.costs))
+                now = _Period([self._map(side, phase, node, power)], self).bound(costs_of(now, self.costs))
         leakages = self._closed(side, tables, guess, steps)
         return {"prefix": prefix, "start": _decimals(leakages), "cycle": steps}, leakages
 
@@ -154,7 +148,7 @@ class Writer:
         if isinstance(side, SetSide):
             anything = np.zeros_like(self.cap, dtype=np.bool_)
             ways = [
-                (kind, anything) for kind in (AscendingSide(self.known[not side.forward]), self._affine(side.forward))
+                (kind, anything) for kind in (AscendingRows(self.known[not side.forward]), self._affine(side.forward))
             ]
             return self._fixed(ways[1:], 0.0, floor, self._fixed(ways[:1], 0.0, floor))
         excess, table = 0.0, self.cap * 0.0 + floor
@@ -195,12 +189,12 @@ class Writer:
         values = _mask(side.node(phase, self.around, False, self.ones).values, self.k)
         outside = ~(values[:, None] & values[None, :]) & (self.away > 0)
         if power is None and node is not None and node.rows is not None:
-            return CouplingSide(_floats(node.rows), 1e-15, values), outside
+            return ExactRows(_floats(node.rows), 1e-15, values), outside
         low, high = (_floats(table).T for table in side.weights(phase, power or 1)[way])
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = np.log(high)[:, None, :] - np.log(low)[None, :, :]
         logs[np.broadcast_to(high[:, None, :] == 0, logs.shape)] = -np.inf
-        return RatioSide(logs), outside
+        return reweighted_within(logs), outside
 
     def _fixed(self, maps: list[Map], extra: float, floor: Floats | float, start: Floats | None = None) -> Floats:
         """A post-fixed point of the maps of a period, a little above the least."""
@@ -208,8 +202,7 @@ class Writer:
         floor = np.minimum(np.maximum(floor, np.where(maps[-1][1], np.inf, 0.0)), self.cap)
         equation = LeakageEquation(_Period(maps, self), self.costs, self.cap, extra=away, floor=floor)
         if start is None:
-            first = maps[0][0]
-            start = (first.start() if isinstance(first, CouplingSide) else scattered(self.k)) * self.cost
+            start = beginning(maps[0][0]) * self.cost
         return post_fixed_point(equation, np.clip(start, floor, self.cap))
 
 
@@ -220,10 +213,10 @@ class _Period:
         self.maps, self.costs, self.cap = maps, writer.costs, writer.cap
         self.limit = np.where(maps[-1][1], np.inf, maps[-1][0].limit)
 
-    def apply(self, costs: Floats) -> Floats:
+    def bound(self, costs: Floats) -> Floats:
         """Leakages after a period."""
         for side, outside in self.maps:
-            table = np.fmin(side.apply(costs), np.minimum(side.limit, self.cap))
+            table = np.fmin(side.bound(costs), np.minimum(side.limit, self.cap))
             table = np.where(outside, self.cap, table)
             costs = costs_of(table, self.costs)
         return np.asarray(table)

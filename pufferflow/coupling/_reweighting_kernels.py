@@ -105,17 +105,17 @@ def reweight(roots: Any, w: Any, filled: Any, places: tuple[int, int]) -> None:
 
 
 @kernel(steps=lambda blocks, *others: (others[-1][1] - others[-1][0]) * 5 * len(others[1]) ** 2 * len(blocks[0]))
-def reweight_blocks(blocks: Any, history: Any, costs: Any, cap: Any, told: Any, places: tuple[int, int]) -> None:
+def reweight_blocks(blocks: Any, history: Any, costs: Any, told: Any, places: tuple[int, int]) -> None:
     """Lower ``told`` to what blocks of steps before a node let through, as far as they bound it better.
 
-    Blocks are steps, roots as :func:`reweight` takes them, and what is added, of each. ``history`` has the leakages of
-    all nodes before, ``costs`` the costs beside them.
+    Blocks are steps; after how many nodes each is taken; roots as :func:`reweight` takes them; and what is added.
+    ``history`` has the leakages of all nodes before, ``costs`` the costs beside them.
     """
-    steps, roots, extra = blocks
+    steps, every, roots, extra = blocks
     k, nodes = len(told), len(history)
     w, halves = np.empty((k, k)), np.empty((2, k, k))
     for b in range(len(steps)):
-        if steps[b] > nodes:
+        if steps[b] > nodes or nodes % every[b]:
             continue
         before = history[nodes - steps[b]]
         for y in range(k):
@@ -126,4 +126,4 @@ def reweight_blocks(blocks: Any, history: Any, costs: Any, cap: Any, told: Any, 
             x, z = pair // k, pair % k
             if x != z:
                 value, _, _ = let_through(roots[b, x, z], roots[b, z, x], w, halves)
-                told[x, z] = min(told[x, z], min(value + extra[b], cap[x, z]))
+                told[x, z] = min(told[x, z], value + extra[b])

@@ -38,8 +38,8 @@ Solved: TypeAlias = tuple[RobustFlows, Floats]
 """Flows for a pair of values, and the derivative of log Λ by the costs."""
 
 
-class AffineSide:
-    """As ``RobustSide``, but for a little more: the flows are affine in the laws.
+class AffineRows:
+    """As ``VertexRows``, but for a little more: the flows are affine in the laws.
 
     Parameters
     ----------
@@ -54,15 +54,15 @@ class AffineSide:
         self._growth = np.zeros((k, k))
         self._solved: dict[Pair, Solved | None] = {}  # at that growth
         self.limit = largest_leakages(rows)
-        """As :attr:`Side.limit`."""
+        """As :attr:`PairBound.limit`."""
 
     @property
     def work(self) -> int:
-        """Operations of :meth:`apply`, about."""
+        """Operations of :meth:`bound`, about."""
         return 10**5 * self._rows.states**3
 
-    def apply(self, costs: Floats) -> Floats:
-        """As :meth:`Side.apply`."""
+    def bound(self, costs: Floats) -> Floats:
+        """As :meth:`PairBound.apply`."""
         values: Floats = np.minimum(self.limit, costs.max())  # h ranges over no more
         np.fill_diagonal(values, 0.0)
         growth = _growth(costs)
@@ -71,11 +71,11 @@ class AffineSide:
         for (x, y), solved in zip(pairs, self._solve(pairs, growth), strict=True):
             if solved is not None:
                 flows, self._weights[x, y] = solved
-                values[x, y] = min(values[x, y], self.bound(x, y, growth, flows))
+                values[x, y] = min(values[x, y], self.proved(x, y, growth, flows))
         return values
 
     def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
-        """As :meth:`Side.derivative`."""
+        """As :meth:`PairBound.derivative`."""
         k = self._rows.states
         weights = self._weights.reshape(k * k, k * k)
         pairs, arcs = np.nonzero(weights)
@@ -94,7 +94,7 @@ class AffineSide:
             self._solved |= zip(new, self._program.solve(self._rows, new, growth), strict=True)
         return [self._solved[pair] for pair in pairs]
 
-    def bound(self, x: int, y: int, growth: Floats, flows: RobustFlows) -> float:
+    def proved(self, x: int, y: int, growth: Floats, flows: RobustFlows) -> float:
         """What flows prove, whether or not they are optimal, rounded up."""
         k = self._rows.states
         above = self._rows.base[x] - flows.flow.sum(axis=1) + (flows.flow * growth).sum(axis=0)

@@ -5,27 +5,41 @@ A bound serves every mechanism whose density changes by at most e^c with one ent
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
 from functools import singledispatch
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from pufferflow._util.protection import Protection
-from pufferflow.coupling.calibration import ChainLeakage, kept
 from pufferflow.coupling.forgetting import ForgettingLoss
-from pufferflow.coupling.hidden import HiddenLeakage
-from pufferflow.coupling.interval_leakage import (
-    MOST_RATIO_STATES,
-    MOST_ROBUST_STATES,
-    IntervalLeakage,
-    never_forgets,
-)
+from pufferflow.coupling.loss import ProcessLoss
 from pufferflow.coupling.periodic import PeriodicLeakage
+from pufferflow.coupling.process import (
+    MOST_HISTORIES,
+    MOST_ROBUST_STATES,
+    Process,
+    of_chain,
+    of_hidden,
+    of_histories,
+    of_sets,
+)
 from pufferflow.coupling.roots import Loss
-from pufferflow.coupling.words import MOST_WORDS, WordLeakage
 from pufferflow.models.bounded import BoundedFamily
 from pufferflow.models.families import ChainFamily, Family
 from pufferflow.models.hidden import HiddenChain
 from pufferflow.models.mixing import MixingFamily
 from pufferflow.models.periodic import PeriodicChain
+
+MOST_STATES = 64
+"""Largest number of states for which couplings of all pairs of values are computed by default."""
+
+MOST_RATIO_STATES = 64
+"""Largest number of states of a family between bounds for which ratios of probabilities are compared instead."""
+
+_KEPT = 16
+_kept: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
+_Made = TypeVar("_Made")
 
 MOST_BLOCK_STATES = 200
 """Largest number of states for which blocks of steps are computed: their time grows faster than the cube."""
@@ -86,7 +100,11 @@ def _of_chain(family: ChainFamily, length: int, protection: Protection, max_stat
     (chain,) = family.chains
     if chain.states > MOST_BLOCK_STATES:
         return Part(family, None, _TOO_MANY.format(chain.states))
-    return Part(family, kept(ChainLeakage, chain, length, protection, pairs=chain.states <= max_states))
+    return Part(family, kept(_made, of_chain, chain, length, protection, pairs=chain.states <= max_states))
+
+
+def _made(process: Callable[..., Process], *arguments: Any, **options: Any) -> LossBound:
+    return ProcessLoss(process(*arguments, **options))
 
 
 @loss_bounds.register
@@ -102,14 +120,14 @@ def _(family: HiddenChain, length: int, protection: Protection, max_states: int)
     hidden = family.chain.states
     if hidden > MOST_BLOCK_STATES:
         return [Part(family, None, _TOO_MANY.format(hidden))]
-    bound: LossBound = kept(HiddenLeakage, family, length, protection, pairs=hidden <= max_states)
+    bound: LossBound = kept(_made, of_hidden, family, length, protection, pairs=hidden <= max_states)
     if protection.side_information == "none" or family.words is None:
         return [Part(family, bound)]
-    if (most := min(max_states, MOST_WORDS)) < hidden:
+    if (most := min(max_states, MOST_HISTORIES)) < hidden:
         order = family.words.shape[1]
         why = f"histories of {order} observations are compared where there are at most {most}, not {hidden}"
         return [Part(family, bound, why)]
-    return [Part(family, _Least((bound, kept(WordLeakage, family, length, protection))))]
+    return [Part(family, _Least((bound, kept(_made, of_histories, family, length, protection))))]
 
 
 @loss_bounds.register
@@ -117,10 +135,10 @@ def _(family: BoundedFamily, length: int, protection: Protection, max_states: in
     k, why = family.states, ""
     if k > MOST_RATIO_STATES:
         return [Part(family, None, f"of {k} states no other bound is computed, but for {MOST_RATIO_STATES} at most")]
-    coupled = k <= min(max_states, MOST_ROBUST_STATES)
-    if not coupled and protection.side_information == "none":
-        why = f"couplings are computed for at most {min(max_states, MOST_ROBUST_STATES)} states, not for {k}"
-    bound = kept(IntervalLeakage, family, length, protection, pairs=coupled)
+    most = min(max_states, MOST_ROBUST_STATES)
+    if k > most and protection.side_information == "none":
+        why = f"couplings are computed for at most {most} states, not for {k}"
+    bound = kept(_made, of_sets, family, length, protection, pairs=k <= most)
     return [Part(family, bound, never_forgets(family) or why)]
 
 
@@ -130,3 +148,33 @@ def _(family: PeriodicChain, length: int, protection: Protection, max_states: in
         why = f"couplings at every phase are computed for at most {max_states} states (max_states), not {family.states}"
         return [Part(family, None, why)]
     return [Part(family, kept(PeriodicLeakage, family, length, protection))]
+
+
+def never_forgets(family: BoundedFamily) -> str:
+    """Say in which states chains may stay for ever, so that no bound holds for all lengths; empty if they forget."""
+    for rows in (family.rows, *([] if family.backward is None else [family.backward.rows])):
+        if (apart := rows.kept_apart()) is not None:
+            these, those = (_listed(states) for states in apart)
+            return (
+                f"under these bounds a chain may stay for ever in {these}, and for ever in {those}, so it need not "
+                "forget; merge these states with others, or fit to more records"
+            )
+    return ""
+
+
+def _listed(states: tuple[int, ...]) -> str:
+    names = [str(x + 1) for x in states]
+    return f"state {names[0]}" if len(names) == 1 else f"states {', '.join(names[:-1])} and {names[-1]}"
+
+
+def kept(make: Callable[..., _Made], *arguments: Any, **options: Any) -> _Made:
+    """Bounds of a family, shared by all calls on the same objects: plans of one ε are where the next one starts.
+
+    They are worked out in place, so every thread has its own.
+    """
+    key = threading.get_ident(), make, *arguments, *options.items()
+    made = _kept.pop(key, None) or make(*arguments, **options)
+    while len(_kept) >= _KEPT:
+        _kept.popitem(last=False)
+    _kept[key] = made
+    return made

@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 from pufferflow._util.rounding import UNIT_ROUNDOFF
 from pufferflow._util.types import Floats, Ints
 from pufferflow.coupling._robust_kernels import couple_ascending, couple_vertices
-from pufferflow.coupling.sides import entries_of, no_trees, portions
+from pufferflow.coupling.distribution_sets import entries_of, no_trees, portions
 from pufferflow.models.row_sets import RowSets
 
 MOST_ORDERED_STATES = 6
 """Largest number of states whose k! orders are all looked at."""
 
 
-class _TreesSide:
+class _TreesRows:
     """A side on sets of laws, whose pairs of values have a tree each."""
 
     def __init__(self, rows: RowSets) -> None:
@@ -23,14 +23,14 @@ class _TreesSide:
         self._trees = no_trees(k)
         self._filled = np.zeros((k, k)), np.full((k, k, k), -1, dtype=np.int32), np.zeros((k, k, k))
         self.limit = largest_leakages(rows)
-        """As :attr:`Side.limit`."""
+        """As :attr:`PairBound.limit`."""
 
     def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
-        """As :meth:`Side.derivative`."""
+        """As :meth:`PairBound.derivative`."""
         return entries_of(*self._filled[1:])
 
 
-class RobustSide(_TreesSide):
+class VertexRows(_TreesRows):
     """A side whose laws are any of given sets: the largest leakage over all of them (Lemma I2).
 
     Parameters
@@ -56,19 +56,19 @@ class RobustSide(_TreesSide):
 
     @property
     def work(self) -> int:
-        """Operations of :meth:`apply`, about."""
+        """Operations of :meth:`bound`, about."""
         return int(len(self._pairs) * self._states**2)
 
-    def apply(self, costs: Floats) -> Floats:
-        """As :meth:`Side.apply`, the largest over all laws."""
+    def bound(self, costs: Floats) -> Floats:
+        """As :meth:`PairBound.apply`, the largest over all laws."""
         k = self._states
         for places in portions(k, self.work // k**2 + 1):
             couple_vertices(self._laws, self._pairs, self._offsets, costs, self._trees, self._filled, places)
         return np.asarray(self._filled[0] + self._margin * (1 - np.eye(k)))
 
 
-class AscendingSide(_TreesSide):
-    """As :class:`RobustSide`, for any number of states, but from below: only some laws are looked at."""
+class AscendingRows(_TreesRows):
+    """As :class:`VertexRows`, for any number of states, but from below: only some laws are looked at."""
 
     def __init__(self, rows: RowSets) -> None:
         super().__init__(rows)
@@ -81,10 +81,10 @@ class AscendingSide(_TreesSide):
 
     @property
     def work(self) -> int:
-        """Operations of :meth:`apply`, about."""
+        """Operations of :meth:`bound`, about."""
         return 10 * self._states**5
 
-    def apply(self, costs: Floats) -> Floats:
+    def bound(self, costs: Floats) -> Floats:
         """Values that some laws attain."""
         k = self._states
         for places in portions(k, 10 * k**3):

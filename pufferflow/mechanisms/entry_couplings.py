@@ -10,8 +10,7 @@ import numpy as np
 
 from pufferflow._util.checks import Lengths, check_scale, check_type, check_whole, longest
 from pufferflow._util.protection import Protection, SideInformation, check_protection
-from pufferflow.coupling.bounds import Part, loss_bounds
-from pufferflow.coupling.calibration import MOST_STATES, kept
+from pufferflow.coupling.bounds import MOST_STATES, Part, kept, loss_bounds
 from pufferflow.coupling.periodic import PeriodicLeakage
 from pufferflow.coupling.roots import SMALLEST_EPSILON
 from pufferflow.mechanisms.base import Mechanism, NoiseScale, compute_scale, requested

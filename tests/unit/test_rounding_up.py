@@ -7,9 +7,9 @@ import pytest
 from flint import arb, ctx, fmpq
 
 import pufferflow as pf
-from pufferflow.coupling.blocks import Blocks
+from pufferflow.coupling.blocks import Blocks, reweighted_blocks
+from pufferflow.coupling.distribution_sets import largest_log_cross_ratios, largest_log_ratios
 from pufferflow.coupling.forgetting import ForgettingLoss
-from pufferflow.coupling.sides import largest_log_cross_ratios, largest_log_ratios
 from pufferflow.mechanisms import compute_scale
 from pufferflow.verify.model import exact
 
@@ -66,7 +66,8 @@ def test_powers_too_small_for_floats_may_tell_anything():
     square = matrix @ matrix
     assert (square[[a, b]][:, [x, y]] == 0).all()
     # X was reached by U and before from B, Y by V and from A: either record tells about c = 1
-    assert Blocks(matrix, 0.0, 50, forget=True).caps(1.0)[x, y] > 1.9
+    blocks, cap = Blocks(reweighted_blocks(matrix, 50, pairwise=True), pairwise=True), 49.0 * (1 - np.eye(7))
+    assert blocks.caps(cap, 1.0, 1.0)[x, y] > 1.9
 
 
 @pytest.mark.parametrize("mechanism", ["mqm-exact"])

@@ -41,10 +41,10 @@ def test_a_complete_run_is_recorded_and_leaves_nothing_to_do(finished):
 
 
 def test_the_rulegraph_of_the_paper_is_small_and_its_targets_have_names(finished):
-    nodes = re.findall(r'label\s*=\s*"([^"]+)"', finished.run("--rulegraph", "--forceall", "paper"))
-    assert 5 <= len(nodes) <= 18, nodes
-    planned = finished.planned("--forceall", "--", "figure4", "table1", "table2", "table3")
-    assert {"draw_figure4_synthetic", "draw_figure4_histograms", "print_tables", "time_mechanisms"} <= planned
+    targets = ("paper", "figure4", "table1", "table2", "table3")
+    nodes = re.findall(r'label\s*=\s*"([^"]+)"', finished.run("--rulegraph", "--forceall", *targets))
+    assert 5 <= len(nodes) <= 18 + len(targets) - 1, nodes
+    assert {"draw_figure4_synthetic", "draw_figure4_histograms", "print_tables", "time_mechanisms"} <= {*nodes}
 
 
 def test_rules_are_plain_and_scripts_read_what_their_rule_gives():
@@ -68,7 +68,17 @@ def test_rules_are_plain_and_scripts_read_what_their_rule_gives():
         assert len(names) == 1, script  # with job(snakemake)
 
 
-def test_deleted_tables_of_stages_are_made_again(copy):
+def test_an_edited_setting_reruns_what_uses_it(copy):
+    """That no other digit changes is tested of the scripts: tests/workflow/test_measuring.py and test_beyond.py."""
+    copy.edit("tiny.yaml", "electricity: { epsilons: [1]", "electricity: { epsilons: [2, 1]")
+    copy.edit("tiny.yaml", "pieces: 2", "pieces: 3")
+    planned = copy.reasons("--", "all", "cohort")
+    assert set(planned) == OF_PAPER | {"measure_cohort", "gather_cohort", "cohort"}
+    outputs = [line for name in OF_PAPER & set(planned) for line in planned[name] if line.startswith("output: ")]
+    assert not any("activity" in line and "comparison" not in line for line in outputs), outputs
+
+
+def test_deleted_tables_are_made_again_and_an_edited_source_reruns_the_scripts_that_reach_it(copy):
     deleted = {
         "related/classical_values.csv": "measure_related",
         "errors/synthetic.csv": "measure_errors_synthetic",
@@ -78,65 +88,30 @@ def test_deleted_tables_of_stages_are_made_again(copy):
     }
     for path in deleted:
         (copy.folder / "results" / path).unlink()
-    assert set(deleted.values()) <= copy.planned()
-
-
-def test_one_more_epsilon_reruns_what_uses_it_and_changes_no_other_digit(copy, finished):
-    one, two = "electricity: { epsilons: [1]", "electricity: { epsilons: [2, 1]"
-    copy.edit("tiny.yaml", one, two)
-    planned = copy.reasons()
-    assert set(planned) == OF_PAPER
-    outputs = [line for lines in planned.values() for line in lines if line.startswith("output: ")]
-    assert not any("activity" in line and "comparison" not in line for line in outputs), outputs
-    copy.edit("tiny.yaml", two, one)
-    assert "Nothing to be done" in copy.run("--dry-run")
-    copy.edit("tiny.yaml", one, two)
-    scales, errors = "results/scales/electricity_bundled/mqm-exact.csv", "results/errors/electricity_bundled.csv"
-    copy.run("--", scales, errors)
-    for table in (scales, errors):
-        before = (finished.folder / table).read_text(encoding="utf-8").splitlines()
-        after = (copy.folder / table).read_text(encoding="utf-8").splitlines()
-        column = before[0].split(",").index("epsilon")
-        assert [line for line in after if line.split(",")[column] != "2.0"] == before
-        assert len(after) > len(before)
-
-
-def test_an_edited_source_reruns_exactly_the_scripts_that_reach_it(copy):
-    source = "pufferflow/dp/alpha_beta.py"
-    folder = copy.folder / "workflow"
+    source, folder = "pufferflow/dp/alpha_beta.py", copy.folder / "workflow"
     reach = {s.removesuffix(".py") for s in SCRIPTS if copy.folder / source in source_files(s, folder)}
     copy.edit(source, "import annotations", "import annotations  # edited")
+    planned = copy.reasons("--", "all", "cohort")
+    assert set(deleted.values()) <= set(planned)
     changed = {
         name
-        for name, lines in copy.reasons("--", "all", "cohort").items()
+        for name, lines in planned.items()
         if any(line.startswith("reason: ") and "Params have changed" in line for line in lines)
     }
     assert changed == reach != set()
-
-
-def test_pieces_of_the_cohort_change_no_byte(copy, finished):
-    copy.edit("tiny.yaml", "pieces: 2", "pieces: 3")
-    assert copy.planned("--", "cohort") == {"measure_cohort", "gather_cohort", "cohort"}
-    copy.run("--", "cohort")
-    before, after = finished.results(), copy.results()
-    assert {f"beyond/cohort/{piece}-of-3.csv" for piece in (1, 2, 3)} <= after.keys()
-    gathered = [path for path in before if re.search(r"/cohort(_summary)?\.", path)]
-    assert len(gathered) == 5
-    assert [after[path] for path in gathered] == [before[path] for path in gathered]
 
 
 SOME = (
     "results/chains/electricity_bundled.csv",
     "results/scales/activity_bundled/mqm-exact.csv",
     "results/examples/values.csv",
-    "results/figures/figure4_upper_synthetic.svg",
 )
 
 
 @pytest.mark.parametrize("how", [pytest.param(signal.SIGTERM, marks=pytest.mark.long), signal.SIGKILL])
 def test_a_killed_run_goes_on_to_the_same_bytes_on_one_core(finished, project, how):
     process = project.start("--quiet", "all", "--", *SOME, cores=1)
-    while not len(list((project.folder / "results").rglob("*.csv"))) > 2:
+    while not len(list((project.folder / "results").rglob("*.csv"))) > 1:
         assert process.poll() is None, process.communicate()[0][-4000:]
         time.sleep(0.05)
     os.killpg(process.pid, how)
@@ -147,12 +122,11 @@ def test_a_killed_run_goes_on_to_the_same_bytes_on_one_core(finished, project, h
         os.killpg(process.pid, how)
         process.communicate()
     if how == signal.SIGKILL:  # nobody could take the lock away
-        assert "--unlock" in project.run("--", *SOME, fails=True)
         project.run("--unlock")
     project.run("--", *SOME, cores=1)
     made = project.results()
     assert made.items() <= finished.results().items()
-    assert len(made) > 20
+    assert len(made) > 8
     assert not [path for path in (project.folder / "results").rglob("*") if path.name.endswith((".part", ".tmp"))]
 
 
@@ -173,7 +147,7 @@ def test_bad_settings_and_bad_data_are_one_sentence_and_leave_no_half_result(cop
 
 OWN = """
 datasets:
-  walks: { kind: activity, source: file, path: walks.csv, mechanisms: [mqm-exact, group-dp] }
+  walks: { kind: activity, source: file, path: walks.csv, mechanisms: [mqm-exact] }
   house_2:
     { kind: power, source: file, path: house.csv, bin_watts: 500, bins: 3, epsilons: [1], mechanisms: [mqm-exact] }
 """

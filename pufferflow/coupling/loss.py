@@ -1,0 +1,200 @@
+"""From leakages of the two sides of a node to the loss of a mechanism, and to the smallest scale it allows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pufferflow._util.rounding import UNIT_ROUNDOFF
+from pufferflow._util.types import Bools, Floats
+from pufferflow.coupling.distribution_sets import (
+    DistributionSet,
+    ExactRows,
+    ReweightedRows,
+    clear_diagonal,
+    costs_of,
+    no_trees,
+)
+from pufferflow.coupling.process import Process, Side
+from pufferflow.coupling.roots import Loss, scale_below
+from pufferflow.coupling.solver import LeakageEquation, beginning, post_fixed_point
+from pufferflow.coupling.walks import Stretch
+from pufferflow.models.powers import followers, largest_after
+
+
+class ProcessLoss:
+    """Upper bounds of the loss over the windows of a process, for mechanisms known only by c.
+
+    Short processes get the recursion (c) node by node, long ones its post-fixed points; (b) caps both.
+    """
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        self._guide = None if process.guide is None else ProcessLoss(process.guide)
+        self._forward = _Leakages(process, process.forward)
+        self._backward = _Leakages(process, process.backward)
+        self._last = None
+        if process.window > 1 and process.step is not None:
+            self._last = followers(process.step, process.window)
+
+    def loss(self, cost: float) -> Loss:
+        """Bound of the loss of a mechanism whose density changes by at most e^cost with one entry."""
+        self._forget()  # what is found does not depend on what was looked for before
+        if self._guide is not None:
+            self._guide.loss(cost)
+            self._follow(self._guide)
+        return self._nearby(cost)
+
+    def scale(self, epsilon: float, upper: float) -> tuple[float, int] | None:
+        """Smallest scale whose loss is at most ε, rounded up, with a node that decides; None if not below ``upper``."""
+        self._forget()
+        cost = self._guess(epsilon)
+        if self._guide is not None and (guess := self._guide.scale(epsilon, upper)) is not None:
+            self._follow(self._guide)
+            cost = 0.97 / guess[0]
+        return scale_below(self._nearby, epsilon, upper, max(1 / upper, cost))
+
+    def _forget(self) -> None:
+        for side in (self._forward, self._backward):
+            side.starts.clear()
+
+    def _follow(self, guide: ProcessLoss) -> None:
+        """Start from what another bound found."""
+        self._forward.starts |= guide._forward.starts
+        self._backward.starts |= guide._backward.starts
+
+    def _guess(self, epsilon: float) -> float:
+        """A cost to start from, as if leakages grew with c."""
+        sides = self._forward, self._backward
+        if self._process.exact or not all(isinstance(kind, ExactRows) for side in sides for kind in side.side.sets[:1]):
+            return 0.0
+        told = sum(float(side.beginning(0).max()) for side in sides if side.side.sets)
+        return epsilon / (self._process.window + told)
+
+    def _nearby(self, cost: float) -> Loss:
+        """The loss, from post-fixed points found at the last cost."""
+        process, value, node = self._process, 0.0, 1
+        ahead, behind = self._forward.tables(cost), self._backward.tables(cost)
+        ends = [self._of_windows(table) for table in ahead]
+        for before, table in enumerate(behind):
+            is_tail = not process.exact and before == len(behind) - 1
+            after = ends[process.around - before if process.exact else -1]
+            secrets = process.possible[min(before, len(process.possible) - 1)]
+            found = self._read(cost, before, after, table, secrets[:, None] & secrets)
+            if not found <= value:
+                value, node = found, max(before + 1, (process.around + 3) // 2) if is_tail else before + 1
+        most = process.length * cost
+        return Loss((value if value < most else most) * (1 + 8 * UNIT_ROUNDOFF), node)
+
+    def _of_windows(self, leakages: Floats) -> Floats:
+        """Largest leakage of the last values of two windows, by their first values."""
+        if self._process.window == 1:
+            return leakages
+        if self._last is None:
+            return np.full_like(leakages, leakages.max())
+        return largest_after(leakages, self._last)
+
+    def _read(self, cost: float, node: int, after: Floats, before: Floats, possible: Bools) -> float:
+        """Loss of a window that begins at a node, from what the two sides of two of its values leak."""
+        process = self._process
+        both = np.where(possible, after + before, 0.0)
+        if process.histories is not None:
+            return self._read_histories(cost, both)
+        if process.window > 1:
+            return process.window * cost + float(both.max())
+        costs = cost * process.distance
+        if process.observed is None:
+            return float((both + costs).max(initial=cost))
+        largest = float((both + costs)[possible & (process.distance > 0)].max(initial=0.0))
+        rows = process.observed(node)
+        if rows is not None:
+            largest = min(largest, float(rows.bound(costs_of(after + before, costs)).max()))
+        return float(max(cost, largest))
+
+    def _read_histories(self, cost: float, both: Floats) -> float:
+        """The same where the records of a window are the latest of a history: its record may be any of it."""
+        histories, window = self._process.histories, self._process.window
+        assert histories is not None
+        if window > 1:
+            return float(max(window, histories.shape[1]) * cost + both.max())
+        both = both + cost * self._process.distance
+        apart = histories[:, None, :] != histories[None, :, :]
+        return min(float(both[differs].max(initial=cost)) for differs in np.moveaxis(apart, -1, 0))
+
+
+class _Leakages:
+    """Leakages of the nodes of one side, at one c after the other."""
+
+    def __init__(self, process: Process, side: Side) -> None:
+        self.side, self._process = side, process
+        self.starts: dict[int, Floats] = {}  # of post-fixed points, in units of c, from the last one found
+        self._beginnings: dict[int, Floats] = {}
+        k = len(process.distance)
+        self._zeros, self._away = np.zeros((k, k)), 1 - np.eye(k)
+        self._trees = no_trees(k if side.early is not None or process.exact else 0)
+        self._all = side.early
+        if process.exact and side.early is None:
+            self._all = self._every_node(side.sets)
+
+    def _every_node(self, sets: tuple[DistributionSet, ...]) -> Stretch | None:
+        """All of them as one stretch, where the kernel knows such sets."""
+        possible = np.ones((self._process.around + 1, len(self._zeros)), dtype=np.bool_)
+        (rows,) = sets if len(sets) == 1 else (None,)
+        if isinstance(rows, ExactRows):
+            error = 2 * rows.error + 4 * UNIT_ROUNDOFF
+            return Stretch(possible, rows.rows[None], error, alike=rows.alike, limits=rows.limit[None])
+        if isinstance(rows, ReweightedRows):
+            return Stretch(possible, reweighted=[rows], limits=rows.limit[None])
+        return None
+
+    def tables(self, cost: float) -> list[Floats]:
+        """Leakages through 0, 1, … nodes, all of a short process, else of the early ones and a bound.
+
+        The bound serves every node further on.
+        """
+        process, side = self._process, self.side
+        most = (process.around if process.histories is None else process.length) * cost
+        cap = most * (1 + 16 * UNIT_ROUNDOFF) * self._away
+        costs = cost * process.distance
+        cap = side.blocks.caps(cap, cost, costs)
+        if self._all is not None:
+            stored, _ = self._all.walk(self._zeros, costs, cap, self._trees)
+            found = list(stored.astype(np.float64))
+        else:
+            found = [self._zeros]
+            for _ in range(process.around if process.exact else 0):
+                found.append(self._step(found[-1], costs, cap))
+        return found if process.exact else [*found, self._tail(cost, costs, cap, found[-1])]
+
+    def _step(self, before: Floats, costs: Floats, cap: Floats) -> Floats:
+        """Leakages of a node from those of its neighbour; each set bounds them."""
+        image = cap
+        for rows in self.side.sets:
+            image = np.fmin(np.fmin(rows.bound(costs_of(before, costs)), rows.limit), image)
+        image = image.copy()
+        clear_diagonal(image)
+        return image
+
+    def _tail(self, cost: float, costs: Floats, cap: Floats, floor: Floats) -> Floats:
+        """Bound of all nodes after one with leakages ``floor``: the smallest of those of each set alone."""
+        tail = cap
+        for number, rows in enumerate(self.side.sets):
+            start = self.starts.get(number)
+            start = self.beginning(number) if start is None else start
+            found = self._fixed(rows, costs, cap, floor, start * cost)
+            self.starts[number] = found / cost
+            tail = np.minimum(tail, found)
+            if isinstance(rows, ExactRows) and rows.spread < 1e-7 * cost:
+                break
+        return tail
+
+    def _fixed(self, rows: DistributionSet, costs: Floats, cap: Floats, floor: Floats, start: Floats) -> Floats:
+        early = isinstance(rows, ExactRows) and self.side.early is not None
+        extra = self.side.margin * self._away if self.side.margin else self._zeros
+        equation = LeakageEquation(rows, costs, cap, extra=extra, floor=floor if early else self._zeros)
+        return post_fixed_point(equation, start)
+
+    def beginning(self, number: int) -> Floats:
+        """Leakages to start from where none are known, in units of c; the same in every search."""
+        if number not in self._beginnings:
+            self._beginnings[number] = beginning(self.side.sets[number])
+        return self._beginnings[number]

@@ -1,0 +1,379 @@
+"""What is assumed of a node's neighbours, on either side, for processes whose steps are all alike.
+
+Which past is unsure is decided here: a given start, any start, a stationary distribution that floats do not hold.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from pufferflow._util.protection import NARROWEST, Protection
+from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
+from pufferflow._util.types import Bools, Floats, Ints
+from pufferflow.coupling.affine import AffineRows
+from pufferflow.coupling.blocks import Blocks, blocks_of_sets, known_blocks, reweighted_blocks
+from pufferflow.coupling.distribution_sets import (
+    DistributionSet,
+    ExactRows,
+    ReweightedRows,
+    reached,
+    reweighted_columns,
+    reweighted_within,
+)
+from pufferflow.coupling.robust import MOST_ORDERED_STATES, AscendingRows, VertexRows
+from pufferflow.coupling.walks import Stretch
+from pufferflow.errors import ChainError
+from pufferflow.models.bounded import BoundedFamily
+from pufferflow.models.chain import MarkovChain
+from pufferflow.models.hidden import HiddenChain
+from pufferflow.models.powers import matrix_power
+from pufferflow.models.row_sets import RowSets
+
+_EXACT_WORK = 20_000
+_EXACT_NODES = 400
+_SETS_WORK, _SETS_NODES = 10**6, 64
+
+NEAR = 0.5
+"""Spread up to which a distribution is near another one."""
+
+MOST_ROBUST_STATES = 12
+"""Largest number of states of a family between bounds for which couplings are computed."""
+
+MOST_HISTORIES = 36
+"""Largest number of histories for which they are compared: seconds; time grows with their sixth power."""
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One direction of time.
+
+    Attributes
+    ----------
+    sets : tuple of DistributionSet
+        Of the neighbour of every node after the early ones; each of them alone bounds its leakages. Known rows come
+        first: where their spread is tiny, the others are left.
+    blocks : Blocks
+        Bounds of all leakages through several steps.
+    early : Stretch, optional
+        The first nodes, which come after one without a neighbour.
+    guides : tuple of DistributionSet
+        As ``sets``, but faster and no bounds: where to look for theirs.
+    margin : float
+        What rounding of the rows may add to a leakage.
+    """
+
+    sets: tuple[DistributionSet, ...]
+    blocks: Blocks
+    early: Stretch | None = None
+    guides: tuple[DistributionSet, ...] = ()
+    margin: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Process:
+    """A process whose steps are all alike but for the first ones, seen from a window of its records.
+
+    Attributes
+    ----------
+    length, window : int
+        T, and records of a window.
+    distance : float array, shape (k, k)
+        In how many records that a query sees two values differ.
+    forward, backward : Side
+    exact : bool
+        Whether every node is computed, rather than bounded together with others.
+    possible : list of bool array, shape (k,)
+        Values that the first record of a window can have after 0, 1, … early nodes, and later.
+    step : float array, shape (k, k), optional
+        The matrix of a step, which says what the last record of a window can be; any value by default.
+    histories : int array, shape (k, m), optional
+        The records that each value consists of, the latest last.
+    observed : callable, optional
+        Of the number of a node, the distributions of its value given each observation, where they are known.
+    """
+
+    length: int
+    window: int
+    distance: Floats
+    forward: Side
+    backward: Side
+    exact: bool
+    possible: list[Bools]
+    step: Floats | None = None
+    histories: Ints | None = None
+    observed: Callable[[int], ExactRows | None] | None = None
+
+    @property
+    def guide(self) -> Process | None:
+        """The same with the guides of the sides for their sets, where there are any."""
+        if not (self.forward.guides or self.backward.guides):
+            return None
+        forward, backward = (
+            replace(side, sets=side.guides or side.sets, guides=()) for side in (self.forward, self.backward)
+        )
+        return replace(self, forward=forward, backward=backward)
+
+    @property
+    def around(self) -> int:
+        """Records beside a window."""
+        return self.length - self.window
+
+
+def of_sets(family: BoundedFamily, length: int, protection: Protection = NARROWEST, *, pairs: bool = True) -> Process:
+    """All chains whose rows lie in sets, every step free to follow others (Theorem I1, Lemma I2).
+
+    Without ``pairs`` the neighbours' distributions are bounded as if side information reweighted them.
+    """
+    k, window = family.states, min(protection.window, length)
+    coupled = pairs and k <= MOST_ROBUST_STATES and protection.side_information == "none"
+
+    def sides(rows: RowSets) -> tuple[tuple[DistributionSet, ...], Blocks, tuple[DistributionSet, ...]]:
+        if not coupled:
+            blocks = Blocks(blocks_of_sets(rows, length, columns=False), pairwise=True)
+            return (reweighted_within(rows.log_ratios()),), blocks, ()
+        if k <= MOST_ORDERED_STATES:
+            return (VertexRows(rows),), Blocks(iter(())), ()
+        return (AffineRows(rows),), Blocks(iter(())), (AscendingRows(rows),)
+
+    sets, blocks, guides = sides(family.rows)
+    forward = Side(sets, blocks, guides=guides)
+    columns = reweighted_within(family.rows.log_column_ratios())
+    backward = Side((columns,), Blocks(blocks_of_sets(family.rows, length, columns=True), pairwise=True))
+    if family.backward is not None:
+        sets, _, guides = sides(family.backward.rows)
+        backward = Side((columns, *sets), backward.blocks, guides=(columns, *guides) if guides else ())
+    work = sum(each.work for side in (forward, backward) for each in side.sets)
+    exact = length <= max(2, min(_SETS_NODES, _SETS_WORK // max(work, 1)))
+    everything = np.ones(k, dtype=np.bool_)
+    return Process(length, window, 1 - np.eye(k), forward, backward, exact, [everything, everything])
+
+
+def of_histories(family: HiddenChain, length: int, protection: Protection) -> Process:
+    """Chains of order m to adversaries who know any other records (Theorem L2).
+
+    m records are a step of a chain on histories, and what is known of them reweights its distributions as any other
+    side information does.
+    """
+    histories = family.words
+    assert histories is not None
+    k, order = histories.shape
+    power, support = matrix_power(family.chain.transition_matrix, order)
+    rows = np.where(support, power, 0.0)
+    margin = 16 * order * (k + 3) * UNIT_ROUNDOFF  # of a cross ratio of four entries
+    if (support & (power < SAFE_MINIMUM)).any():
+        margin = math.inf
+    distance = (histories[:, None, :] != histories[None, :, :]).sum(axis=-1, dtype=np.float64)
+    forward, backward = (
+        Side((reweighted_columns(matrix),), Blocks(iter(())), margin=margin) for matrix in (rows.T, rows)
+    )
+    everything, window = np.ones(k, dtype=np.bool_), min(protection.window, length)
+    return Process(length, window, distance, forward, backward, False, [everything] * 2, histories=histories)
+
+
+def of_hidden(family: HiddenChain, length: int, protection: Protection = NARROWEST, *, pairs: bool = True) -> Process:
+    """A hidden chain: a change of its state costs c only where the observation changes."""
+    chain, seen = family.chain, family.observations
+    if chain.start == "stationary":
+        seen, chain = seen[chain.initial_support], chain.restricted(chain.initial_support)
+    return _ChainProcess(chain, length, protection, pairs, seen).process
+
+
+def of_chain(chain: MarkovChain, length: int, protection: Protection = NARROWEST, *, pairs: bool = True) -> Process:
+    """One chain; without ``pairs`` of blocks alone, which cost less on many states."""
+    if chain.start == "stationary":  # transient states never occur
+        chain = chain.restricted(chain.initial_support)
+    return _ChainProcess(chain, length, protection, pairs).process
+
+
+class _ChainProcess:
+    """A chain with one matrix, and what is known of the values of its nodes.
+
+    A window is a node in what follows, of a chain that is shorter by the records the window has beyond one: its past is
+    that of its first record, what lies ahead that of its last one, which other values can be those of.
+    """
+
+    def __init__(
+        self, chain: MarkovChain, length: int, protection: Protection, pairs: bool, seen: Ints | None = None
+    ) -> None:
+        self.chain, self.matrix, self.pairs, self.seen = chain, chain.transition_matrix, pairs, seen
+        self.informed = protection.side_information == "any"
+        self.length, self.window = length, min(protection.window, length)
+        self.count = length - self.window + 1
+        k = chain.states
+        self.early = min(self.count, _EXACT_NODES, max(1, _EXACT_WORK // k**3)) if pairs else 1
+        self.error = 2 * chain.stationary_error + 4 * UNIT_ROUNDOFF
+        self.reversal: Floats | None = None
+        self._conditionals: dict[int, ExactRows | None] = {}
+        if chain.is_irreducible and not self.informed:
+            with suppress(ChainError):  # stationary probabilities too small to divide by
+                reversal = chain.time_reversal
+                if reversal[self.matrix.T > 0].min() >= SAFE_MINIMUM:
+                    self.reversal = reversal
+
+    @cached_property
+    def process(self) -> Process:
+        """The process."""
+        k, distance = self.chain.states, 1 - np.eye(self.chain.states)
+        if self.seen is not None:
+            distance = (self.seen[:, None] != self.seen[None, :]).astype(np.float64)
+        exact = self.pairs and self.early == self.count
+        forward, backward = self._forward(), self._backward()
+        possible = self._possible[:1] if backward.early is None else self._possible
+        later = reached(np.ones(k, dtype=np.bool_), self.matrix)
+        if self.chain.start == "stationary":
+            later = self.chain.initial_support
+        return Process(
+            self.length,
+            self.window,
+            distance,
+            forward,
+            backward,
+            exact,
+            [*possible, later],
+            step=self.matrix,
+            observed=None if self.seen is None or self.window > 1 or not self.pairs else self._observed,
+        )
+
+    @property
+    def _farthest(self) -> int:
+        """A known record ends what leaks through it, a known observation of a state does not: no powers of P then."""
+        return 2 if self.informed and self.seen is not None else self.count
+
+    def _forward(self) -> Side:
+        if self.informed:
+            blocks = reweighted_blocks(self.matrix.T, self._farthest, pairwise=False)
+            return Side((reweighted_columns(self.matrix.T),) * self.pairs, Blocks(blocks))
+        return Side((ExactRows(self.matrix),) * self.pairs, Blocks(known_blocks(self.matrix, 0.0, self.count)))
+
+    def _backward(self) -> Side:
+        if self.chain.start == "stationary" and self.reversal is not None:
+            blocks = Blocks(known_blocks(self.reversal, self.error, self.count))
+            return Side((ExactRows(self.reversal, self.error),) * self.pairs, blocks)
+        pairwise = self.pairs and self.early > 1 and not self.informed
+        blocks = Blocks(reweighted_blocks(self.matrix, self._farthest, pairwise=pairwise), pairwise=pairwise)
+        if not self.pairs:
+            return Side((), blocks)
+        sets: list[DistributionSet] = []
+        if self.reversal is not None and (spread := self._spread(self.early - 1)) < NEAR:
+            sets.append(ExactRows(self.reversal, self.error, spread=spread))
+        return Side((*sets, reweighted_columns(self.matrix)), blocks, self._stretch(blocks))
+
+    # -- early nodes -------------------------------------------------------------------------------
+
+    def _stretch(self, blocks: Blocks) -> Stretch:
+        """The first nodes, each with the distributions of the one before it."""
+        n, possible = self.early - 1, np.array(self._possible)
+        tables: dict[bytes, ReweightedRows] = {}
+        for states in possible[:-1]:
+            if states.tobytes() not in tables:
+                tables[states.tobytes()] = reweighted_columns(self.matrix * states[:, None])
+        reweighted: list[ReweightedRows | None] = [tables[states.tobytes()] for states in possible[:-1]]
+        rows, error, spreads = None, 0.0, None
+        if self.chain.start == "given" and not self.informed:
+            known = [self._conditional(node) for node in range(1, self.early)]
+            spreads = np.array([*(math.inf if table is None else 0.0 for table in known), 0.0])
+            rows = np.array([self.matrix if table is None else table for table in known] or [self.matrix])
+            error = 4 * self.early * (self.chain.states + 3) * UNIT_ROUNDOFF
+            reweighted = [old if new is None else None for old, new in zip(reweighted, known, strict=True)]
+        elif self.chain.start == "any" and self.reversal is not None:
+            rows, error = self.reversal[None], 2 * self.error + 4 * UNIT_ROUNDOFF
+            spreads = np.array([self._spread(node) for node in range(n + 1)])
+        return Stretch(possible, rows, error, spreads=spreads, reweighted=reweighted or [None], blocks=blocks.pairwise)
+
+    @cached_property
+    def _possible(self) -> list[Bools]:
+        """Values that each of the early nodes can take."""
+        possible = [self.chain.initial_support]
+        while len(possible) < self.early:
+            possible.append(reached(possible[-1], self.matrix))
+        return possible
+
+    @cached_property
+    def _given(self) -> list[Floats]:
+        """Distributions of the early nodes and of the one after them, from a given start."""
+        (first,) = [self.chain.initial_distribution]
+        assert first is not None
+        given = [first]
+        while len(given) <= self.early:
+            given.append(given[-1] @ self.matrix)
+        return given
+
+    def _conditional(self, node: int) -> Floats | None:
+        """Distributions of the node before this one (0, 1, …), given its value; None where floats do not hold them."""
+        before, states = self._given[node - 1], self._possible[node - 1]
+        now, values = self._given[node], self._possible[node]
+        if before[states].min() < SAFE_MINIMUM or now[values].min() < SAFE_MINIMUM:
+            return None
+        rows = np.zeros_like(self.matrix)
+        rows[values] = (before[None, :] * self.matrix.T)[values]
+        if rows[values][(states[None, :] & (self.matrix.T > 0))[values]].min() < SAFE_MINIMUM:
+            return None
+        rows[values] /= rows[values].sum(axis=1, keepdims=True)
+        return rows
+
+    # -- spreads (Lemma 7) ---------------------------------------------------------------------------
+
+    def _spread(self, node: int) -> float:
+        """Largest spread of log m(x)/π(x) over the distributions m that an early node (0, 1, …) or the next can have.
+
+        ∞ where there is no unique π > 0, or a probability is too small to tell.
+        """
+        if self.reversal is None:
+            return math.inf
+        return self._spreads[node] + self.error + 4 * (node + 1) * (self.chain.states + 3) * UNIT_ROUNDOFF
+
+    @cached_property
+    def _spreads(self) -> list[float]:
+        def spreads() -> Iterator[float]:
+            rows = np.eye(self.chain.states) if self.chain.start == "any" else self._given[0][None]
+            for _ in range(self.early + 1):
+                with np.errstate(divide="ignore", under="ignore"):
+                    logs = np.log(rows / self.chain.stationary_distribution)
+                    spread = float((logs.max(axis=1) - logs.min(axis=1)).max())
+                    yield spread if rows.min() > (1e-290 if len(rows) > 1 else SAFE_MINIMUM) else math.inf
+                    rows = np.dot(rows, self.matrix)
+
+        return list(spreads())
+
+    # -- observations --------------------------------------------------------------------------------
+
+    def _observed(self, node: int) -> ExactRows | None:
+        """Distributions of the hidden state of a node (0, 1, …) given its observation; None where not known."""
+        if self.informed:
+            return None
+        if self.chain.start == "given" and node < self.early:
+            error = 2 * (node + 1) * (self.chain.states + 3) * UNIT_ROUNDOFF
+            return self._of_observations(node, self._given[node], self._possible[node], error, 0.0)
+        if self.reversal is None and self.chain.start != "stationary":
+            return None
+        spread = 0.0
+        if self.chain.start != "stationary":
+            spread = self._spread(min(node, self.early - 1))
+        if spread == math.inf:
+            return None
+        known = self.chain.stationary_distribution
+        number = -1 - min(node, self.early) if self.chain.start == "any" else -1
+        return self._of_observations(number, known, known > 0, 2 * self.chain.stationary_error, spread)
+
+    def _of_observations(
+        self, node: int, known: Floats, states: Bools, error: float, spread: float
+    ) -> ExactRows | None:
+        if node not in self._conditionals:
+            assert self.seen is not None
+            rows, there = np.zeros_like(self.matrix), np.unique(self.seen[states])
+            for row, observation in zip(rows, there, strict=False):
+                row[:] = np.where(states & (self.seen == observation), known, 0.0)
+            secret = np.arange(len(known)) < len(there)
+            found = None
+            if known[states].min() >= SAFE_MINIMUM:
+                rows[secret] /= rows[secret].sum(axis=1, keepdims=True)
+                if rows[rows > 0].min() >= SAFE_MINIMUM:
+                    found = ExactRows(rows, error + (len(known) + 4) * UNIT_ROUNDOFF, secret, spread)
+            self._conditionals[node] = found
+        return self._conditionals[node]
