@@ -63,7 +63,7 @@ class AffineRows:
 
     def bound(self, costs: Floats) -> Floats:
         """As :meth:`PairBound.apply`."""
-        values: Floats = np.minimum(self.limit, costs.max())  # h ranges over no more
+        values: Floats = np.fmin(self.limit, costs.max())  # h ranges over no more
         np.fill_diagonal(values, 0.0)
         growth = _growth(costs)
         self._weights[:] = 0.0

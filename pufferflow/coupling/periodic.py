@@ -26,10 +26,9 @@ from pufferflow.coupling.distribution_sets import (
     no_trees,
     reweighted_columns,
 )
-from pufferflow.coupling.roots import TOLERANCE, Loss, largest_cost, scale_below
+from pufferflow.coupling.roots import TOLERANCE, Loss, scale_below
 from pufferflow.coupling.solver import LeakageEquation, post_fixed_point
 from pufferflow.coupling.walks import ALWAYS, SELDOM, Stored, Stretch
-from pufferflow.errors import ChainError
 from pufferflow.models.periodic import PeriodicChain
 from pufferflow.models.powers import matrix_power
 
@@ -50,8 +49,6 @@ _SLOW_WORK = 10**7
 _TOLERANCE = 5e-4
 """How far below ε, relatively, the loss at the scale that is returned may be."""
 _SMALL = 1e-5
-_FEW, _DRAFTED = 8, 1e-2
-"""Matrices of a draft of a slow chain, and its tolerance."""
 
 
 class Way:
@@ -323,34 +320,12 @@ class PeriodicLeakage:
     def scale(self, epsilon: float, upper: float) -> tuple[float, int] | None:
         """Smallest scale that these bounds give for ε, and a node that decides; None where none is below ``upper``."""
         self._starts, self._found_at = [], 0.0
-        cost = epsilon if self._exact else self._guess(epsilon)
+        cost = epsilon
+        if not self._exact:
+            self._begin()
+            cost = epsilon / (1 + sum(float(start.max()) for start in self._starts))
         tolerance = _TOLERANCE if is_slow(self._chain) else TOLERANCE
         return scale_below(self._nearby, epsilon, upper, max(1 / upper, cost), tolerance)
-
-    def _guess(self, epsilon: float) -> float:
-        """A cost to start from: of a few of the matrices where all of them take minutes, or for small leakages."""
-        few = self._few_matrices() if is_slow(self._chain) and not self._starts else None
-        if few is not None:
-            draft = PeriodicLeakage(few, self._length, self._protection)
-            decided = largest_cost(draft._nearby, epsilon, draft._guess(epsilon), _DRAFTED)
-            self._starts = draft._starts
-            if decided is not None:
-                return decided[0]
-        self._begin()
-        return epsilon / (1 + sum(float(start.max()) for start in self._starts))
-
-    def _few_matrices(self) -> PeriodicChain | None:
-        """A chain of some of the matrices, from all parts of the period."""
-        chain = self._chain
-        step = len(chain.transition_matrices) // _FEW
-        if step < 2:
-            return None
-        try:
-            return PeriodicChain(
-                chain.transition_matrices[::step], repeat=chain.repeat, initial_distribution=chain.start
-            )
-        except ChainError:  # states that these few never leave
-            return None
 
 
 def average_leakages(chain: PeriodicChain, length: int, *, ahead: bool) -> Floats:

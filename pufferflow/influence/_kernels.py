@@ -72,19 +72,19 @@ def max_ratios(
             out[x, y] = logarithm + margin + 8 * UNIT_ROUNDOFF * abs(logarithm)
 
 
-@kernel(steps=lambda law, *_: 2 * law.size)
-def max_influence(law: Floats, left: Floats, right: Floats) -> tuple[float, int, int]:
-    """Largest entry of law + left + right (eq. 5), at least 0, and its indices."""
-    k = law.shape[0]
+@kernel(steps=lambda initial, *_: 2 * initial.size)
+def max_influence(initial: Floats, left: Floats, right: Floats) -> tuple[float, int, int]:
+    """Largest entry of initial + left + right (eq. 5), at least 0, and its indices."""
+    k = initial.shape[0]
     columns = np.zeros(k)
     for x in range(k):
         for y in range(k):
-            value = law[x, y] + left[x, y] + right[x, y]
+            value = initial[x, y] + left[x, y] + right[x, y]
             if value > columns[y]:
                 columns[y] = value
     y = int(columns.argmax())
     for x in range(k):
-        if law[x, y] + left[x, y] + right[x, y] == columns[y]:
+        if initial[x, y] + left[x, y] + right[x, y] == columns[y]:
             return float(columns[y]), x, y
     return 0.0, 0, 0
 
@@ -125,9 +125,9 @@ def search_quilts(
         and the records that each stands for; cards are the largest over the range (Lemma 4.6).
     scores : epsilon, enough
         ε, and the score at or below which the search may stop.
-    terms : law, mask, tables
+    terms : initial, mask, tables
         First term of eq. 5 with and without a left quilt node, shape (k, k), and all other tables.
-    sides : distances, lefts, rights, reach, behind
+    sides : distances, lefts, rights, reach, beyond
         Distances that are looked at, 0 for no quilt node; by their positions the indices of the
         left and the right tables, −1 where it is missing; and the largest distances there are.
     found : pairs, best, quilt
@@ -138,15 +138,15 @@ def search_quilts(
     rectangles, lowest, counts = stack
     before, after, window = nodes
     epsilon, enough = scores
-    law, mask, tables = terms
-    distances, lefts, rights, reach, behind = sides
+    initial, mask, tables = terms
+    distances, lefts, rights, reach, beyond = sides
     pairs, best, quilt = found
     slack = 1.0 + 2.0**-51
     while counts[0] > 0 and work > 0 and best[0] > enough:
         top = int(counts[0]) - 1
         i1, i2, j1, j2 = rectangles[top]
         a1, a2 = min(distances[i1], reach), min(distances[i2], reach)
-        b1, b2 = min(distances[j1], behind), min(distances[j2], behind)
+        b1, b2 = min(distances[j1], beyond), min(distances[j2], beyond)
         near = (a1 if i2 else before) + (b1 if j2 else after) + window - 2
         far = (a2 if i2 else before) + (b2 if j2 else after) + window - 2
         work -= len(pairs)
@@ -155,7 +155,7 @@ def search_quilts(
         counts[0] = top
         if near / (epsilon - lowest[top]) >= best[0]:
             continue
-        term = law if i2 else mask
+        term = initial if i2 else mask
         left, right = tables[lefts[i2]], tables[rights[j2]]
         influence = 0.0
         for p in range(1, min(pairs[0, 0] + 1, len(pairs))):
@@ -163,7 +163,7 @@ def search_quilts(
             influence = max(influence, term[x, y] + left[x, y] + right[x, y])
         if influence < epsilon and far / (epsilon - influence) * slack < best[0]:
             exact, x, y = max_influence(term, left, right)
-            work -= law.size
+            work -= initial.size
             if exact > influence:  # decided by a new pair, which takes the place of the oldest
                 oldest = 1 + pairs[0, 0] % (len(pairs) - 1)
                 pairs[oldest, 0], pairs[oldest, 1] = x, y

@@ -237,7 +237,7 @@ class Nodes(NamedTuple):
     first: int
     last: int
     stride: int
-    law: Floats  # first term with a left quilt node, shape (k, k)
+    initial: Floats  # first term with a left quilt node, shape (k, k)
     mask: Floats  # and without one
     reach: int  # largest distance of a left quilt node
     settled: bool  # whether, up to there, the left quilt nodes of all nodes take the same states
@@ -334,21 +334,21 @@ class QuiltSearch:
         secrets = self.supports.at(first) if same else tables.everything
         if start == "stationary":
             chain, alike = self.chain, True
-            law = initial_term(chain.stationary_distribution, chain.stationary_error)
+            initial = initial_term(chain.stationary_distribution, chain.stationary_error)
         elif start == "any" or not alone:
             n = first - 1 if alone else min(first - 1, self._horizon)
-            law = masked(tables.any_initial(n), secrets)
-            spread = float((law + law.T).max())
+            initial = masked(tables.any_initial(n), secrets)
+            spread = float((initial + initial.T).max())
             alike = alone or (same and spread <= CONVERGED + 3 * n * tables.step_error)
         if start == "given" and same and (alone or not alike):
             distribution, error = self._distribution(first), first * tables.step_error / 2
             moves = self._moves(distribution, first, stride, (last - first) // stride)
             own = initial_term(distribution, error + 4 * UNIT_ROUNDOFF) + moves
-            law = own if alone else np.minimum(law, own)
+            initial = own if alone else np.minimum(initial, own)
             alike = alone or moves <= CONVERGED + 4 * error
-        law, mask = masked(law, secrets), masked(np.zeros_like(law), secrets)
+        initial, mask = masked(initial, secrets), masked(np.zeros_like(initial), secrets)
         reach = first - (1 if alone or not same else settled)
-        return Nodes(first, last, stride, law, mask, reach, same, alike)
+        return Nodes(first, last, stride, initial, mask, reach, same, alike)
 
     def _distribution(self, node: int) -> Floats:
         """Distribution of X_node under a given start."""
@@ -378,7 +378,7 @@ class QuiltSearch:
         """Max-influence of the quilt at distances ``a`` and ``b``, 0 for none on that side."""
         left, right = self.tables.at(a, self._states(nodes, a)), self.tables.at(b)
         stack = self.tables.stack
-        found = max_influence(nodes.law if a else nodes.mask, stack[left], stack[right])[0]
+        found = max_influence(nodes.initial if a else nodes.mask, stack[left], stack[right])[0]
         return math.inf if found >= INFINITE / 2 else found
 
     def _states(self, nodes: Nodes, a: int) -> Bools:
@@ -400,11 +400,11 @@ class QuiltSearch:
         """Best quilt of some nodes, or any whose score is at most ``enough``."""
         self.tables.trim()
         distances, best, quilt = self._distances, np.array([self._trivial, 0.0]), np.zeros(2, int)
-        reach, behind = nodes.reach, self.length - nodes.last
-        ends = np.searchsorted(distances, (reach, behind)).tolist()
+        reach, after = nodes.reach, self.length - nodes.last
+        ends = np.searchsorted(distances, (reach, after)).tolist()
         same = max(0, min(reach, nodes.first - self.supports.settled) * (self.supports.period == 1))
         lefts = self._at_hand(self._states(nodes, same), same, ends[0])
-        rights = self._at_hand(None, behind, ends[1])
+        rights = self._at_hand(None, after, ends[1])
 
         def search(rectangles: list[tuple[int, int, int, int]]) -> None:
             top, work = np.array([len(rectangles)]), _FIRST_WORK
@@ -416,14 +416,14 @@ class QuiltSearch:
                     min(work, KERNEL_WORK),
                     (nodes.last, self.length - nodes.first + 1, self.window),
                     (self.epsilon, enough),
-                    (nodes.law, nodes.mask, self.tables.stack),
-                    (distances, lefts, rights, reach, behind),
+                    (nodes.initial, nodes.mask, self.tables.stack),
+                    (distances, lefts, rights, reach, after),
                     (self.tables.deciding, best, quilt),
                 )
                 work *= 2
                 if top[0]:  # perhaps for want of a table
                     _, i, _, j = stack[0][top[0] - 1].tolist()
-                    a, b = min(int(distances[i]), reach), min(int(distances[j]), behind)
+                    a, b = min(int(distances[i]), reach), min(int(distances[j]), after)
                     if lefts[i] < 0:
                         lefts[i] = self.tables.at(a, self._states(nodes, a))
                     if rights[j] < 0:
@@ -442,7 +442,7 @@ class QuiltSearch:
         if i or j:
             others = [known for known in self.tables.quilts if known != (i, j)]
             self.tables.quilts = [*others[-5:], (i, j)]
-        a, b = min(int(distances[i]), reach), min(int(distances[j]), behind)
+        a, b = min(int(distances[i]), reach), min(int(distances[j]), after)
         return Candidate(nodes.first, a or None, b or None, float(best[1]), float(best[0]))
 
 

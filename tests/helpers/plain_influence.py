@@ -41,18 +41,20 @@ def ratio(numerator: Number, denominator: Number) -> Number:
 def quilts(P: Matrix, start: Sequence[Number] | str, length: int, convention: str = "exact") -> list[Quilts]:
     """All chain quilts (Lemma 4.6) of each node, with eq. 5 (C.4 for the start "any")."""
     k, power = len(P), powers(P, length)
-    laws = power if isinstance(start, str) else [multiply([start], one) for one in power]
+    distributions = power if isinstance(start, str) else [multiply([start], one) for one in power]
     pairs = list(permutations(range(k), 2))
     rights = [{(x, y): max(ratio(p[x][z], p[y][z]) for z in range(k)) for x, y in pairs} for p in power]
     found: list[Quilts] = []
     for node in range(1, length + 1):
-        secrets = [x for x in range(k) if any(law[x] for law in laws[node - 1])]
+        secrets = [x for x in range(k) if any(m[x] for m in distributions[node - 1])]
         of_node: Quilts = {}
         for a in range(node):
-            sources = [z for z in range(k) if convention == "published" or any(law[z] for law in laws[node - 1 - a])]
+            sources = [
+                z for z in range(k) if convention == "published" or any(m[z] for m in distributions[node - 1 - a])
+            ]
             left: dict[tuple[int, int], Number] = dict.fromkeys(permutations(secrets, 2), 1)
             for x, y in left if a else ():
-                left[x, y] = max(ratio(law[y], law[x]) for law in laws[node - 1])
+                left[x, y] = max(ratio(m[y], m[x]) for m in distributions[node - 1])
                 left[x, y] *= max(ratio(power[a][z][x], power[a][z][y]) for z in sources)
             for b in range(length - node + 1):
                 card = (a or node) + (b or length - node + 1) - 1

@@ -24,7 +24,7 @@ class Drawn(NamedTuple):
 
 
 def matrices(rng, k, count=1):
-    """Dense and sparse ones, permutations, absorbing ones, nearly equal rows, such as hardly ever move."""
+    """Dense, sparse, absorbing and slow ones, permutations, nearly equal rows, states that nothing leads to."""
     found = rng.dirichlet(np.full(k, rng.choice([0.1, 0.5, 2.0])), (count, k))
     found[rng.random(found.shape) < rng.choice([0.0, 0.0, 0.4])] = 0.0
     found += np.eye(k) * rng.choice([0.0, 0.1, 0.5, 20.0])
@@ -38,6 +38,8 @@ def matrices(rng, k, count=1):
             found[i] = np.triu(matrix)
         elif kind == 3:
             found[i] = matrix[0] + rng.choice([0.0, 1e-9, 1e-17]) * matrix
+        elif kind == 4:
+            matrix[:, rng.permutation(k)[: rng.integers(1, k)]] = 0.0
         for row in found[i]:
             if not row.any():
                 row[rng.integers(k)] = 1.0

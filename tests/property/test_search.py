@@ -117,8 +117,8 @@ def test_work_does_not_grow_as_a_chain_slows_down(name, rate, start, states, mon
     leave = rate * rng.uniform(0.3, 3, (states, states))
     np.fill_diagonal(leave, 0)
     matrix = np.diag(1 - leave.sum(axis=1)) + leave
-    laws = {"first": np.eye(states)[0], "some": rng.dirichlet(np.ones(states))}
-    chain = pf.MarkovChain(matrix, laws.get(start, start))
+    given_starts = {"first": np.eye(states)[0], "some": rng.dirichlet(np.ones(states))}
+    chain = pf.MarkovChain(matrix, given_starts.get(start, start))
     for length in (10**9, 10**12):
         scale = MECHANISMS[name](chain, length, 0.1).scale
         assert 1 / rate < scale < length / 0.1
@@ -279,7 +279,7 @@ def test_slow_cycles_equal_the_search_node_by_node(start, move, epsilon):
 
 
 LEAVING = pf.MarkovChain([[1.0, 0.0], [1 - 5e-12, 5e-12]], [0, 1])
-"""From node 27 on its law is below what counts as a float here, from node 30 on it rounds to 0."""
+"""From node 27 on its probability of state 2 is below what counts as a float here, from node 30 on it rounds to 0."""
 
 
 @given(starts(), st.integers(0, 60), st.integers(1, 60), st.integers(1, 3))
@@ -292,7 +292,7 @@ def test_first_terms_of_ranges_bound_those_of_all_their_nodes(chain, node, steps
     first, stride = search.supports.settled + node, search.supports.period * strides
     last = first + steps * stride
     found, states = search.nodes(first, last, stride), np.flatnonzero(search.supports.at(first)).tolist()
-    bound = found.law[np.ix_(states, states)]
+    bound = found.initial[np.ix_(states, states)]
     with flint.ctx.workprec(100):  # the distributions leave the range of floats
         step = flint.arb_mat(chain.transition_matrix.tolist())
         distribution = flint.arb_mat([chain.initial_distribution.tolist()])

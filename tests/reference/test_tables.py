@@ -43,13 +43,13 @@ def test_forward_backward_and_initial_terms(number, steps):
     sources[rng.integers(k)] = True
     kept = [[p for p, keep in zip(column, sources, strict=True) if keep] for column in columns]
     right, left = tables.at(steps), tables.at(steps, sources)
-    law = tables.any_initial(steps)
+    initial = tables.any_initial(steps)
     slack = 1e-12
     for x in range(k):
         for y in range(k):
             assert is_close_bound(tables.stack[right, x, y], power[x], power[y], slack)
             assert is_close_bound(tables.stack[left, x, y], kept[x], kept[y], slack)
-            assert is_close_bound(law[x, y], columns[y], columns[x], slack)
+            assert is_close_bound(initial[x, y], columns[y], columns[x], slack)
 
 
 @pytest.mark.parametrize("number", range(40))
