@@ -79,7 +79,7 @@ def some_family(rng):
     matrices = 0.9 * rng.dirichlet(np.ones(k), (2, k)) + 0.1 / k
     asked = {"window": int(rng.choice([1, 2])), "side_information": str(rng.choice(["none", "any"]))}
     if kind == 0:
-        return pf.PeriodicChain(matrices, repeat=int(rng.integers(1, 3))), {}, 1.05
+        return pf.PeriodicChain(matrices, repeat=int(rng.integers(1, 3))), asked, 1.05
     if kind == 1:
         start = ["stationary", "any", np.full(k, 1 / k)][rng.integers(3)]
         asked["side_information"] = "none"
