@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from flint import arb
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, eye_array
 
 from pufferflow._util.types import Bools, Floats
 from pufferflow.coupling.affine import AffineRows, RobustFlows
@@ -19,7 +19,7 @@ from pufferflow.coupling.solver import LeakageEquation, beginning, post_fixed_po
 from pufferflow.coupling.walks import tree_parents, walk_once
 from pufferflow.verify.interpret import Rules
 from pufferflow.verify.model import Table
-from pufferflow.verify.parse import CertificateError, Matrix, Pair, Proof, Step, Witness, reader
+from pufferflow.verify.parse import CertificateError, Matrix, Pair, Proof, Step, Witness, read
 from pufferflow.verify.sides import Node, SetSide, Side
 
 _MARGIN = 1e-9  # above what is found, relatively: decimals and exact rows differ a little from floats
@@ -29,8 +29,8 @@ _MOST_COUPLED, _MOST_EARLY = 12, 20_000  # states of families between bounds, an
 _BELOW = 1 - 4e-15  # rounded to decimals, shares still sum to at most 1; what is left stays where it is
 
 Document = dict[str, Any]
-Map: TypeAlias = tuple[Any, Bools]
-"""What values reveal through one neighbour, as the engine has it, and which pairs of them cannot be."""
+Map: TypeAlias = tuple[Any, Bools, int]
+"""What values reveal through a node so many steps away, as the engine has it, and which pairs of them cannot be."""
 
 
 class Writer:
@@ -68,15 +68,15 @@ class Writer:
     def _add(self, found: list[Any]) -> int:
         """Note witnesses, and return where."""
         self.witnesses.append(found)
-        self.parsed.append(reader(dict[Pair, Witness])(found, "witnesses"))
+        self.parsed.append(read(dict[Pair, Witness], found, "witnesses"))
         return len(self.witnesses) - 1
 
     def _side(self, side: Any, early: int) -> tuple[Document, Floats]:
         """One side, and the leakages of a node in the middle."""
         sets, ones = isinstance(side, SetSide), self.ones
         far = side.node(side.phases[0], self.around, False, self.rules.growth(ones, range(self.k)))
-        witnessed = far.rows is not None and not (sets and self.k > _MOST_COUPLED)
-        alike, power = sets or (witnessed and far.excess == 1), None
+        witnessed = not sets or (far.rows is not None and self.k <= _MOST_COUPLED)
+        alike, power = sets or (far.rows is not None and far.excess == 1), None
         if not (witnessed and alike and (side.forward or not sets)):
             power, bound = self._power(side)
             if sets and witnessed:  # flows throughout, or ratios throughout where these bound more
@@ -101,11 +101,11 @@ class Writer:
             guess = np.minimum(guess, self._near(side, len(tables), floor))
         guess = now = np.maximum(guess, floor)
         steps = []
-        for phase in side.phases:
+        for i, phase in enumerate(side.phases, 1):
             node = side.node(phase, len(tables), False, growths[-1])
-            steps.append(self._step(side, node, now, witnessed, power))
-            if side.period > 1:
-                now = _Period([self._map(side, phase, node, power)], self).bound(costs_of(now, self.costs))
+            steps.append(self._step(side, node, now, witnessed, power and _reach(side, power, i)))
+            if witnessed and side.period > 1:
+                now = _Period([self._map(side, phase, node, None)], self).bound(costs_of(now, self.costs))
         leakages = self._closed(side, tables, guess, steps)
         return {"prefix": prefix, "start": _decimals(leakages), "cycle": steps}, leakages
 
@@ -133,7 +133,7 @@ class Writer:
         """A table from which the period leads nowhere above it: from a guess upwards."""
         parsed = [Step(**step) for step in steps]
         for _ in range(_ROUNDS):
-            stated = reader(Matrix)(_decimals(guess), "start")
+            stated = read(Matrix, _decimals(guess), "start")
             rest, closed = self.rules.close(side, early, stated, parsed, self.proof)
             if closed:
                 return guess
@@ -146,11 +146,9 @@ class Writer:
     def _near(self, side: Any, j: int, floor: Floats | float) -> Floats:
         """What couplings bound of every node with j nodes or more on that side."""
         if isinstance(side, SetSide):
-            anything = np.zeros_like(self.cap, dtype=np.bool_)
-            ways = [
-                (kind, anything) for kind in (AscendingRows(self.known[not side.forward]), self._affine(side.forward))
-            ]
-            return self._fixed(ways[1:], 0.0, floor, self._fixed(ways[:1], 0.0, floor))
+            anything, rows = np.zeros_like(self.cap, dtype=np.bool_), self.known[not side.forward]
+            start = self._fixed([(AscendingRows(rows), anything, 1)], 0.0, floor)
+            return self._fixed([(self._affine(side.forward), anything, 1)], 0.0, floor, start)
         excess, table = 0.0, self.cap * 0.0 + floor
         for _ in range(_GUESSES):
             growth = self.rules.growth([[arb(a).exp() for a in row] for row in table.tolist()], side.seen)
@@ -169,8 +167,8 @@ class Writer:
     def _power(self, side: Any) -> tuple[int, Floats]:
         """Through how many steps any distribution reveals least, and how much."""
         power, best, m = 1, self._through_ratios(side, 1, 0.0), 2
-        plain = side.period == 1 and not (side.hidden and side.informed)
-        while plain and m <= min(self.around, _FARTHEST) and (m - 1) * self.cost < best.max():
+        most = min(self.around, _FARTHEST if side.period == 1 else side.period)
+        while not (side.hidden and side.informed) and m <= most and (m - 1) * self.cost < best.max():
             bound = self._through_ratios(side, m, 0.0)
             if bound.max() < best.max() * (1 - 1e-3):
                 power, best = m, bound
@@ -180,8 +178,9 @@ class Writer:
     def _through_ratios(self, side: Any, power: int, floor: Floats | float) -> Floats:
         """What ratios so many steps away bound."""
         ways = range(len(side.weights(0, 1)))
-        maps = ([self._map(side, phase, None, power, way) for phase in side.phases] for way in ways)
-        found = [self._fixed(of_way, (power - 1) * self.cost, floor) for of_way in maps]
+        places = [(phase, _reach(side, power, i)) for i, phase in enumerate(side.phases, 1)]
+        maps = ([self._map(side, phase, None, near, way) for phase, near in places] for way in ways)
+        found = [self._fixed(of_way, 0.0, floor) for of_way in maps]
         return np.asarray(np.minimum.reduce(found))
 
     def _map(self, side: Any, phase: int, node: Node | None, power: int | None, way: int = 0) -> Map:
@@ -189,12 +188,12 @@ class Writer:
         values = _mask(side.node(phase, self.around, False, self.ones).values, self.k)
         outside = ~(values[:, None] & values[None, :]) & (self.away > 0)
         if power is None and node is not None and node.rows is not None:
-            return ExactRows(_floats(node.rows), 1e-15, values), outside
+            return ExactRows(_floats(node.rows), 1e-15, values), outside, 1
         low, high = (_floats(table).T for table in side.weights(phase, power or 1)[way])
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = np.log(high)[:, None, :] - np.log(low)[None, :, :]
         logs[np.broadcast_to(high[:, None, :] == 0, logs.shape)] = -np.inf
-        return reweighted_within(logs), outside
+        return reweighted_within(logs), outside, power or 1
 
     def _fixed(self, maps: list[Map], extra: float, floor: Floats | float, start: Floats | None = None) -> Floats:
         """A post-fixed point of the maps of a period, a little above the least."""
@@ -210,28 +209,36 @@ class _Period:
     """The maps of a period one after the other: the engine's equations take one map."""
 
     def __init__(self, maps: list[Map], writer: Writer) -> None:
-        self.maps, self.costs, self.cap = maps, writer.costs, writer.cap
-        self.limit = np.where(maps[-1][1], np.inf, maps[-1][0].limit)
+        self.maps, self.writer = maps, writer
+        side, outside, power = maps[-1]
+        self.limit = np.where(outside, np.inf, side.limit + (power - 1) * writer.cost)
 
     def bound(self, costs: Floats) -> Floats:
         """Leakages after a period."""
-        for side, outside in self.maps:
-            table = np.fmin(side.bound(costs), np.minimum(side.limit, self.cap))
-            table = np.where(outside, self.cap, table)
-            costs = costs_of(table, self.costs)
+        history, cap = [costs], self.writer.cap
+        for side, outside, power in self.maps:
+            far = history[max(len(history) - power, 0)]
+            table = np.fmin(side.bound(far), side.limit) + (power - 1) * self.writer.cost
+            table = np.where(outside, cap, np.minimum(table, cap))
+            history.append(costs_of(table, self.writer.costs))
         return np.asarray(table)
 
     def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
-        """Derivative of the last values by the costs: the product of those of the maps."""
-        size, product = self.cap.size, None
-        for side, outside in self.maps:
+        """Derivative of the last values by the costs: the product of those of the maps that lead there."""
+        size = self.limit.size
+        products = [csr_array(eye_array(size))]
+        for side, outside, power in self.maps:
             pairs, arcs, weights = side.derivative()
             kept = ~outside.ravel()[pairs]
             step = csr_array((weights[kept], (pairs[kept], arcs[kept])), shape=(size, size))
-            product = step if product is None else step @ product
-        assert product is not None
-        pairs = np.repeat(np.arange(size), np.diff(product.indptr))
-        return pairs, product.indices.astype(np.int64), product.data
+            products.append(step @ products[max(len(products) - power, 0)])
+        last = products[-1]
+        return np.repeat(np.arange(size), np.diff(last.indptr)), last.indices.astype(np.int64), last.data
+
+
+def _reach(side: Any, power: int, i: int) -> int:
+    """Through how many steps the i-th one of a period leads: no farther back than where that starts."""
+    return power if side.period == 1 else min(power, i)
 
 
 def _written(flows: RobustFlows) -> Document:

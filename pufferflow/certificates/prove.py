@@ -42,7 +42,7 @@ _NEAR, _ENOUGH, _LOOSER = 1e-4, 1.005, 2.0**-40
 _RESOLVED = 0.5
 _MOST_PHASES = 40_000
 """Phases times the square of the states, beyond which a proof takes minutes."""
-_EARLY, _EARLY_WORK = (0, 20, 400), 4_000_000
+_EARLY, _EARLY_WORK = (0, 20, 400), 60_000
 """Nodes with steps of their own, at most."""
 
 _CORRELATED = "its records are correlated, and of correlated ones 1/epsilon hides none; use mqm-exact"

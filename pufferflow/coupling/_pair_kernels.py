@@ -16,16 +16,11 @@ import numpy as np
 from pufferflow._util.jit import kernel
 from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 
-LISTS = 5
-"""Rows of ``order``."""
-
 _NEGATIVE = -1e-14
 _FAR = 4
 """A tree serves as a start unless more than one in so many of its arcs is wrong."""
 FARTHEST = 1e250
 """Costs beyond it, or that are no numbers, prove nothing: along a tree they cannot be added up."""
-UNWEIGHED = 1400.0
-"""A cost beyond is as good as ∞ where a law is reweighted: half of it is beyond the exponents of floats."""
 _LONG, _AFRESH = 30.0, 32
 """After edges as long as this, and after so many steps, laws are computed afresh."""
 
@@ -48,7 +43,7 @@ def is_known(w: Any) -> bool:
 def room(k: int) -> Any:
     """A tree of k states, and the arrays ``work`` and ``order`` that all kernels of it work in."""
     tree = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.bool_)
-    return tree, np.empty((6, k)), np.empty((LISTS, k), dtype=np.int64)
+    return tree, np.empty((6, k)), np.empty((5, k), dtype=np.int64)
 
 
 @kernel
@@ -606,11 +601,10 @@ def couple(
         Whether y, x starts from the tree found for x, y turned round, which is optimal where costs are small and
         symmetric.
     filled : tuple of arrays
-        ``values`` and ``upper``, float, shape (k, k): the value of the tree, and a bound proved from its flow; ``arcs``
-        and ``flows``, int32 and float, shape (k, k, k): z · k + y of each arc and its tilted flow, −1 where there is
-        none.
+        ``upper``, float, shape (k, k): a bound proved from the flow of a tree; ``arcs`` and ``flows``, int32 and float,
+        shape (k, k, k): z · k + y of each arc and its tilted flow, −1 where there is none.
     """
-    values, upper, arcs, flows = filled
+    upper, arcs, flows = filled
     k = len(rows)
     nodes = np.empty(k, dtype=np.int64)
     (parent, up), work, order = room(k)
@@ -621,7 +615,7 @@ def couple(
         first, second = place // k, place % k
         if first == second:
             arcs[first, first] = -1
-            values[first, first] = upper[first, first] = 0.0
+            upper[first, first] = 0.0
         if first >= second:
             continue
         n = _local(rows, support, first, second, nodes) if secret[first] and secret[second] else 0
@@ -636,11 +630,11 @@ def couple(
         for turn in range(2):
             x, y = (second, first) if turn else (first, second)
             arcs[x, y] = -1
-            values[x, y] = upper[x, y] = 0.0
+            upper[x, y] = 0.0
             if n == 0:
                 continue
             if not known:
-                values[x, y] = upper[x, y] = np.inf
+                upper[x, y] = np.inf
                 continue
             p, q = laws[turn], laws[1 - turn]
             tree = trees[0][x, y], trees[1][x, y], trees[2][x, y]
@@ -649,7 +643,6 @@ def couple(
                 start = trees[0][y, x], trees[1][y, x], trees[2][y, x]
             root = read_tree(start, n, turn == 1 and mirror, (parent, up))
             root, value = solve((p, q, cost, n), root, (parent, up), work, order)
-            values[x, y] = value
             write_tree((parent, up), order, n, tree)
             write_flows(root, (parent, up), work, nodes, n, (arcs[x, y], flows[x, y]))
             upper[x, y] = at_least(value, proved((p, q, cost, n), root, (parent, up), work, value))

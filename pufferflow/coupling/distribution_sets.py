@@ -69,7 +69,6 @@ class ExactRows:
     def __init__(self, rows: Floats, error: float = 0.0, secret: Bools | None = None, spread: float = 0.0) -> None:
         k = len(rows)
         self.rows, self.error, self.spread = rows, error, spread
-        self._values = np.zeros((k, k))
         self._upper = np.zeros((k, k))
         self._rows: Floats = constant(rows)
         self._support = self._rows > 0
@@ -96,7 +95,7 @@ class ExactRows:
     def bound(self, costs: Floats) -> Floats:
         """As :meth:`PairBound.bound`."""
         k = len(costs)
-        solved = self._values, self._upper, self._arcs, self._flows
+        solved = self._upper, self._arcs, self._flows
         mirror, self._mirror = self._mirror, False
         law = self._rows, self._support
 
@@ -222,14 +221,9 @@ def no_trees(k: int) -> Trees:
 
 def portions(k: int, work: int) -> Iterator[tuple[int, int]]:
     """Cut the k² pairs of states, of so much ``work`` each, so that kernels return before a signal has waited long."""
-    return ranges(k * k, work)
-
-
-def ranges(count: int, work: int) -> Iterator[tuple[int, int]]:
-    """Cut so many things, of so much ``work`` each."""
     size = max(1, PORTION // work)
-    for start in range(0, count, size):
-        yield start, min(start + size, count)
+    for start in range(0, k * k, size):
+        yield start, min(start + size, k * k)
 
 
 def for_all_pairs(kernel: Callable[[tuple[int, int]], None], k: int, work: int) -> None:

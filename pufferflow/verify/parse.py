@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Context
 from fractions import Fraction
-from functools import cache, partial
+from functools import cache
 from math import lcm
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, Union, get_args, get_origin, get_type_hints
@@ -24,6 +24,7 @@ VERSION = 2
 MECHANISMS = ("mqm-exact", "mqm-approx", "group-dp", "entry-dp", "leakage", "wasserstein")
 """Those whose scales can be proved."""
 
+_NAMES = {int: "an integer", list: "a list", dict: "an object", str: "a string", NoneType: "null"}
 _LARGEST = 2**62  # integer
 _MOST_BITS = 8_000  # of the common denominator of a sum: 2,400 digits, above those of any one number
 _NUMBER = re.compile(r"[0-9]{1,1200}(\.[0-9]{1,1200})?([eE][+-]?[0-9]{1,3})?|[0-9]{1,1200}/0*[1-9][0-9]{0,1199}")
@@ -58,7 +59,6 @@ def _positive(number: int | Fraction, where: str) -> None:
         raise CertificateError(f"{where} is {number}; it must be positive")
 
 
-Reader: TypeAlias = Callable[[Any, str], Any]
 Positive: TypeAlias = Annotated[int, _positive]
 Distribution: TypeAlias = Annotated[list[Fraction], _sums_to_1]
 Matrix: TypeAlias = list[list[Fraction]]
@@ -68,109 +68,66 @@ Pair: TypeAlias = tuple[int, int]
 
 
 @cache
-def reader(kind: Any) -> Reader:
-    """Return what reads a JSON value as a type says: a function of the value and where it stands."""
+def _shape(kind: Any) -> tuple[Any, tuple[Any, ...], type]:
+    """Origin and arguments of a type, and what JSON writes it as."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin is Annotated:
-        return _checked(reader(inner[0]), inner[1])
-    if origin in (UnionType, Union):
-        kinds = {_json_type(one): reader(one) for one in inner}
-        return lambda value, where: kinds.get(type(value), next(iter(kinds.values())))(value, where)
-    if origin is Literal:
-        return partial(_choice, inner)
-    if kind is Fraction:
-        return _number
-    wanted = _json_type(kind)
+        return origin, inner, _shape(inner[0])[2]
     if is_dataclass(kind):
-        return _typed(dict, "an object", partial(_record, kind))
-    if origin is dict:
-        entry = [reader(Positive), reader(Positive), reader(inner[1])]
-        return _typed(list, "a list", partial(_by_pairs, _typed(list, "a list", partial(_entry, entry))))
-    if origin is tuple:
-        return _typed(list, "a list", partial(_entry, [reader(one) for one in inner]))
-    if origin is list:
-        one = reader(inner[0])
-        return _typed(list, "a list", lambda value, where: [one(part, where) for part in value])
-    return _typed(wanted, "an integer", _small)
+        return kind, tuple(get_type_hints(kind, include_extras=True).items()), dict
+    written = str if kind is Fraction or origin is Literal else list if origin in (list, dict, tuple) else kind
+    return Union if origin is UnionType else origin or kind, inner, written
 
 
-def _json_type(kind: Any) -> type:
-    """What JSON writes such a type as."""
-    origin = get_origin(kind)
+def read(kind: Any, value: Any, where: str) -> Any:
+    """Return a JSON value as a type says, or raise CertificateError."""
+    origin, inner, written = _shape(kind)
     if origin is Annotated:
-        return _json_type(get_args(kind)[0])
-    if kind in (int, NoneType):
-        return kind  # type: ignore[no-any-return]
-    if is_dataclass(kind):
-        return dict
-    return str if kind is Fraction or origin is Literal else list
-
-
-def _typed(wanted: type, name: str, then: Reader) -> Reader:
-    def read(value: Any, where: str) -> Any:
-        if type(value) is not wanted:
-            raise CertificateError(f"{where} is {_brief(value)}, not {name}")
-        return then(value, where)
-
-    return read
-
-
-def _checked(first: Reader, check: Callable[[Any, str], None]) -> Reader:
-    def read(value: Any, where: str) -> Any:
-        check(found := first(value, where), where)
+        found = read(inner[0], value, where)
+        inner[1](found, where)
         return found
-
-    return read
-
-
-def _small(value: Any, where: str) -> Any:
-    if value is not None and abs(value) > _LARGEST:
+    if origin is Union:
+        return read(next((one for one in inner if _shape(one)[2] is type(value)), inner[0]), value, where)
+    known = type(value)
+    if known is not written:
+        raise CertificateError(f"{where} is {_brief(value)}, not {_NAMES[written]}")
+    if origin is list:
+        return [read(inner[0], part, where) for part in value]
+    if origin is tuple:
+        if len(value) != len(inner):
+            raise CertificateError(f"{where}: an entry has {len(value)} parts, not {len(inner)}")
+        return tuple(read(one, part, where) for one, part in zip(inner, value, strict=True))
+    if origin is dict:
+        return _by_pairs(read(list[tuple[Positive, Positive, inner[1]]], value, where), where)  # type: ignore[valid-type]
+    if written is dict:
+        return _record(kind, dict(inner), value, where)
+    if origin is Literal and value not in inner:
+        raise CertificateError(f"{where} is {_brief(value)}, not {' or '.join(inner)}")
+    if kind is int and abs(value) > _LARGEST:
         raise CertificateError(f"{where} is {_brief(value)}, too large")
-    return value
-
-
-def _choice(allowed: tuple[str, ...], value: Any, where: str) -> str:
-    if not isinstance(value, str) or value not in allowed:
-        raise CertificateError(f"{where} is {_brief(value)}, not {' or '.join(allowed)}")
-    return value
-
-
-def _number(value: Any, where: str) -> Fraction:
-    if isinstance(value, str) and _NUMBER.fullmatch(value):
+    if kind is Fraction:
+        if not _NUMBER.fullmatch(value):
+            raise CertificateError(f'{where} is {_brief(value)}; numbers are strings such as "0.25" or "1/3"')
         return Fraction(value)
-    raise CertificateError(f'{where} holds {_brief(value)}; numbers are strings such as "0.25" or "1/3"')
+    return value
 
 
-def _entry(parts: list[Reader], value: list[Any], where: str) -> tuple[Any, ...]:
-    if len(value) != len(parts):
-        raise CertificateError(f"{where}: an entry has {len(value)} parts, not {len(parts)}")
-    return tuple(one(part, where) for one, part in zip(parts, value, strict=True))
-
-
-def _by_pairs(entry: Reader, value: list[Any], where: str) -> dict[Pair, Any]:
-    """Entries [value, other, what is read], values from 1, as a table by two values."""
-    table: dict[Pair, Any] = {}
-    for x, y, found in (entry(part, where) for part in value):
-        if x == y or (x - 1, y - 1) in table:
-            raise CertificateError(f"{where}: values {x} and {y} are the same, or given twice")
-        table[x - 1, y - 1] = found
+def _by_pairs(entries: list[tuple[int, int, Any]], where: str) -> dict[Pair, Any]:
+    """Entries [value, other, what is between them], values from 1, as a table by two values."""
+    table = {(x - 1, y - 1): found for x, y, found in entries if x != y}
+    if len(table) != len(entries):
+        raise CertificateError(f"{where}: two values of an entry are the same, or given twice")
     return table
 
 
-def _record(kind: Any, value: dict[Any, Any], where: str) -> Any:
+def _record(kind: Any, types: dict[str, Any], value: dict[Any, Any], where: str) -> Any:
     """An object whose keys are the fields of a dataclass."""
-    known, types = {part.name: part for part in fields(kind)}, _types(kind)
-    if unknown := [key for key in value if key not in known]:
+    if unknown := [key for key in value if key not in types]:
         raise CertificateError(f"{where} has the unknown key {_brief(unknown[0])}")
-    if missing := [key for key, part in known.items() if part.default is MISSING and key not in value]:
+    if missing := [part.name for part in fields(kind) if part.default is MISSING and part.name not in value]:
         raise CertificateError(f"{where} lacks the key {missing[0]}")
     inside = "" if where == "the certificate" else f"{where}: "
-    return kind(**{key: reader(types[key])(part, f"{inside}{key}") for key, part in value.items()})
-
-
-@cache
-def _types(kind: Any) -> dict[str, Any]:
-    return get_type_hints(kind, include_extras=True)
+    return kind(**{key: read(types[key], part, f"{inside}{key}") for key, part in value.items()})
 
 
 # -- families ----------------------------------------------------------------------------------------
@@ -205,14 +162,6 @@ class Chain:
     def period(self) -> int:
         """Number of phases."""
         return len(self.transition_matrices)
-
-    @property
-    def words(self) -> str:
-        """What the chain is."""
-        if self.observations is not None:
-            return f"1 chain of {self.states} hidden states with {len(set(self.observations))} observations"
-        phases = f" with a period of {self.period} steps, from any phase" if self.period > 1 else ""
-        return f"1 chain of {self.states} states{phases}"
 
 
 class Part(NamedTuple):
@@ -296,7 +245,7 @@ class Family:
     """One of these."""
 
     chains: list[Chain] | None = None
-    binary_interval: list[Annotated[Fraction, _positive]] | None = None
+    binary_interval: tuple[Fraction, Fraction] | None = None
     interval: Intervals | None = None
     total_variation: Balls | None = None
     mixing: Mixing | None = None
@@ -305,7 +254,7 @@ class Family:
         kinds = [part.name for part in fields(self)]
         if sum(getattr(self, kind) is not None for kind in kinds) != 1 or self.chains == []:
             raise CertificateError(f"family has one key of {', '.join(kinds)}, and chains at least one chain")
-        if (ends := self.binary_interval) and (len(ends) != 2 or not ends[0] <= ends[1] < 1):
+        if (ends := self.binary_interval) and not 0 < ends[0] <= ends[1] < 1:
             raise CertificateError("binary_interval must hold two numbers with 0 < low <= high < 1")
 
     @property
@@ -323,14 +272,15 @@ class Family:
         if self.binary_interval:
             low, high = map(decimal, self.binary_interval)
             return f"all binary chains that stay with probability {low} to {high}"
-        if self.mixing:
-            least = decimal(self.mixing.overlap, rounding=ROUND_FLOOR)
-            return f"all Markov chains whose distributions {self.mixing.steps} steps apart overlap in at least {least}"
-        if known := self.interval or self.total_variation:
-            return f"all chains of {len(known.rows)} states {known.words}{', both ways' if known.backward else ''}"
-        assert self.chains
-        one = self.chains[0]
-        return one.words if len(self.chains) == 1 else f"{len(self.chains)} chains of {one.states} states"
+        one, number = self.members[0], len(self.members)
+        if isinstance(one, Mixing):
+            least = decimal(one.overlap, rounding=ROUND_FLOOR)
+            return f"all Markov chains whose distributions {one.steps} steps apart overlap in at least {least}"
+        if not isinstance(one, Chain):
+            return f"all chains of {len(one.rows)} states {one.words}{', both ways' if one.backward else ''}"
+        phases = f", a period of {one.period} steps and any first phase" if one.period > 1 else ""
+        hidden = f" and {len(set(one.observations))} observations" if one.observations else ""
+        return f"{number} chain{'s' * (number > 1)} of {one.states} states{phases}{hidden}"
 
 
 # -- proofs ------------------------------------------------------------------------------------------
@@ -456,7 +406,10 @@ def parse(document: object) -> Claim:
     if (version := document.get("version")) != VERSION or type(version) is not int:
         old = "it was made before 1.0; make it anew" if version == 1 else f"this program reads {VERSION}"
         raise CertificateError(f"version is {_brief(version)}; {old}")
-    found: Claim = reader(Claim)(document, "the certificate")
+    try:
+        found: Claim = read(Claim, document, "the certificate")
+    except RecursionError:
+        raise CertificateError("the certificate is nested too deeply") from None
     return found
 
 

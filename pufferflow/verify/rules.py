@@ -22,8 +22,8 @@ _ONE, _ZERO = arb(1), arb(0)
 # -- exact distributions: trees (Lemma 3) ------------------------------------------------------------
 
 
-def _tree(parents: Witness, k: int, values: int) -> tuple[int, list[tuple[int, int, bool]]]:
-    """A root, and the other ones of these values, parents first, each with its parent and whether the arc leads there.
+def _tree(parents: Witness, k: int, values: int) -> list[tuple[int, int, bool]]:
+    """All of these values but the root, parents first, each with its parent and whether the arc leads there.
 
     What hangs on other values hangs on the one above, or on the first there is.
     """
@@ -44,7 +44,7 @@ def _tree(parents: Witness, k: int, values: int) -> tuple[int, list[tuple[int, i
         above[v] = v if values >> v & 1 else a
         if above[v] == v != root:
             arcs.append((v, a, parents[v] > 0))
-    return root, arcs
+    return arcs
 
 
 def by_tree(p: Row, q: Row, parents: Witness, values: int, growth: Table) -> arb:
@@ -54,26 +54,23 @@ def by_tree(p: Row, q: Row, parents: Witness, values: int, growth: Table) -> arb
     P(y) − Σ_z g(y, z) + Σ_z g(z, y) e^(w(z, y) − u(z) + u(y)) ≤ ρ Q(y) at every y prove ρ (p·h)/(q·h). What the flows
     of the tree leave over at a value goes to the one with most of Q.
     """
-    root, arcs = _tree(parents, len(p), values)
+    arcs = _tree(parents, len(p), values)
     h: Row = [_ONE] * len(p)
     for v, a, up in arcs:
         h[v] = h[a] * growth[v][a] if up else h[a] / growth[a][v]
     above, below = list(map(mul, p, h)), list(map(mul, q, h))
+    ratio, clipped = sum(above, _ZERO) / sum(below, _ZERO), False
+    net = [a - ratio * b for a, b in zip(above, below, strict=True)]
+    for v, a, up in reversed(arcs):
+        if net[v] >= 0 if up else net[v] <= 0:
+            net[a] += net[v]
+            net[v] = _ZERO
+        else:  # a flow is never negative
+            clipped = True
     store = max(range(len(q)), key=lambda y: float(below[y].mid()))
-    most = below[store]
-    for v, a, _ in reversed(arcs):  # of each value all that hangs on it
-        above[a] += above[v]
-        below[a] += below[v]
-    left_over: dict[int, arb] = defaultdict(lambda: _ZERO)
-    ratio = above[root] / below[root]
-    for v, a, up in arcs:
-        excess = above[v] - ratio * below[v]
-        if not (excess >= 0 if up else excess <= 0):  # a flow is never negative: that arc carries nothing
-            left_over[v] += excess
-            left_over[a] -= excess
-    for y, rest in left_over.items():
+    for y, rest in enumerate(net if clipped else ()):  # if all flows are what they would be, nothing is left over
         if not rest <= 0:
-            ratio += rest.upper() * growth[y][store] * h[store] / h[y] / most
+            ratio += rest.upper() * growth[y][store] * h[store] / h[y] / below[store]
     return _finite(ratio)
 
 
@@ -177,10 +174,10 @@ def _shares(given: dict[Pair, Fraction], k: int) -> Table:
 
 def greedy(part: Part, values: Row, sign: int) -> arb:
     """Bound of Σ e · values over the part, from above (1) or below (−1): t · sum ± Σ widths (± (value − t))⁺, any t."""
-    filled, threshold = 0.0, _ZERO
+    filled, threshold = _ZERO, _ZERO
     for z in sorted(range(len(values)), key=lambda z: -sign * float(values[z].mid())):
-        filled, threshold = filled + float(part.widths[z]), arb(values[z].mid())
-        if filled >= part.total:
+        filled, threshold = filled + ball(part.widths[z]), arb(values[z].mid())
+        if filled >= ball(part.total):
             break
     beyond = (
         ball(width) * (sign * (value - threshold)).max(_ZERO)

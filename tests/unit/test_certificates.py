@@ -35,17 +35,12 @@ WORKED = [
     (THETA_1, "exact", 12.934051),
     (THETA_1, "published", 13.02192350),
     (THETA_2, "exact", 10.64019298),
-    (THETA_2, "published", 10.64019298),
-    (pf.ChainFamily([THETA_1, THETA_2]), "exact", 12.934051),
     (pf.ChainFamily([THETA_2, THETA_1]), "published", 13.02192350),
     (pf.MarkovChain(P1, "any"), "exact", 13.02192),
     (symmetric(0.9, "stationary"), "exact", 31.7378),
     (symmetric(0.9, "any"), "exact", 33.6293),
-    (symmetric(0.6, "stationary"), "exact", 3.5718),
-    (symmetric(0.6, "any"), "exact", 3.9480),
     (symmetric(0.5, "stationary"), "exact", 1.0),
     (pf.BinaryInterval(0.3, 0.7), "exact", 7.22),
-    (pf.BinaryInterval(0.1, 0.9), "exact", 33.63),
     (pf.BinaryInterval(0.1, 0.6), "exact", 33.63),
 ]
 
@@ -111,16 +106,11 @@ def test_the_larger_scale_of_mqm_approx_is_proved_by_quilts(family, epsilon):
     rejected(document | {"scale": repr(least * (1 - 1e-9))}, "is not excluded")
 
 
-@pytest.mark.parametrize("length", [1, 2, 3, 100, 10**9])
-@pytest.mark.parametrize(
-    "chain",
-    [
-        pf.MarkovChain([[0.3, 0.7], [0.3, 0.7]], [0.9, 0.1]),
-        pf.MarkovChain(np.full((3, 3), 1 / 3), "any"),
-        pf.BinaryInterval(0.5, 0.5),
-        pf.MarkovChain([[0.25, 0.75, 0], [0.25, 0.75, 0], [0, 0.5, 0.5]]),  # the third state never occurs
-    ],
-)
+THREE = pf.MarkovChain([[0.25, 0.75, 0], [0.25, 0.75, 0], [0, 0.5, 0.5]])  # the third state never occurs
+
+
+@pytest.mark.parametrize("length", [1, 3, 10**9])
+@pytest.mark.parametrize("chain", [pf.MarkovChain([[0.3, 0.7]] * 2, [0.9, 0.1]), pf.BinaryInterval(0.5, 0.5), THREE])
 def test_entry_dp_of_independent_records(chain, length):
     for epsilon in (0.1, 0.3, 1.0):
         document = pf.certify(chain, length, epsilon, mechanism="entry-dp")
@@ -131,10 +121,9 @@ def test_entry_dp_of_independent_records(chain, length):
 
 def test_entry_dp_of_correlated_records():
     slightly = pf.MarkovChain([[0.5, 0.5], [0.5 + 1e-7, 0.5 - 1e-7]], "any")
-    families = [(THETA_1, 100), (slightly, 100), (pf.ChainFamily([symmetric(0.5, "any"), slightly]), 3)]
-    for family, length in families:
+    for family in (THETA_1, slightly, pf.ChainFamily([symmetric(0.5, "any"), slightly])):
         with pytest.raises(ParameterError, match=r"records are correlated, and of correlated ones .* use mqm-exact$"):
-            pf.certify(family, length, 1.0, mechanism="entry-dp")
+            pf.certify(family, 100, 1.0, mechanism="entry-dp")
     pf.verify_certificate(pf.certify(THETA_1, 1, 1.0, mechanism="entry-dp"))
 
 
@@ -270,11 +259,6 @@ def test_fields_of_the_noise_scale():
     assert (certified.node, certified.quilt, certified.chain) == (plain.node, plain.quilt, plain.chain)
 
 
-def test_thirds_are_thirds():
-    document = pf.certify(pf.MarkovChain(np.full((3, 3), 1 / 3)), 10, 1.0)
-    assert document["family"]["chains"][0]["transition_matrices"] == [[["1/3"] * 3] * 3]
-
-
 # -- what is rejected --------------------------------------------------------------------------------
 
 
@@ -304,11 +288,11 @@ def test_ranges(document):
 @pytest.mark.parametrize(
     ("key", "value", "reason"),
     [
-        *(("scale", odd, "scale holds") for odd in (12.93, "nan", "-1", "1e999999999", "9" * 5000, "1/0", "1_0")),
+        *(("scale", odd, "scale is") for odd in (12.93, "nan", "-1", "1e999999999", "9" * 5000, "1/0", "1_0")),
         ("scale", "0", "without noise a loss is not bounded"),
         ("epsilon", "0.9", "a loss of 1.00000 is not excluded, epsilon is 0.9"),
         ("epsilon", "0", "epsilon is 0"),
-        ("epsilon", None, "epsilon holds None"),
+        ("epsilon", None, "epsilon is None, not a string"),
         ("length", 101, "nodes 101 to 101 have no quilt"),
         ("length", 99, "do not follow node 95 of 99|does not fit"),
         ("length", 100.0, "length is 100.0, not an integer"),
@@ -327,7 +311,7 @@ def test_ranges(document):
         ("family", {"chains": []}, "chains at least one chain"),
         ("family", {"chains": [3]}, "chains is 3, not an object"),
         ("family", {"chains": [], "binary_interval": ["0.3", "0.7"]}, "family has one key of"),
-        ("family", {"binary_interval": ["0.3"]}, "two numbers"),
+        ("family", {"binary_interval": ["0.3"]}, "has 1 parts, not 2"),
         ("family", {"binary_interval": ["0.7", "0.3"]}, "two numbers"),
         ("family", {"mixing": {"steps": 3, "overlap": "1.1"}}, "overlap must be above 0 and at most 1"),
         ("proofs", {}, "proofs is a dict"),
@@ -387,11 +371,8 @@ def test_bounds(low, high, reason):
 def test_texts_that_are_no_json(text):
     with pytest.raises(CertificateError):
         read_certificate(text)
-
-
-@pytest.mark.parametrize("text", ["null", "3", "[]", "NaN", '"x"', "{}"])
-def test_texts_that_are_no_certificate(text):
-    rejected(read_certificate(text), "no certificate of pufferflow")
+    for other in ("null", "3", "[]", "NaN", '"x"', "{}"):
+        rejected(read_certificate(other), "no certificate of pufferflow")
 
 
 # -- the commands ------------------------------------------------------------------------------------
@@ -424,41 +405,10 @@ def test_scale_and_verify(files, run, monkeypatch):
     assert run("verify", "-")[0] == 0
 
 
-@pytest.mark.parametrize("mechanism", verify.MECHANISMS)
-@pytest.mark.parametrize(
-    "model",
-    [
-        {"chains": [{"transition_matrix": [[0.5, 0.5], [0.5, 0.5]]}]},
-        {"binary_interval": [0.4, 0.55]},
-        {"interval": {"low": [[0.6, 0.2], [0.3, 0.5]], "high": [[0.8, 0.4], [0.5, 0.7]]}},
-    ],
-)
-def test_scale_and_verify_every_mechanism(files, run, mechanism, model):
-    path, out = files
-    path.write_text(json.dumps(model))
-    code, printed, message = run(
-        "scale", path, "--length", 50, "--epsilon", 1, "--mechanism", mechanism, "--certificate", out, "--json"
-    )
-    if code:
-        assert (code, printed, message.count("\n"), out.exists()) == (2, "", 1, False)
-        assert (mechanism, len(model.get("chains", ()))) not in (("mqm-exact", 1), ("entry-dp", 1))
-        assert message.startswith("pufferflow: error: ")
-        return
-    [result] = json.loads(printed)
-    code, printed, _ = run("verify", out)
-    assert code == 0
-    assert printed.startswith(f"verified: {mechanism} at epsilon 1 for ")
-    assert f": at scale {result['scale']!r} the loss is at most " in printed
-    code, printed, _ = run("verify", out, "--json")
-    assert float(json.loads(printed)["loss"]) <= 1
-
-
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
         ("12.934051086186921", "12.934051085186921", "a loss of 1.00000 is not excluded, epsilon is 1"),
-        ('"0.9"', '"0.9000001"', "does not sum to 1 exactly"),
-        ("[9, 9, 5, 5], ", "", "nodes 10 to 95 do not follow node 8"),
         ("{", "", "the file is not JSON"),
     ],
 )

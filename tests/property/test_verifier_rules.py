@@ -1,0 +1,133 @@
+"""Each rule of the verifier bounds what a linear program, or an enumeration, finds, whatever its witness."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from cases import examples
+from flint import arb
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from pufferflow.verify.counts import _copositive
+from pufferflow.verify.parse import Balls, Flows, Intervals, Mixing
+from pufferflow.verify.rules import by_flows, by_tree, entry_bounds, largest_ratios, overlapping, reweighted
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def balls(table):
+    return [[arb(float(value)) for value in row] for row in table]
+
+
+def largest(p, q, growth):
+    """max (p·h)/(q·h) over h ≥ 0 with h(z) ≤ h(y) growth[z, y]."""
+    k = len(p)
+    rows = [np.eye(k)[z] - growth[z, y] * np.eye(k)[y] for z in range(k) for y in range(k) if z != y]
+    found = linprog(-p, A_ub=np.reshape(rows, (-1, k)), b_ub=np.zeros(len(rows)), A_eq=[q], b_eq=[1.0])
+    return -found.fun if found.status == 0 else np.inf
+
+
+def drawn(seed):
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(2, 5))
+    rows = rng.dirichlet(np.full(k, 0.7), k)
+    rows[rng.random((k, k)) < 0.2] = 0.0
+    rows = (rows + 1e-3 * np.eye(k)) / (rows + 1e-3 * np.eye(k)).sum(axis=1, keepdims=True)
+    growth = np.exp(rng.exponential(0.7, (k, k)) * (1 - np.eye(k)))
+    return rng, k, rows, growth
+
+
+@examples(60, 600)
+@given(SEEDS)
+def test_any_tree_bounds_the_program(seed):
+    """The values that cannot be are left out, of the tree as of the program."""
+    rng, k, rows, growth = drawn(seed)
+    order = rng.permutation(k)
+    parents = [0] * k
+    for i in range(1, k):
+        parents[order[i]] = int(rng.choice([-1, 1]) * (order[rng.integers(i)] + 1))
+    inside = rng.random(k) < 0.8
+    inside[rng.integers(k)] = True
+    p, q = (np.where(inside, row, 0) + 1e-4 * inside for row in rows[:2])
+    values = sum(1 << int(x) for x in np.flatnonzero(inside))
+    found = by_tree(*balls([p / p.sum(), q / q.sum()]), parents, values, balls(growth))
+    exact = largest(p[inside] / p.sum(), q[inside] / q.sum(), growth[np.ix_(inside, inside)])
+    assert float(found) >= exact * (1 - 1e-9)
+    assert found.is_finite()
+
+
+@examples(60, 600)
+@given(SEEDS)
+def test_any_reweighting_is_bounded(seed):
+    rng, k, rows, growth = drawn(seed)
+    weights = rows.T
+    found = float(reweighted(balls(weights), balls(weights), 0, 1, (1 << k) - 1, balls(growth)))
+    for _ in range(8):
+        m = rng.dirichlet(np.full(k, 0.3))
+        p, q = weights[:, 0] * m, weights[:, 1] * m
+        if p.sum() > 1e-12 and q.sum() > 1e-12:
+            assert found >= largest(p / p.sum(), q / q.sum(), growth) * (1 - 1e-9)
+    ratios = np.array([[float(entry) for entry in row] for row in largest_ratios(balls(weights), (1 << k) - 1)])
+    assert found <= ratios[0, 1] * ratios[1, 0] * (1 + 1e-9)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        assert ratios[0, 1] == pytest.approx(np.nanmax(weights[:, 0] / weights[:, 1]))
+
+
+def sets(rng, rows):
+    """A family around rows, and members of the set of each row."""
+    if rng.random() < 0.5:
+        radius = 0.2 * rng.random(len(rows))
+        family = Balls([[Fraction(p) for p in row] for row in rows.tolist()], [Fraction(r) for r in radius])
+        other = rng.dirichlet(np.ones(len(rows)), (6, len(rows)))
+        return family, [rows + radius[:, None] * (one - rows) for one in other]
+    width = 0.2 * rng.random(rows.shape)
+    low, high = np.maximum(rows - width, 0), np.minimum(rows + width, 1)
+    family = Intervals(*([[Fraction(p) for p in row] for row in bounds.tolist()] for bounds in (low, high)))
+    members = []
+    for _ in range(6):
+        row = low.copy()
+        for z in rng.permutation(len(rows)):
+            row[:, z] += np.minimum(1 - row.sum(axis=1), (high - low)[:, z])
+        members.append(row)
+    return family, members
+
+
+@examples(30, 300)
+@given(SEEDS)
+def test_sets_of_rows_hold_their_members(seed):
+    """By any flows, and entry by entry of their products."""
+    rng, k, rows, growth = drawn(seed)
+    family, members = sets(rng, rows)
+
+    def table(largest_share):
+        return {(z, y): Fraction(largest_share * rng.random() / k) for z in range(k) for y in range(k) if z != y}
+
+    parts = len(family.rows[0].parts)
+    flows = Flows(table(0.2), [table(1.0) for _ in range(parts)], [table(1.0) for _ in range(parts)])
+    found = float(by_flows(family.rows[0], family.rows[1], flows, balls(growth)))
+    for member in members:
+        assert found >= largest(member[0], member[1], growth) * (1 - 1e-9)
+    low, high = entry_bounds(family.rows, 2)
+    for product in (one @ other for one in members for other in members):
+        for x, z in np.ndindex(k, k):
+            assert float(low[x][z]) - 1e-9 <= product[x, z] <= float(high[x][z]) + 1e-9
+
+
+@examples(60, 300)
+@given(st.integers(1, 6), st.integers(1, 40), st.floats(0.05, 1.0), st.floats(0.01, 1.0))
+def test_overlaps_are_largest_at_one_of_few_nodes(steps, around, overlap, cost):
+    def factor(n):
+        if n < steps:
+            return np.exp(n * cost)
+        return overlap * np.exp((steps - 1) * cost) + (1 - overlap) * np.exp(steps * cost) * factor(n - steps)
+
+    found = overlapping(Mixing(steps, Fraction(overlap)), arb(cost), around)
+    assert float(found) == pytest.approx(max(factor(j) * factor(around - j) for j in range(around + 1)), rel=1e-9)
+
+
+def test_three_starts_that_go_together_two_by_two_need_not_together():
+    one = [[arb(1), arb(-1), arb(-1)], [arb(-1), arb(1), arb(-1)], [arb(-1), arb(-1), arb(1)]]
+    assert not _copositive(one)
+    assert _copositive([[arb(2), *row[1:]] if i == 0 else row for i, row in enumerate([one[0][:2], one[1][:2]])])
