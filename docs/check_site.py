@@ -1,7 +1,8 @@
 """Check that a built site has no dead link and loads nothing from elsewhere.
 
-Every link within the site must lead to a file, and to an anchor that is there. Scripts, styles, fonts and pictures
-must be files of the site, so that it works where there is no network; links that a reader follows may lead anywhere.
+Every link within the site must lead to a file, and to an anchor that is there. Scripts, styles,
+fonts and pictures must be files of the site, so that it works where there is no network; links that
+a reader follows may lead anywhere.
 """
 
 import re
@@ -48,14 +49,14 @@ def faults(site: Path) -> Iterator[str]:
             if parts.scheme or parts.netloc:
                 continue
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            fragment = unquote(parts.fragment)
             if not target.exists():
                 yield f"{where}: {link} leads nowhere"
-            elif parts.fragment and target in pages and unquote(parts.fragment) not in pages[target].anchors:
+            elif fragment and target in pages and fragment not in pages[target].anchors:
                 yield f"{where}: {link} has no such anchor"
     for style in site.rglob("*.css"):
-        for name in re.findall(
-            r"(?:url\(|@import\s+)[\"']?((?:https?:)?//[^\"')\s]+)", style.read_text(encoding="utf-8")
-        ):
+        text = style.read_text(encoding="utf-8")
+        for name in re.findall(r"(?:url\(|@import\s+)[\"']?((?:https?:)?//[^\"')\s]+)", text):
             yield f"{style.relative_to(site)} loads {name}"
 
 
@@ -65,9 +66,8 @@ def main() -> int:
     faulty = sorted(set(faults(site)))
     print(*faulty, sep="\n", end="\n" if faulty else "")
     if not faulty:
-        print(
-            f"{site}/index.html: {len(list(site.rglob('*.html')))} pages, no dead link, nothing loaded from elsewhere"
-        )
+        pages = len(list(site.rglob("*.html")))
+        print(f"{site}/index.html: {pages} pages, no dead link, nothing loaded from elsewhere")
     return bool(faulty)
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 HERE = Path(__file__).parent
 sys.path.append(str(HERE / "_extensions"))
-os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # tutorials call `pufferflow`
+# tutorials call `pufferflow`
+os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
 os.environ["TQDM_DISABLE"] = "1"  # a page does not move
 
@@ -61,13 +62,15 @@ html_show_sourcelink = False
 html_theme_options = {"navigation_with_keys": False}
 
 
-def bars_are_bars(_app: Any, _what: str, _name: str, _object: object, _options: object, lines: list[str]) -> None:
+def bars_are_bars(*arguments: Any) -> None:
     """Keep |x| of docstrings from being taken for a substitution; in code it stays as it is."""
+    lines: list[str] = arguments[-1]
     lines[:] = [re.sub(r"(``[^`]*``)|\|", lambda match: match[1] or r"\|", line) for line in lines]
 
 
-def raises_first(_app: Any, _what: str, _name: str, _object: object, _options: object, lines: list[str]) -> None:
-    """Move a paragraph "Raises …" behind a section, which would be read as a part of it, before all sections."""
+def raises_first(*arguments: Any) -> None:
+    """Move a paragraph "Raises …" from behind a section, of which it seems a part, before all."""
+    lines: list[str] = arguments[-1]
     text = "\n".join(lines)
     section = re.search(r"^\w+\n-+$", text, re.M)
     raises = re.search(r"^Raises (?:.|\n(?!\n))*", text, re.M)

@@ -8,6 +8,6 @@
 
 import lazy_loader
 
-# The public names stand in __init__.pyi. Each is imported on first use: nothing pays for what it does not use.
+# The public names stand in __init__.pyi. Each is imported on first use.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __version__ = "1.0.0rc1"

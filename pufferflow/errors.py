@@ -10,7 +10,7 @@ class ParameterError(PufferflowError, ValueError):
 
 
 class ChainError(PufferflowError, ValueError):
-    """A matrix or vector that is not a Markov chain, or a chain to which a mechanism does not apply."""
+    """A matrix or vector is not a Markov chain, or a mechanism does not apply to the chain."""
 
 
 class NetworkError(PufferflowError, ValueError):

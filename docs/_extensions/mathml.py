@@ -1,4 +1,4 @@
-"""Mathematics as MathML, which browsers render themselves: no fonts and no scripts have to be loaded."""
+"""Mathematics as MathML, which browsers render themselves: no font or script is loaded."""
 
 import re
 from typing import Any

@@ -34,7 +34,7 @@ class MinuteWatts:
     watts: NDArray[np.float64]
 
     def window(self, start: str | None, length: int | None, where: str) -> MinuteWatts:
-        """Return the rows of ``length`` minutes (None: to the last) from ``start`` (None: the first).
+        """Return ``length`` minutes (None: all to the last) from ``start`` (None: from the first).
 
         Raises
         ------
@@ -64,7 +64,7 @@ class MinuteWatts:
 
 
 def minute_of(when: str) -> int:
-    """Return the minutes from 1970-01-01T00:00 to an ISO time; raises ValueError for other texts."""
+    """Return the minutes from 1970-01-01T00:00 to an ISO time; raise ValueError for other text."""
     return int(np.datetime64(when, "m").astype(np.int64))
 
 
@@ -88,7 +88,9 @@ def read_watts(path: Path = BUNDLED, start: str = START) -> MinuteWatts:
     return MinuteWatts(minutes, watts)
 
 
-def export_household(paths: Sequence[str | Path], start: str | None = None, minutes: int | None = None) -> int:
+def export_household(
+    paths: Sequence[str | Path], start: str | None = None, minutes: int | None = None
+) -> int:
     """Write consecutive parts of equal length as CSV tables and return the number of rows of each.
 
     The columns are ``time`` (ISO, a local clock without jumps) and ``watts``. Minutes that are left
@@ -105,10 +107,12 @@ def export_household(paths: Sequence[str | Path], start: str | None = None, minu
     readings = read_watts().window(start, minutes, "the bundled household")
     rows = len(readings.minutes) // len(paths)
     if not rows:
-        raise ParameterError(f"{len(readings.minutes)} minutes do not fill {len(paths)} files; give more minutes")
+        found = len(readings.minutes)
+        raise ParameterError(f"{found} minutes do not fill {len(paths)} files; give more minutes")
     for part, path in enumerate(paths):
         here = slice(part * rows, (part + 1) * rows)
         times = np.datetime_as_string(readings.minutes[here].astype("datetime64[m]"))
-        table = pd.DataFrame({"time": times, "watts": readings.watts[here]}).astype({"watts": "Int64"})
+        table = pd.DataFrame({"time": times, "watts": readings.watts[here]})
+        table = table.astype({"watts": "Int64"})
         write_atomic(path, table.to_csv(index=False, lineterminator="\n"))
     return rows

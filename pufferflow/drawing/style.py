@@ -85,7 +85,7 @@ Draw = TypeVar("Draw", bound="Callable[..., Figure]")
 
 @dataclass(frozen=True)
 class MechanismStyle:
-    """Name and look of a mechanism; marker and dashes alone distinguish it from the others in grey."""
+    """Name and look of a mechanism; in grey, marker and dashes alone distinguish it from others."""
 
     label: str
     color: str
@@ -102,7 +102,9 @@ MECHANISMS: dict[str, MechanismStyle] = {
     "mqm-approx": MechanismStyle("MQMApprox", "#0072b2", "s", (0, (4, 1.5, 1, 1.5))),
     "mqm-exact": MechanismStyle("MQMExact", "#009e73", "o", (0, ())),
     "wasserstein": MechanismStyle("Wasserstein", "#8a6d00", "p", (0, (8, 2))),
-    "wasserstein-grid": MechanismStyle("Wasserstein, grid of chains", "#6b4f00", "h", (0, (8, 2, 1, 2, 1, 2))),
+    "wasserstein-grid": MechanismStyle(
+        "Wasserstein, grid of chains", "#6b4f00", "h", (0, (8, 2, 1, 2, 1, 2))
+    ),
     "leakage": MechanismStyle("Leakage", "#000000", "X", (0, (8, 2, 2, 2))),
     # not a mechanism: the least scale that any Laplace mechanism could have
     "lower-bound": MechanismStyle("lower bound", MUTED, "_", (0, (2, 3))),
@@ -113,7 +115,7 @@ SPARE_DASHES: tuple[Dashes, ...] = ((0, (2, 1)), (0, (6, 1)), (0, (6, 1, 2, 1, 2
 
 
 def mechanism_style(name: str) -> MechanismStyle:
-    """Return the style of a mechanism; an unknown one gets a style that depends on its name alone."""
+    """Return the style of a mechanism; that of an unknown one depends on its name alone."""
     if name in MECHANISMS:
         return MECHANISMS[name]
     key = crc32(name.encode())
@@ -127,8 +129,9 @@ def mechanism_style(name: str) -> MechanismStyle:
 
 def in_order(names: Iterable[str]) -> list[str]:
     """Return distinct mechanism names in the order of the paper's tables, unknown ones last."""
-    known = list(MECHANISMS)
-    return sorted(dict.fromkeys(names), key=lambda name: known.index(name) if name in known else len(known))
+    given = dict.fromkeys(names)
+    unknown = [name for name in given if name not in MECHANISMS]
+    return [name for name in MECHANISMS if name in given] + unknown
 
 
 def state_label(name: str) -> str:
@@ -158,7 +161,8 @@ def check(table: pd.DataFrame) -> None:
 
 def points(look: MechanismStyle) -> dict[str, Any]:
     """Return how the points of a mechanism are drawn."""
-    return {"linestyle": "none", "marker": look.marker, "markerfacecolor": "white", "markeredgewidth": 0.7}
+    hollow = {"markerfacecolor": "white", "markeredgewidth": 0.7}
+    return {"linestyle": "none", "marker": look.marker, **hollow}
 
 
 def handle(name: str, *, line: bool = True, applies: bool = True, text: str = "") -> Line2D:

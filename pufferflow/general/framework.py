@@ -13,7 +13,13 @@ from typing import Any, Self, TypeAlias
 
 from flint import arb, ctx, fmpq
 
-from pufferflow._util.checks import check_epsilon, check_list, check_positive, check_type, named_type
+from pufferflow._util.checks import (
+    check_epsilon,
+    check_list,
+    check_positive,
+    check_type,
+    named_type,
+)
 from pufferflow._util.noise import vector_laplace
 from pufferflow._util.numbers import written_number
 from pufferflow._util.rounding import divide_up, float_up
@@ -241,8 +247,8 @@ class PufferfishFramework:
                 points = sorted({value for each in given.values() for value in each})
                 pairs = [(s, t) for s, t in self._possible(given) if given[s] != given[t]]
                 logs = {s: _log_densities(given[s], points, inverse) for s in {*chain(*pairs)}}
-                both = ((logs[s], logs[t]) for s, t in pairs)
-                ratios = [abs(a - b) for one, other in both for a, b in zip(one, other, strict=True)]
+                both = (zip(logs[s], logs[t], strict=True) for s, t in pairs)
+                ratios = [abs(a - b) for a, b in chain.from_iterable(both)]
                 worst = max([worst, *(math.nextafter(float(r.upper()), math.inf) for r in ratios)])
                 if not all(ratio.is_finite() for ratio in ratios):
                     raise ParameterError(f"scale is {scale:g}, too small for the query; enlarge it")

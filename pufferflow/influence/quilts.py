@@ -302,7 +302,10 @@ class QuiltSearch:
         while first <= self.length:
             last = min(max(2 * (first - 1), first + stride - 1), self.length)
             now, rest = (
-                [(n, end - (end - n) % stride, stride) for n in range(first, min(first + stride, end + 1))]
+                [
+                    (n, end - (end - n) % stride, stride)
+                    for n in range(first, min(first + stride, end + 1))
+                ]
                 for end in (last, self.length)
             )
             if all(self.nodes(*nodes).alike for nodes in rest):

@@ -43,7 +43,8 @@ class BoundedFamily(Family):
     rows: RowSets
 
     def __init__(self, low: ArrayLike, high: ArrayLike, backward: Self | None) -> None:
-        lower, upper = (checked_matrix(ends, name, square=True) for ends, name in ((low, "low"), (high, "high")))
+        lower = checked_matrix(low, "low", square=True)
+        upper = checked_matrix(high, "high", square=True)
         if lower.shape != upper.shape:
             sizes = f"low has {len(lower)} rows and high {len(upper)}"
             raise ChainError(f"{sizes}; give both for the same states")
@@ -99,7 +100,9 @@ class IntervalFamily(BoundedFamily):
 
     kind, parameters = "interval", ("low", "high")
 
-    def __init__(self, low: ArrayLike, high: ArrayLike, *, backward: IntervalFamily | None = None) -> None:
+    def __init__(
+        self, low: ArrayLike, high: ArrayLike, *, backward: IntervalFamily | None = None
+    ) -> None:
         super().__init__(low, high, backward)
         self.rows = between(self.low, self.high)
 

@@ -257,8 +257,8 @@ class MarkovChain(ByValue):
         """
         self.require_ergodic("the eigengap")
         if kind == "reversible" and not self.is_reversible:
-            advice = 'use "general" or "auto"'
-            raise ChainError(f'eigengap "reversible" needs detailed balance, lacking here; {advice}')
+            advice = 'lacking here; use "general" or "auto"'
+            raise ChainError(f'eigengap "reversible" needs detailed balance, {advice}')
         if self.states == 1:
             return 2.0 if kind == "reversible" else 1.0
         if self.stationary_distribution.min() < SAFE_MINIMUM:

@@ -183,12 +183,14 @@ def noisy_confidence_bounds(
     fewer, more = (np.maximum(rest + h, 0).astype(np.float64) for h in (-others, others))
     fewer = np.maximum(fewer, few.sum(axis=-1, keepdims=True) - few)
     more = np.minimum(more, many.sum(axis=-1, keepdims=True) - many)
-    return 1 - _upper_confidence(more, more + few, alpha), _upper_confidence(many, many + fewer, alpha)
+    least = 1 - _upper_confidence(more, more + few, alpha)
+    return least, _upper_confidence(many, many + fewer, alpha)
 
 
 def _upper_confidence(successes: Floats, visits: Floats, alpha: float) -> Floats:
     """Upper ends of the confidence intervals, rounded up."""
-    from scipy.special import betaln, xlog1py, xlogy  # loading it takes longer than most noise scales
+    # loading it takes longer than most noise scales
+    from scipy.special import betaln, xlog1py, xlogy
 
     failures = visits - successes
     threshold = betaln(successes + 0.5, failures + 0.5) - math.log(math.pi) + math.log(alpha)

@@ -148,7 +148,8 @@ class BinaryInterval(Family):
 
     def text(self, public: bool) -> str:
         """Describe these chains in words, with their probabilities where they are ``public``."""
-        bounds = f"in [{self.low:g}, {self.high:g}]" if public else "between the bounds of the model"
+        interval = f"in [{self.low:g}, {self.high:g}]"
+        bounds = interval if public else "between the bounds of the model"
         return f"any binary chain that stays with probabilities {bounds}, from any start"
 
     def document(self) -> dict[str, Any]:

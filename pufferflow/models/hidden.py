@@ -77,7 +77,9 @@ class HiddenChain(Family):
             words = np.hstack([before, self.observations[:, None]])
 
     @classmethod
-    def of_order(cls, probabilities: ArrayLike, initial_distribution: str | ArrayLike = STATIONARY) -> HiddenChain:
+    def of_order(
+        cls, probabilities: ArrayLike, initial_distribution: str | ArrayLike = STATIONARY
+    ) -> HiddenChain:
         """Chain of order m: every record depends on the m before it, and these are the state.
 
         Parameters

@@ -170,7 +170,9 @@ def mixing_of(family: AnyFamily, steps: int) -> Overlaps:
     return Overlaps(steps, min(forward), min(backward))
 
 
-def mixing_from_counts(transition_counts: ArrayLike, steps: int, coverage: float = 0.95) -> Overlaps:
+def mixing_from_counts(
+    transition_counts: ArrayLike, steps: int, coverage: float = 0.95
+) -> Overlaps:
     """Overlaps that the chain behind some transition counts has with probability ``coverage``.
 
     The chain, which must be stationary, may be any within simultaneous confidence intervals
@@ -182,7 +184,9 @@ def mixing_from_counts(transition_counts: ArrayLike, steps: int, coverage: float
     return overlaps_from_counts(transition_counts, [steps], coverage)[0]
 
 
-def overlaps_from_counts(transition_counts: ArrayLike, steps: Sequence[int], coverage: float) -> list[Overlaps]:
+def overlaps_from_counts(
+    transition_counts: ArrayLike, steps: Sequence[int], coverage: float
+) -> list[Overlaps]:
     """As :func:`mixing_from_counts`, for several numbers of steps with one ``coverage``."""
     each = (1 + check_confidence(coverage, "coverage")) / 2
     counts, ways = np.asarray(transition_counts), []

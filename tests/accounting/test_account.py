@@ -195,7 +195,7 @@ def test_a_guarantee_is_the_inverse_of_a_scale():
     for epsilon, name in itertools.product((0.01, 0.5, 3.0), ("mqm-exact", "group-dp", "leakage")):
         scale = MECHANISMS[name](chain, 50, epsilon).scale
         found = guarantee(chain, 50, scale, mechanism=name)
-        assert found == pytest.approx(epsilon, rel=1e-9)
+        assert found == pytest.approx(epsilon, rel=1e-7)
         assert MECHANISMS[name](chain, 50, found).scale <= scale
     cycle = pf.MarkovChain(np.eye(4)[[1, 2, 3, 0]])  # of 4 states in a row 2 are counted, of 2 any
     assert guarantee(cycle, [4, 2], 1.0, "wasserstein", states=[0, 1]) == pytest.approx(2, rel=1e-9)
