@@ -224,7 +224,7 @@ class Rules:
                 tree = by_tree(row(names[i]), row(names[j]), listed[i, j], possible, growth)
                 revealed = tree if tree < revealed else revealed
             worst = worst.max(revealed)
-        return self.loss(worst, 0)
+        return max(self.loss(arb(1)), self.loss(worst, 0))  # at least that of the record itself
 
     def mixing(self, family: Mixing) -> Fraction:
         """Loss of a mixing family, of whose sides no program says more."""

@@ -254,6 +254,9 @@ def test_one_state_hides_a_record_for_c():
     side = cycle(1, 0, {})
     accepted(claim(one, 1, 100, 1, program(side, side)))
     excluded(claim(one, "0.99", 100, 1, program(side, side)), 1)
+    alike = {"chains": [BITS["chains"][0] | {"observations": [0, 0]}]}
+    free = cycle(2, 0.001, {"power": 1})
+    excluded(claim(alike, "0.99", 100, 1, program(free, free)), 1)
 
 
 def test_what_is_proved_with_side_information():
