@@ -1,34 +1,41 @@
-"""Certificates: noise scales with a program that :mod:`pufferflow.verify` follows to a bound of the loss.
+"""Noise scales with a program that :mod:`pufferflow.verify` follows to a bound of the loss.
 
-A certificate is a JSON object; probabilities, ε and the scale are exact numbers, written as strings::
+A certificate is a JSON object; probabilities, ε and the scale are exact numbers, written as
+strings::
 
-    {"certificate": "pufferflow", "version": 2, "mechanism": "mqm-exact" | …,
-     "family": {"chains": [{"transition_matrices": [[["0.9", "0.1"], …], …],
-                            "initial_distribution": [...] | "stationary" | "any", "observations": [0, 1, …]}, …]}
-               or {"binary_interval": [low, high]}
-               or {"interval": {"low": [[…], …], "high": [[…], …], "backward": {…}}}
-               or {"total_variation": {"transition_matrix": [[…], …], "radius": [r, …], "backward": {…}}}
-               or {"mixing": {"steps": m, "overlap": "0.4"}},
-     "epsilon": "1.0", "length": T, "window": w, "side_information": "none" | "any", "scale": "12.93…",
-     "proofs": [PROOF, …]}
+    {"certificate": "pufferflow", "version": 2, "mechanism": "mqm-exact" | …, "family": FAMILY,
+     "epsilon": "1.0", "length": T, "window": w, "side_information": "none" | "any",
+     "scale": "12.93…", "proofs": [PROOF, …]}
 
-A chain has a matrix per phase of its period, observations if it is hidden; there is a proof for every chain, or the
-one family. All bound the loss at the scale itself. A proof is one of
+A family is one of::
+
+    {"chains": [{"transition_matrices": [[["0.9", "0.1"], …], …],
+                 "initial_distribution": [...] | "stationary" | "any",
+                 "observations": [0, 1, …]}, …]}
+    {"binary_interval": [low, high]}
+    {"interval": {"low": [[…], …], "high": [[…], …], "backward": {…}}}
+    {"total_variation": {"transition_matrix": [[…], …], "radius": [r, …], "backward": {…}}}
+    {"mixing": {"steps": m, "overlap": "0.4"}}
+
+A chain has a matrix per phase of its period, observations if it is hidden; there is a proof for
+every chain, or the one family. All bound the loss at the scale itself. A proof is one of
 
 ``{}``
     All records of a segment together, T / scale; of a mixing family what follows from its overlap.
 ``{"witnesses": [[[x, y, WITNESS], …], …], "forward": SIDE, "backward": SIDE, "observations": i}``
-    A program (:mod:`pufferflow.verify.interpret`). A side is ``{"prefix": [STEP, …], "start": [[A, …], …], "cycle":
-    [STEP, …]}``: steps for the nodes with 1, 2, … nodes on that side; for all others a table of bounds from which a
-    period starts, and a step per phase. A step ``{"witnesses": i, "power": m}`` names the i-th list of witnesses, and
-    how many steps away a node is bounded under any distribution; either may be missing. A witness of values x and y
-    (from 1) is a tree, as the parent of every value, 0 for the root and negative where the arc leads from the parent;
-    of sets of rows flows and shares. ``observations`` names trees for pairs of them.
+    A program (:mod:`pufferflow.verify.interpret`). A side is ``{"prefix": [STEP, …], "start": [[A,
+    …], …], "cycle": [STEP, …]}``: steps for the nodes with 1, 2, … nodes on that side; for all
+    others a table of bounds from which a period starts, and a step per phase. A step
+    ``{"witnesses": i, "power": m}`` names the i-th list of witnesses, and how many steps away a
+    node is bounded under any distribution; either may be missing. A witness of values x and y (from
+    1) is a tree, as the parent of every value, 0 for the root and negative where the arc leads from
+    the parent; of sets of rows flows and shares. ``observations`` names trees for pairs of them.
 ``{"quilts": [[first, last, left, right], …]}``
-    Ranges of nodes that cover 1 … T, each with the Markov quilt at distances left and right, null where there is none.
+    Ranges of nodes that cover 1 … T, each with the Markov quilt at distances left and right, null
+    where there is none.
 ``{"count": {"weights": [0, 1], "lengths": [T, …], "W": W, "slack": "0"}}``
     A single count, for wasserstein alone (:mod:`pufferflow.verify.counts`).
 
-The interpreter decides what is stated: a program is run before it is written, and the scale raised until its bound is
-at most ε.
+The interpreter decides what is stated: a program is run before it is written, and the scale raised
+until its bound is at most ε.
 """

@@ -1,4 +1,4 @@
-"""Families as exact numbers: every float stands for its shortest decimal, rows are divided by their exact sum."""
+"""Families as exact numbers: shortest decimals of floats, rows divided by their exact sums."""
 
 from __future__ import annotations
 
@@ -37,15 +37,18 @@ def exact_family(theta: Family) -> Document:
             return {"chains": [_of_chain(theta.chains[0])]}
         case {"chains": _} if theta.members:
             return {"chains": [_of_chain(chain) for chain in theta.chains]}
-    raise ParameterError(f"{shown(theta)} is neither a finite family of chains nor one between bounds")
+    raise ParameterError(
+        f"{shown(theta)} is neither a finite family of chains nor one between bounds"
+    )
 
 
 def _sets(numbers: Document) -> Document:
-    """What is known of the rows, and of those of the reversed chain where there are bounds of them."""
+    """What is known of the rows, and of the reversed chain's where there are bounds of them."""
     backward = {"backward": _sets(numbers["backward"])} if "backward" in numbers else {}
     if "low" in numbers:
         low = [_row(row, lambda total: total <= 1) for row in numbers["low"]]
-        return {"low": low, "high": [_row(row, lambda total: total >= 1) for row in numbers["high"]]} | backward
+        high = [_row(row, lambda total: total >= 1) for row in numbers["high"]]
+        return {"low": low, "high": high} | backward
     centre = [_row(row) for row in numbers["transition_matrix"]]
     return {"transition_matrix": centre, "radius": [repr(r) for r in numbers["radius"]]} | backward
 
@@ -56,11 +59,14 @@ def _of_chain(chain: MarkovChain) -> Document:
 
 def _chain(matrices: list[list[list[float]]], start: str | list[float]) -> Document:
     exact = [[_row(row) for row in matrix] for matrix in matrices]
-    return {"transition_matrices": exact, "initial_distribution": start if isinstance(start, str) else _row(start)}
+    first = start if isinstance(start, str) else _row(start)
+    return {"transition_matrices": exact, "initial_distribution": first}
 
 
-def _row(row: list[float], right: Callable[[Fraction], bool] = lambda total: total == 1) -> list[str]:
-    """Shortest decimals where their sum is right, otherwise fractions: the decimals divided by their sum."""
+def _row(
+    row: list[float], right: Callable[[Fraction], bool] = lambda total: total == 1
+) -> list[str]:
+    """Shortest decimals where their sum is right, otherwise these divided by their sum."""
     numbers = [Fraction(repr(p)) for p in row]
     total = sum(numbers, Fraction())
     return [repr(p) for p in row] if right(total) else [str(p / total) for p in numbers]

@@ -1,4 +1,4 @@
-"""Programs: leakages that the engine's solver finds, proved by running the verifier's interpreter."""
+"""Programs: leakages that the engine finds, proved by running the verifier's interpreter."""
 
 from __future__ import annotations
 
@@ -22,26 +22,33 @@ from pufferflow.verify.model import Table
 from pufferflow.verify.parse import CertificateError, Matrix, Pair, Proof, Step, Witness, read
 from pufferflow.verify.sides import Node, SetSide, Side
 
-_MARGIN = 1e-9  # above what is found, relatively: decimals and exact rows differ a little from floats
+# above what is found, relatively: decimals and exact rows differ a little from floats
+_MARGIN = 1e-9
 _ROUNDS, _GUESSES = 40, 6
 _FARTHEST, _MOST_EXCESS = 2**20, 100.0
-_MOST_COUPLED, _MOST_EARLY = 12, 20_000  # states of families between bounds, and work on their early nodes
-_BELOW = 1 - 4e-15  # rounded to decimals, shares still sum to at most 1; what is left stays where it is
+# states of families between bounds, and work on their early nodes
+_MOST_COUPLED, _MOST_EARLY = 12, 20_000
+# rounded to decimals, shares still sum to at most 1; what is left stays where it is
+_BELOW = 1 - 4e-15
 
 Document = dict[str, Any]
 Map: TypeAlias = tuple[Any, Bools, int]
-"""What values reveal through a node so many steps away, as the engine has it, and which pairs of them cannot be."""
+"""What values reveal through a node so many steps away, by the engine; which pairs cannot be."""
 
 
 class Writer:
-    """The program of one member of a family; ``known`` are its rows, and those backwards, where they lie in sets."""
+    """The program of one member of a family.
+
+    ``known`` are its rows, and those backwards, where they lie in sets.
+    """
 
     def __init__(self, rules: Rules, member: Any, known: list[Any]) -> None:
         self.rules, self.sides, self.known = rules, rules.sides(member), known
         self.around, self.cost = rules.claim.windows - 1, float(rules.cost)
         self.k, seen = self.sides[0].k, self.sides[0].seen
         self.away = 1 - np.eye(self.k)
-        self.costs, self.cap = self.cost * np.not_equal.outer(seen, seen), self.around * self.cost * self.away
+        self.costs = self.cost * np.not_equal.outer(seen, seen)
+        self.cap = self.around * self.cost * self.away
         self.witnesses: list[Any] = []
         self.parsed: list[dict[Pair, Witness]] = []
         self.proof, self.ones = Proof(self.parsed), rules.count(0, self.k)
@@ -58,11 +65,14 @@ class Writer:
             and not side.informed
             and side.model.chain.initial_distribution == "stationary"
         ):
-            known, rows = np.array([float(p) for p in side.model.stationary[0]]), np.zeros((self.k, self.k))
+            known = np.array([float(p) for p in side.model.stationary[0]])
+            rows = np.zeros((self.k, self.k))
             for row, name in zip(rows, sorted(set(side.seen)), strict=False):
                 row[:] = known * np.equal(side.seen, name)
             rows /= np.maximum(rows.sum(axis=1, keepdims=True), 1e-300)
-            document["observations"] = self._add(self._trees(rows, np.asarray(rows.any(axis=1)), ahead + past))
+            document["observations"] = self._add(
+                self._trees(rows, np.asarray(rows.any(axis=1)), ahead + past)
+            )
         return document
 
     def _add(self, found: list[Any]) -> int:
@@ -90,7 +100,9 @@ class Writer:
             node, near = side.node(0, j, True, growths[-1]), power if power and power <= j else 1
             prefix.append(self._step(side, node, _logs(tables[-1]), witnessed, power and near))
             place, step = (0, j, True), Step(**prefix[-1])
-            tables.append(self.rules.step(side, place, step, self.proof, growths[-1], growths[j - near]))
+            tables.append(
+                self.rules.step(side, place, step, self.proof, growths[-1], growths[j - near])
+            )
             growths.append(self.rules.growth(tables[-1], side.seen))
         if many == self.around:
             return {"prefix": prefix}, _logs(tables[-1])
@@ -105,11 +117,15 @@ class Writer:
             node = side.node(phase, len(tables), False, growths[-1])
             steps.append(self._step(side, node, now, witnessed, power and _reach(side, power, i)))
             if witnessed and side.period > 1:
-                now = _Period([self._map(side, phase, node, None)], self).bound(costs_of(now, self.costs))
+                now = _Period([self._map(side, phase, node, None)], self).bound(
+                    costs_of(now, self.costs)
+                )
         leakages = self._closed(side, tables, guess, steps)
         return {"prefix": prefix, "start": _decimals(leakages), "cycle": steps}, leakages
 
-    def _step(self, side: Any, node: Node, leakages: Floats, witnessed: bool, power: int | None) -> Document:
+    def _step(
+        self, side: Any, node: Node, leakages: Floats, witnessed: bool, power: int | None
+    ) -> Document:
         """A step of a node from the leakages of its neighbour."""
         step: Document = {}
         if witnessed and isinstance(side, SetSide):
@@ -117,9 +133,13 @@ class Writer:
                 growth = np.exp(costs_of(leakages, self.cost))
             affine, pairs = self._affine(side.forward), np.argwhere(self.away).tolist()
             found = [(x, y, affine.flows(x, y, growth)) for x, y in pairs]
-            step["witnesses"] = self._add([[x + 1, y + 1, _written(flows)] for x, y, flows in found if flows])
+            step["witnesses"] = self._add(
+                [[x + 1, y + 1, _written(flows)] for x, y, flows in found if flows]
+            )
         elif witnessed and node.rows is not None:
-            step["witnesses"] = self._add(self._trees(_floats(node.rows), _mask(node.values, self.k), leakages))
+            step["witnesses"] = self._add(
+                self._trees(_floats(node.rows), _mask(node.values, self.k), leakages)
+            )
         if power and not (step and node.excess == 1):
             step["power"] = power
         return step
@@ -129,7 +149,9 @@ class Writer:
         _, trees = walk_once(rows, possible, leakages, self.costs)
         return [[x + 1, y + 1, parents] for x, y, parents in tree_parents(trees)]
 
-    def _closed(self, side: Side, early: list[Table], guess: Floats, steps: list[Document]) -> Floats:
+    def _closed(
+        self, side: Side, early: list[Table], guess: Floats, steps: list[Document]
+    ) -> Floats:
         """A table from which the period leads nowhere above it: from a guess upwards."""
         parsed = [Step(**step) for step in steps]
         for _ in range(_ROUNDS):
@@ -138,10 +160,12 @@ class Writer:
             if closed:
                 return guess
             end = _logs(rest[side.phases[-1]])
-            guess = np.minimum(np.maximum(guess, end * (1 + _MARGIN) + _MARGIN * self.cost * (end > 0)), self.cap)
+            guess = np.minimum(
+                np.maximum(guess, end * (1 + _MARGIN) + _MARGIN * self.cost * (end > 0)), self.cap
+            )
         raise CertificateError("no period ends at or below where it starts near this scale")
 
-    # -- leakages, in floats -------------------------------------------------------------------------
+    # -- leakages, in floats -----------------------------------------------------------------------
 
     def _near(self, side: Any, j: int, floor: Floats | float) -> Floats:
         """What couplings bound of every node with j nodes or more on that side."""
@@ -151,14 +175,19 @@ class Writer:
             return self._fixed([(self._affine(side.forward), anything, 1)], 0.0, floor, start)
         excess, table = 0.0, self.cap * 0.0 + floor
         for _ in range(_GUESSES):
-            growth = self.rules.growth([[arb(a).exp() for a in row] for row in table.tolist()], side.seen)
+            growth = self.rules.growth(
+                [[arb(a).exp() for a in row] for row in table.tolist()], side.seen
+            )
             nodes = [side.node(phase, j, False, growth) for phase in side.phases]
             if nodes[0].rows is None or (needed := math.log(float(nodes[0].excess))) > _MOST_EXCESS:
                 return self.cap
             if excess and needed <= excess:
                 return table
             excess = needed * 1.01
-            maps = [self._map(side, phase, node, None) for phase, node in zip(side.phases, nodes, strict=True)]
+            maps = [
+                self._map(side, phase, node, None)
+                for phase, node in zip(side.phases, nodes, strict=True)
+            ]
             table = self._fixed(maps, excess, floor)
             if not excess:
                 return table
@@ -168,7 +197,9 @@ class Writer:
         """Through how many steps any distribution reveals least, and how much."""
         power, best, m = 1, self._through_ratios(side, 1, 0.0), 2
         most = min(self.around, _FARTHEST if side.period == 1 else side.period)
-        while not (side.hidden and side.informed) and m <= most and (m - 1) * self.cost < best.max():
+        while (
+            not (side.hidden and side.informed) and m <= most and (m - 1) * self.cost < best.max()
+        ):
             bound = self._through_ratios(side, m, 0.0)
             if bound.max() < best.max() * (1 - 1e-3):
                 power, best = m, bound
@@ -183,7 +214,9 @@ class Writer:
         found = [self._fixed(of_way, 0.0, floor) for of_way in maps]
         return np.asarray(np.minimum.reduce(found))
 
-    def _map(self, side: Any, phase: int, node: Node | None, power: int | None, way: int = 0) -> Map:
+    def _map(
+        self, side: Any, phase: int, node: Node | None, power: int | None, way: int = 0
+    ) -> Map:
         """What the engine knows of a node, and pairs of values that it cannot have."""
         values = _mask(side.node(phase, self.around, False, self.ones).values, self.k)
         outside = ~(values[:, None] & values[None, :]) & (self.away > 0)
@@ -195,11 +228,15 @@ class Writer:
         logs[np.broadcast_to(high[:, None, :] == 0, logs.shape)] = -np.inf
         return reweighted_within(logs), outside, power or 1
 
-    def _fixed(self, maps: list[Map], extra: float, floor: Floats | float, start: Floats | None = None) -> Floats:
+    def _fixed(
+        self, maps: list[Map], extra: float, floor: Floats | float, start: Floats | None = None
+    ) -> Floats:
         """A post-fixed point of the maps of a period, a little above the least."""
         away = self.away * (extra + _MARGIN * self.cost)
         floor = np.minimum(np.maximum(floor, np.where(maps[-1][1], np.inf, 0.0)), self.cap)
-        equation = LeakageEquation(_Period(maps, self), self.costs, self.cap, extra=away, floor=floor)
+        equation = LeakageEquation(
+            _Period(maps, self), self.costs, self.cap, extra=away, floor=floor
+        )
         if start is None:
             start = beginning(maps[0][0]) * self.cost
         return post_fixed_point(equation, np.clip(start, floor, self.cap))
@@ -224,7 +261,7 @@ class _Period:
         return np.asarray(table)
 
     def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
-        """Derivative of the last values by the costs: the product of those of the maps that lead there."""
+        """Derivative of the last values by the costs: the product of those of the maps to them."""
         size = self.limit.size
         products = [csr_array(eye_array(size))]
         for side, outside, power in self.maps:
@@ -233,17 +270,19 @@ class _Period:
             step = csr_array((weights[kept], (pairs[kept], arcs[kept])), shape=(size, size))
             products.append(step @ products[max(len(products) - power, 0)])
         last = products[-1]
-        return np.repeat(np.arange(size), np.diff(last.indptr)), last.indices.astype(np.int64), last.data
+        pairs = np.repeat(np.arange(size), np.diff(last.indptr))
+        return pairs, last.indices.astype(np.int64), last.data
 
 
 def _reach(side: Any, power: int, i: int) -> int:
-    """Through how many steps the i-th one of a period leads: no farther back than where that starts."""
+    """Through how many steps the i-th one of a period leads: at most back to where that starts."""
     return power if side.period == 1 else min(power, i)
 
 
 def _written(flows: RobustFlows) -> Document:
     def parts(table: Floats) -> list[list[Any]]:
-        return [[z + 1, y + 1, f"{table[z, y]:.15g}"] for z, y in np.argwhere(table > 0).tolist() if z != y]
+        entries = ((z, y) for z, y in np.argwhere(table > 0).tolist() if z != y)
+        return [[z + 1, y + 1, f"{table[z, y]:.15g}"] for z, y in entries]
 
     return {
         "flow": parts(flows.flow),

@@ -1,4 +1,4 @@
-"""The certificate of a scale: a program is made at it, run, and the scale raised until the loss is at most ε."""
+"""The certificate of a scale: a program is run at it, and it is raised until the loss is ≤ ε."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ from pufferflow.verify.parse import Claim as Exact
 from pufferflow.verify.parse import parse
 
 _MOST_WORK = 10 * MOST_WORK
-"""What the check of a certificate to be made may take: minutes, where whoever checks it must ask for them."""
+"""What checking a certificate to be made may take.
+
+Minutes, where whoever checks it must ask for them.
+"""
 _SLACK = "1e-9"
 """Above 2^-30, by which the plans of :mod:`pufferflow.audit.wasserstein` exceed a distribution."""
 _STEPS = (1e-15, 1e-12, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.2, 0.2, 0.2)
@@ -45,7 +48,9 @@ _MOST_PHASES = 40_000
 _EARLY, _EARLY_WORK = (0, 20, 400), 60_000
 """Nodes with steps of their own, at most."""
 
-_CORRELATED = "its records are correlated, and of correlated ones 1/epsilon hides none; use mqm-exact"
+_CORRELATED = (
+    "its records are correlated, and of correlated ones 1/epsilon hides none; use mqm-exact"
+)
 
 Document = dict[str, Any]
 Proofs = Callable[[Exact], list[Document]]
@@ -53,7 +58,10 @@ Proofs = Callable[[Exact], list[Document]]
 
 @dataclass(frozen=True)
 class Claim:
-    """What a certificate is asked for; of wasserstein ``count`` has the weights of all states and the lengths."""
+    """What a certificate is asked for.
+
+    For wasserstein ``count`` has the weights of all states and the lengths.
+    """
 
     mechanism: str
     family: Family
@@ -84,7 +92,8 @@ def prove(claim: Claim) -> Document:
             "side_information": "none" if claim.protection.side_information == "none" else "any",
             "scale": repr(claim.scale),
         }
-        alone = claim.mechanism == "entry-dp"  # nothing is revealed by other records, but for roundings
+        # nothing is revealed by other records, but for roundings
+        alone = claim.mechanism == "entry-dp"
         best, refused, most = None, "", claim.scale * (1 + 1e-8 if alone else 2)
         for least, proofs in _proofs(claim):
             begin = max(least, most / _ENOUGH) if best else least
@@ -106,7 +115,8 @@ def prove(claim: Claim) -> Document:
 
 def _proofs(claim: Claim) -> Iterator[tuple[float, Proofs]]:
     """Yield the scale to begin with and how proofs are made: longer ones later."""
-    family, informed, chains = claim.family, claim.protection.side_information != "none", _chains(claim.family)
+    family, chains = claim.family, _chains(claim.family)
+    informed = claim.protection.side_information != "none"
     if claim.mechanism == "group-dp" or isinstance(family, MixingFamily):
         yield claim.scale, lambda exact: [{}] * len(exact.family.members)
     elif claim.count is not None:
@@ -114,7 +124,9 @@ def _proofs(claim: Claim) -> Iterator[tuple[float, Proofs]]:
         yield claim.scale, lambda exact: [proof] * len(exact.family.members)
     elif claim.mechanism == "leakage" or (claim.mechanism == "entry-dp" and informed):
         _require_provable(family)
-        known = [family.rows, family.backward and family.backward.rows] if isinstance(family, BoundedFamily) else []
+        known = []
+        if isinstance(family, BoundedFamily):
+            known = [family.rows, family.backward and family.backward.rows]
         affordable = min(_EARLY_WORK // (family.states or 1) ** 4, claim.length)
         ladder = _EARLY[:1] if isinstance(family, PeriodicChain) else _EARLY
         for early in dict.fromkeys(min(early, affordable) for early in ladder):
@@ -124,7 +136,9 @@ def _proofs(claim: Claim) -> Iterator[tuple[float, Proofs]]:
             least = max(worst_node(table, claim.length, claim.epsilon).score for table in tables)
             yield max(claim.scale, least), partial(_quilts, chains)
     elif not chains:
-        raise ParameterError("quilts prove scales of chains with one matrix; use leakage or group-dp")
+        raise ParameterError(
+            "quilts prove scales of chains with one matrix; use leakage or group-dp"
+        )
     else:
         yield claim.scale, partial(_quilts, chains)
 
@@ -133,11 +147,13 @@ def _require_provable(family: Family) -> None:
     """Refuse at once what no program proves, or only after minutes."""
     if isinstance(family, PeriodicChain) and family.period * family.states**2 > _MOST_PHASES:
         raise ParameterError(
-            f"a period of {family.period} phases of {family.states} states takes too long to prove; give fewer"
+            f"a period of {family.period} phases of {family.states} states takes too long to "
+            "prove; give fewer"
         )
     if (states := (family.states or 1)) > MOST_STATES:
         raise ParameterError(
-            f"{states} states; couplings are proved for at most {MOST_STATES}, use mqm-exact or fewer states"
+            f"{states} states; couplings are proved for at most {MOST_STATES}, use mqm-exact or "
+            "fewer states"
         )
 
 
@@ -148,7 +164,7 @@ def _chains(family: Family) -> tuple[MarkovChain, ...]:
 
 
 def _count(claim: Claim, weights: list[int], lengths: list[int]) -> Document:
-    """The W that the distributions of the count are within; with some slack where they agree up to rounding."""
+    """A W that the distributions of the count are within, with slack if equal up to rounding."""
     known = chain_sensitivity(claim.family.chains, lengths, weights)
     ties = known.W * claim.epsilon < known.strict * (claim.epsilon - TIE)
     reach, slack = (known.W, _SLACK) if ties else (known.strict, "0")
@@ -163,7 +179,9 @@ def _quilts(chains: tuple[MarkovChain, ...], exact: Exact) -> list[Document]:
             with ctx.workprec(precision):
                 rules = Rules(looser, Work(_MOST_WORK))
                 pairs = zip(chains, exact.family.members, strict=True)
-                return [{"quilts": quilts_of_chain(chain, member, rules)} for chain, member in pairs]
+                return [
+                    {"quilts": quilts_of_chain(chain, member, rules)} for chain, member in pairs
+                ]
         except UndecidedError:
             continue
     raise CertificateError(f"{PRECISIONS[-1]} bits do not tell small probabilities from 0")
@@ -176,7 +194,9 @@ def _programs(known: list[Any], early: int, exact: Exact) -> list[Document]:
 
 
 def _raised(document: Document, proofs: Proofs, least: float, most: float) -> Document:
-    """Return the certificate with about the smallest scale between two that is proved, the first trial at its own.
+    """Return the certificate with about the smallest scale that is proved between two.
+
+    The first trial is at its own scale.
 
     Raises CertificateError: there is none, with the reason.
     """
@@ -200,7 +220,8 @@ def _raised(document: Document, proofs: Proofs, least: float, most: float) -> Do
             if ratio > 2:  # hopeless
                 break
         now = math.log(scale), math.log(ratio)
-        if last != now and abs(last[1]) < _RESOLVED and last[0]:  # how fast the loss falls with the scale
+        # how fast the loss falls with the scale
+        if last != now and abs(last[1]) < _RESOLVED and last[0]:
             slope = min(max((last[1] - now[1]) / (now[0] - last[0]), 0.2), 2.0)
         last = now
         scale = scale * ratio ** (1 / slope) if ratio < 2 else scale

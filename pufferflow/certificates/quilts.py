@@ -18,16 +18,18 @@ Form: TypeAlias = tuple[int | None, int | None]
 
 
 def quilts_of_chain(chain: MarkovChain, exact: Any, rules: Rules) -> list[list[int | None]]:
-    """Return ranges of nodes with a quilt each whose losses are at most ε, as far as there are such quilts.
+    """Return ranges of nodes with a quilt each whose losses are at most ε, as far as there are any.
 
-    A quilt serves a whole range of nodes where the bound of its first node suffices: a two-sided one up to T − b, a
-    left-only one up to T, a right-only one as long as its card is small enough. Where no known quilt serves, a single
-    node gets its best one, which joins the known ones. The search in floats proposes, the verifier's rules decide.
+    A quilt serves a whole range of nodes where the bound of its first node suffices: a two-sided
+    one up to T − b, a left-only one up to T, a right-only one as long as its card is small enough.
+    Where no known quilt serves, a single node gets its best one, which joins the known ones. The
+    search in floats proposes, the verifier's rules decide.
     """
     claim, loss = rules.claim, rules.quilt_reader(exact)
     arguments = influence_tables(chain, "exact", claim.window), claim.length, float(claim.epsilon)
     worst, search, windows = worst_node(*arguments), QuiltSearch(*arguments), claim.windows
-    forms: list[Form] = [(worst.left, worst.right), (None, worst.right), (worst.left, None), (None, None)]
+    left, right = worst.left, worst.right
+    forms: list[Form] = [(left, right), (None, right), (left, None), (None, None)]
     waits: dict[Form, tuple[int, int]] = {}  # node from which to try again, nodes waited for
     ranges: list[list[int | None]] = []
 
@@ -41,22 +43,29 @@ def quilts_of_chain(chain: MarkovChain, exact: Any, rules: Rules) -> list[list[i
             return end
         if a is None and b is not None:  # its influence does not depend on the node
             return _largest(first, end, lambda last: loss(first, last, a, b) <= claim.epsilon)
-        if a is not None:  # the bound falls with the node, but costs a power of P: do not ask at every node
+        # the bound falls with the node, but costs a power of P: do not ask at every node
+        if a is not None:
             waits[form] = first + 2 * waited + 1, 2 * waited + 1
         return 0
 
     first = 1
     while first <= windows:
         if len(ranges) == MOST_RANGES:
-            raise CertificateError(f"more than {MOST_RANGES} ranges of nodes have quilts of their own")
-        last, form = max(((served(first, form), form) for form in forms), key=lambda found: found[0])
+            raise CertificateError(
+                f"more than {MOST_RANGES} ranges of nodes have quilts of their own"
+            )
+        last, form = max(
+            ((served(first, form), form) for form in forms), key=lambda found: found[0]
+        )
         if not last:
             fit = (f for f in forms if (f[0] or 0) < first <= windows - (f[1] or 0))
-            last, single = first, next((f for f in fit if loss(first, first, *f) <= claim.epsilon), None)
+            last = first
+            single = next((f for f in fit if loss(first, first, *f) <= claim.epsilon), None)
             if single is None:
                 best = search.best_quilt(search.nodes(first))
                 single = best.left, best.right
-                forms = list(dict.fromkeys([single, (None, best.right), (best.left, None), *forms[:_KNOWN_QUILTS]]))
+                sides = (None, best.right), (best.left, None)
+                forms = list(dict.fromkeys([single, *sides, *forms[:_KNOWN_QUILTS]]))
                 forms = [*(f for f in forms if f != (None, None)), (None, None)]
             form = single
         ranges.append([first, last, *form])

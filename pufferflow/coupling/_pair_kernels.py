@@ -1,9 +1,9 @@
-"""Kernels of couplings: an optimal one for each pair of rows, and a closed form where a law is not known.
+"""Kernels of couplings: an optimal one per pair of rows; a closed form if one is unknown.
 
-One pair of rows p, q with costs w: the largest log (p·h)/(q·h) over h = e^u with u(z) − u(y) ≤ w(z, y). A vertex of
-that polytope is a spanning tree of tight arcs; the arcs carry the flow that proves optimality where it is ≥ 0. The
-solver walks from tree to tree. Flows are kept in tilted units, g(z, y) e^{u(z)} / Σ p e^u, so that they
-sum to at most the mass that moves and nothing overflows.
+One pair of rows p, q with costs w: the largest log (p·h)/(q·h) over h = e^u with u(z) − u(y) ≤ w(z,
+y). A vertex of that polytope is a spanning tree of tight arcs; the arcs carry the flow that proves
+optimality where it is ≥ 0. The solver walks from tree to tree. Flows are kept in tilted units, g(z,
+y) e^{u(z)} / Σ p e^u, so that they sum to at most the mass that moves and nothing overflows.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ def _count(places: tuple[int, int]) -> int:
 
 @kernel
 def is_known(w: Any) -> bool:
-    """Whether all costs are numbers that add up along a tree. With others :func:`solve` need not find its next tree."""
+    """Whether all costs are numbers that add up along a tree.
+
+    With others :func:`solve` need not find its next tree.
+    """
     for z in range(len(w)):
         for y in range(len(w)):
             if not abs(w[z, y]) <= FARTHEST:
@@ -50,8 +53,8 @@ def room(k: int) -> Any:
 def climb(pair: Any, root: int, tree: Any, work: Any, order: Any) -> None:
     """Potentials u of a tree, whose arcs are tight, and its states with parents before children.
 
-    A pair is (p, q, w, n), a tree (parent, up) but for its root. Rows of ``work``: u, P, Q, flow and two to
-    work in; of ``order``: states, and four to work in.
+    A pair is (p, q, w, n), a tree (parent, up) but for its root. Rows of ``work``: u, P, Q, flow
+    and two to work in; of ``order``: states, and four to work in.
     """
     (_, _, w, n), (parent, up) = pair, tree
     u, line, child, sibling = work[0], order[0], order[1], order[2]
@@ -135,7 +138,7 @@ def weigh(pair: Any, tree: Any, work: Any, order: Any) -> Any:
 
 @kernel
 def _attach(inner: int, outer: int, upward: bool, parent: Any, up: Any) -> None:
-    """Hang the tree of ``inner`` below ``outer``, turning the path from ``inner`` to its root round."""
+    """Hang the tree of ``inner`` below ``outer``, reversing the path from ``inner`` to its root."""
     current, above = inner, outer
     while current >= 0:
         old_parent, old_up = parent[current], up[current]
@@ -145,10 +148,10 @@ def _attach(inner: int, outer: int, upward: bool, parent: Any, up: Any) -> None:
 
 @kernel
 def _nearest(w: Any, u: Any, n: int, inside: Any, away: Any, falling: bool) -> Any:
-    """The arc that becomes tight first when u falls (rises) on ``inside``: its ends inside and outside.
+    """The first arc to become tight when u falls (rises) on ``inside``: its ends inside and out.
 
-    ``w`` is turned round where u falls, so that the arcs of a state lie in a row. Rows are searched only where they
-    have something nearer, as branches are slow.
+    ``w`` is turned round where u falls, so that the arcs of a state lie in a row. Rows are searched
+    only where they have something nearer, as branches are slow.
     """
     for a in range(n):
         away[a] = np.inf if inside[a] else (-u[a] if falling else u[a])
@@ -180,9 +183,12 @@ def _turned(w: Any, n: int) -> Any:
 
 @kernel
 def _opposed(pair: Any, tree: Any, work: Any) -> None:
-    """Potentials to start from: what p has more of as high, then the others as low, as these let them; their arcs.
+    """Potentials to start from, and their arcs.
 
-    More than in the ratio that is best for equal costs. If the costs keep no triangle inequality, potentials are 0.
+    What p has more of is as high, then the others as low, as these let them.
+
+    More than in the ratio that is best for equal costs. If the costs keep no triangle inequality,
+    potentials are 0.
     """
     (p, q, w, n), (parent, up) = pair, tree
     u, high = work[0], work[4]
@@ -235,9 +241,10 @@ def _opposed(pair: Any, tree: Any, work: Any) -> None:
 
 @kernel
 def _repaired(pair: Any, tree: Any, work: Any, order: Any) -> int:
-    """Make the potentials of a tree feasible: −1 where they are, otherwise how many states had to follow.
+    """Make the potentials of a tree feasible: −1 if they are, else how many states had to follow.
 
-    Arcs between states that kept their potential stay tight; the others hang on the state that binds them.
+    Arcs between states that kept their potential stay tight; the others hang on the state that
+    binds them.
     """
     (_, _, w, n), (parent, up) = pair, tree
     u, better, binding = work[0], work[4], order[0]
@@ -269,7 +276,9 @@ def _repaired(pair: Any, tree: Any, work: Any, order: Any) -> int:
 
 @kernel
 def _feasible(pair: Any, root: int, tree: Any, work: Any, order: Any) -> int:
-    """Make the potentials of a tree (``root`` < 0: there is none) feasible and a tree of tight arcs again; the root.
+    """Make the potentials of a tree feasible and a tree of tight arcs again; return its root.
+
+    Where ``root`` < 0 there is no tree.
 
     Returns it as −1 − root where nothing had to be done.
     """
@@ -334,7 +343,7 @@ def _feasible(pair: Any, root: int, tree: Any, work: Any, order: Any) -> int:
 
 @kernel
 def restart(pair: Any, root: int, tree: Any, work: Any, order: Any) -> int:
-    """Feasible potentials from the given tree where ``root`` ≥ 0, on a tree of tight arcs; the root."""
+    """Feasible potentials, from the given tree if ``root`` ≥ 0, on tight arcs; the tree's root."""
     if root >= 0:
         climb(pair, root, tree, work, order)
     root = _feasible(pair, root, tree, work, order)
@@ -366,7 +375,7 @@ def _tilt(n: int, change: float, tree: Any, work: Any, order: Any) -> None:
 
 @kernel
 def _move(leaving: int, inner: int, n: int, tree: Any, order: Any) -> None:
-    """Parents before children again once what is ``inside`` hangs on its state ``inner`` and not on ``leaving``."""
+    """Order parents before children once ``inside`` hangs on ``inner`` and not on ``leaving``."""
     parent, line, rest, inside = tree[0], order[0], order[1], order[3]
     filled, kept = 0, 0
     for i in range(n):
@@ -398,9 +407,10 @@ def _move(leaving: int, inner: int, n: int, tree: Any, order: Any) -> None:
 def solve(pair: Any, root: int, tree: Any, work: Any, order: Any) -> Any:
     """Optimal tree, from the given one where ``root`` ≥ 0; the root and the value.
 
-    Along an edge of the polytope the objective is a quotient of two linear functions of e^t, hence monotone: whole
-    edges are walked, each of which raises it, until no flow is negative. Most steps only multiply what moved; that no
-    flow is negative is seen in flows computed afresh. All costs must be known (:func:`is_known`).
+    Along an edge of the polytope the objective is a quotient of two linear functions of e^t, hence
+    monotone: whole edges are walked, each of which raises it, until no flow is negative. Most steps
+    only multiply what moved; that no flow is negative is seen in flows computed afresh. All costs
+    must be known (:func:`is_known`).
     """
     (_, _, w, n), (parent, up) = pair, tree
     u, flow = work[0], work[3]
@@ -461,10 +471,11 @@ def solve(pair: Any, root: int, tree: Any, work: Any, order: Any) -> Any:
 
 @kernel
 def proved(pair: Any, root: int, tree: Any, work: Any, value: float) -> Any:
-    """Upper bound of the pair's value from the flow of its tree, whether or not it is optimal, rounding included.
+    """Upper bound of the pair's value from its tree's flow, optimal or not, rounding included.
 
-    For g ≥ 0 with p(y) − out(y) + Σ g(z, y) e^{w(z, y)} ≤ Λ q(y) at every state y, p·h ≤ Λ q·h. In tilted units the
-    inequality reads P(y) − out + Σ in · e^{w − u(z) + u(y)} ≤ ρ Q(y), and Λ = ρ e^value.
+    For g ≥ 0 with p(y) − out(y) + Σ g(z, y) e^{w(z, y)} ≤ Λ q(y) at every state y, p·h ≤ Λ q·h. In
+    tilted units the inequality reads P(y) − out + Σ in · e^{w − u(z) + u(y)} ≤ ρ Q(y), and Λ = ρ
+    e^value.
     """
     (p, _, w, n), (parent, up) = pair, tree
     u, P, Q, flow, net, size = work[0], work[1], work[2], work[3], work[4], work[5]
@@ -482,7 +493,11 @@ def proved(pair: Any, root: int, tree: Any, work: Any, value: float) -> Any:
         else:
             tail, head = parent[v], v
         shift = w[tail, head] - u[tail] + u[head]
-        gain = math.exp(shift + 4 * UNIT_ROUNDOFF * (w[tail, head] + abs(u[tail]) + abs(u[head]))) if g > 0 else 1.0
+        gain = (
+            math.exp(shift + 4 * UNIT_ROUNDOFF * (w[tail, head] + abs(u[tail]) + abs(u[head])))
+            if g > 0
+            else 1.0
+        )
         net[tail] -= g
         net[head] += g * gain
         size[tail] += g
@@ -494,13 +509,16 @@ def proved(pair: Any, root: int, tree: Any, work: Any, value: float) -> Any:
         if Q[v] > Q[store]:
             store = v
     moved = 0.0
-    for v in range(n):  # what rounding leaves at a state beyond its share goes to the state with most of q
+    # what rounding leaves at a state beyond its share goes to the state with most of q
+    for v in range(n):
         above = net[v] + rounding * size[v] + (SAFE_MINIMUM if p[v] > 0 else 0.0)
         share = Q[v] if Q[v] >= SAFE_MINIMUM else 0.0
         net[v] = above
         if v != store and above > share * (1 + 8 * rounding):
             shift = w[v, store] - u[v] + u[store]
-            moved += (above - share) * (1 + rounding) * math.exp(shift + rounding * (1 + abs(shift)))
+            moved += (
+                (above - share) * (1 + rounding) * math.exp(shift + rounding * (1 + abs(shift)))
+            )
             net[v] = share
     net[store] += moved * (1 + rounding)
     ratio = 1.0
@@ -513,14 +531,14 @@ def proved(pair: Any, root: int, tree: Any, work: Any, value: float) -> Any:
 
 @kernel
 def at_least(value: float, bound: float) -> float:
-    """The larger one of the value of a tree and what its flow proves; ∞, which proves nothing, if that is no number."""
+    """The larger one of a tree's value and what its flow proves; ∞ if that is not a number."""
     larger = bound if bound >= value else value
     return larger if bound == bound and value == value else np.inf
 
 
 @kernel
 def _local(rows: Any, support: Any, x: int, y: int, nodes: Any) -> Any:
-    """List the states that x or y can be followed by; their number, or 0 where both rows are the same."""
+    """List the states that can follow x or y; their number, or 0 where both rows are the same."""
     n = 0
     same = True
     for v in range(len(rows)):
@@ -533,10 +551,11 @@ def _local(rows: Any, support: Any, x: int, y: int, nodes: Any) -> Any:
 
 @kernel
 def read_tree(stored: Any, n: int, turned: bool, tree: Any) -> Any:
-    """Fill ``tree`` with a stored one of n states, ``turned`` round or not; its root, −1 where there is none.
+    """Fill ``tree`` with a stored one of n states, perhaps ``turned``; its root, −1 if none.
 
-    Stored are the states with parents before children, −1 in place 0 where there is none; the place of the parent of
-    each; and the arc that leads to it from there, as v · n + parent if it leads up, otherwise n² + parent · n + v.
+    Stored are the states with parents before children, −1 in place 0 where there is none; the place
+    of the parent of each; and the arc that leads to it from there, as v · n + parent if it leads
+    up, otherwise n² + parent · n + v.
     """
     (nodes, above, arcs), (parent, up) = stored, tree
     root = np.int64(nodes[0])
@@ -561,7 +580,7 @@ def write_tree(tree: Any, order: Any, n: int, stored: Any) -> None:
 
 @kernel
 def write_flows(root: int, tree: Any, work: Any, names: Any, n: int, filled: Any) -> None:
-    """Fill in the arcs z · k + y of a tree of n states, in their ``names``, and their flows, where there is any."""
+    """Fill in the arcs z · k + y of a tree of n states, in their ``names``, and any flows."""
     (parent, up), (arcs, flows) = tree, filled
     k = len(arcs)
     for v in range(n):
@@ -583,7 +602,9 @@ def couple(
     filled: Any,
     places: tuple[int, int],
 ) -> None:
-    """Solve the pairs of rows {x, y}, both ways, with x < y and x · k + y in the range of ``places``; fill theirs only.
+    """Solve the pairs of rows {x, y} with x < y both ways.
+
+    Only those with x · k + y in the range of ``places`` are filled in.
 
     Parameters
     ----------
@@ -598,11 +619,12 @@ def couple(
     trees : tuple of int16, int16 and int32 arrays, shape (k, k, k)
         Trees to start from, as :func:`read_tree` takes them. Replaced.
     mirror : bool
-        Whether y, x starts from the tree found for x, y turned round, which is optimal where costs are small and
-        symmetric.
+        Whether y, x starts from the tree found for x, y turned round, which is optimal where costs
+        are small and symmetric.
     filled : tuple of arrays
-        ``upper``, float, shape (k, k): a bound proved from the flow of a tree; ``arcs`` and ``flows``, int32 and float,
-        shape (k, k, k): z · k + y of each arc and its tilted flow, −1 where there is none.
+        ``upper``, float, shape (k, k): a bound proved from the flow of a tree; ``arcs`` and
+        ``flows``, int32 and float, shape (k, k, k): z · k + y of each arc and its tilted flow, −1
+        where there is none.
     """
     upper, arcs, flows = filled
     k = len(rows)
@@ -650,12 +672,18 @@ def couple(
 
 @kernel(steps=lambda rows, *others: _count(others[-1]) * 20 * len(rows))
 def staircase(
-    rows: Any, support: Any, secret: Any, line: Any, trees: Any, filled: Any, places: tuple[int, int]
+    rows: Any,
+    support: Any,
+    secret: Any,
+    line: Any,
+    trees: Any,
+    filled: Any,
+    places: tuple[int, int],
 ) -> None:
-    """Couple the pairs of rows in the range of ``places`` monotonically along the ``line`` of states.
+    """Couple the pairs of rows in the range ``places`` monotonically along the ``line``.
 
-    What p has more than q is carried to where q has more, the first to the first: transport of costs that are a
-    distance along a line, and a tree to start from where they are about that.
+    What p has more than q is carried to where q has more, the first to the first: transport of
+    costs that are a distance along a line, and a tree to start from where they are about that.
 
     Parameters
     ----------

@@ -1,8 +1,9 @@
-"""Kernels where a distribution may be reweighted in any way, by any start or side information: closed forms.
+"""Closed-form kernels where any start or side information may reweight a distribution.
 
-For a pair of values x, x' of a node the weights that its neighbour's values y have given x and given x' are known up to
-a common factor each y may have. What is told is the largest 2 log((1 + √(RH)) / (√R + √H)) over ordered pairs y, y',
-R the cross ratio of the weights and H = e^{w(y, y')} (Lemma 6).
+For a pair of values x, x' of a node the weights that its neighbour's values y have given x and
+given x' are known up to a common factor each y may have. What is told is the largest 2 log((1 +
+√(RH)) / (√R + √H)) over ordered pairs y, y', R the cross ratio of the weights and H = e^{w(y, y')}
+(Lemma 6).
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ UNWEIGHED = 1400.0
 
 @kernel
 def reweighed(a: float, cost: float) -> Any:
-    """Largest 2 log((1 + √(RH)) / (√R + √H)), and its derivative in the cost; ``a`` is √R > 1 and H = e^cost."""
+    """Largest 2 log((1 + √(RH)) / (√R + √H)), and its derivative in the cost.
+
+    ``a`` is √R > 1 and H = e^cost.
+    """
     if cost != cost:  # nothing is known of it
         cost = np.inf
     if a == np.inf:
@@ -35,20 +39,26 @@ def reweighed(a: float, cost: float) -> Any:
 
 @kernel
 def halve(w: Any, halves: Any) -> None:
-    """Fill in √H and √H − 1 of H = e^w, each of shape (k, k); of costs that ``reweighed`` takes otherwise, nothing."""
+    """Fill in √H and √H − 1 of H = e^w, each of shape (k, k).
+
+    Of costs that ``reweighed`` takes otherwise nothing is filled in.
+    """
     for y in range(len(w)):
         for other in range(len(w)):
             if w[y, other] <= UNWEIGHED:
-                halves[0, y, other], halves[1, y, other] = math.exp(w[y, other] / 2), math.expm1(w[y, other] / 2)
+                halves[0, y, other], halves[1, y, other] = (
+                    math.exp(w[y, other] / 2),
+                    math.expm1(w[y, other] / 2),
+                )
 
 
 @kernel
 def let_through(above: Any, below: Any, w: Any, halves: Any) -> tuple[float, int, float]:
-    """What is told of one pair of values x, x', rounded up; the arc y · k + y' that binds, and the derivative there.
+    """Leakage of one pair of values x, x', rounded up; the binding arc y · k + y'; its derivative.
 
-    ``above[y]`` bounds the root of the weight of y given x over that given x', ``below[y]`` the other way round; −1
-    where y has no weight given the first. ``halves`` are those of w: of most arcs what grows with :func:`reweighed` is
-    enough to find the largest.
+    ``above[y]`` bounds the root of the weight of y given x over that given x', ``below[y]`` the
+    other way round; −1 where y has no weight given the first. ``halves`` are those of w: of most
+    arcs what grows with :func:`reweighed` is enough to find the largest.
     """
     k = len(w)
     most, largest, at = 0.0, 0.0, 0
@@ -86,11 +96,13 @@ def reweight(roots: Any, w: Any, filled: Any, places: tuple[int, int]) -> None:
     Parameters
     ----------
     roots : float array, shape (k, k, k)
-        By x, x' and y bounds of the root of the weight of y given x over that given x'; −1 where it has none given x.
+        By x, x' and y bounds of the root of the weight of y given x over that given x'; −1 where it
+        has none given x.
     w : float array, shape (k, k)
         Costs, zero on the diagonal.
     filled : tuple of arrays
-        Bounds, rounded up, shape (k, k); the arc that binds, −1 for none, and the derivative there, shape (k, k, 1).
+        Bounds, rounded up, shape (k, k); the arc that binds, −1 for none, and the derivative there,
+        shape (k, k, 1).
     places : tuple of int
     """
     upper, arcs, flows = filled
@@ -101,15 +113,24 @@ def reweight(roots: Any, w: Any, filled: Any, places: tuple[int, int]) -> None:
         x, z = pair // k, pair % k
         upper[x, z], arcs[x, z, 0] = 0.0, -1
         if x != z:
-            upper[x, z], arcs[x, z, 0], flows[x, z, 0] = let_through(roots[x, z], roots[z, x], w, halves)
+            upper[x, z], arcs[x, z, 0], flows[x, z, 0] = let_through(
+                roots[x, z], roots[z, x], w, halves
+            )
 
 
-@kernel(steps=lambda blocks, *others: (others[-1][1] - others[-1][0]) * 5 * len(others[1]) ** 2 * len(blocks[0]))
-def reweight_blocks(blocks: Any, history: Any, costs: Any, told: Any, places: tuple[int, int]) -> None:
-    """Lower ``told`` to what blocks of steps before a node let through, as far as they bound it better.
+@kernel(
+    steps=lambda blocks, *others: (
+        (others[-1][1] - others[-1][0]) * 5 * len(others[1]) ** 2 * len(blocks[0])
+    )
+)
+def reweight_blocks(
+    blocks: Any, history: Any, costs: Any, told: Any, places: tuple[int, int]
+) -> None:
+    """Lower ``told`` to what blocks of steps before a node let through, where that is smaller.
 
-    Blocks are steps; after how many nodes each is taken; roots as :func:`reweight` takes them; and what is added.
-    ``history`` has the leakages of all nodes before, ``costs`` the costs beside them.
+    Blocks are steps; after how many nodes each is taken; roots as :func:`reweight` takes them; and
+    what is added. ``history`` has the leakages of all nodes before, ``costs`` the costs beside
+    them.
     """
     steps, every, roots, extra = blocks
     k, nodes = len(told), len(history)

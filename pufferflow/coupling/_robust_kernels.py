@@ -24,7 +24,7 @@ from pufferflow.coupling._pair_kernels import (
 def couple_vertices(
     laws: Any, pairs: Any, offsets: Any, w: Any, trees: Any, filled: Any, places: tuple[int, int]
 ) -> None:
-    """Largest value of log (p·h)/(q·h) over pairs of laws p, q, for the pairs of values x · k + y in ``places``.
+    """Largest log (p·h)/(q·h) over distributions p, q of the pairs x · k + y in ``places``.
 
     Parameters
     ----------
@@ -38,8 +38,8 @@ def couple_vertices(
     trees : tuple of int16, int16 and int32 arrays, shape (k, k, k)
         As for ``couple``.
     filled : tuple of arrays
-        ``upper``, shape (k, k): the largest of the bounds that flows prove; ``arcs`` and ``flows``, as for ``couple``,
-        of the pair of laws with the largest value.
+        ``upper``, shape (k, k): the largest of the bounds that flows prove; ``arcs`` and ``flows``,
+        as for ``couple``, of the pair of laws with the largest value.
     """
     upper, arcs, flows = filled
     k = len(w)
@@ -63,7 +63,9 @@ def couple_vertices(
                 best = value
                 write_tree((parent, up), order, k, tree)
                 write_flows(root, (parent, up), work, nodes, k, (arcs[x, y], flows[x, y]))
-            upper[x, y] = max(upper[x, y], at_least(value, proved(pair, root, (parent, up), work, value)))
+            upper[x, y] = max(
+                upper[x, y], at_least(value, proved(pair, root, (parent, up), work, value))
+            )
 
 
 @kernel
@@ -83,10 +85,12 @@ def _fill(base: Any, widths: Any, totals: Any, x: int, line: Any, falling: bool,
 
 @kernel
 def couple_ascending(sets: Any, w: Any, trees: Any, filled: Any, places: tuple[int, int]) -> None:
-    """As ``couple_vertices``, but for laws found by turns: the best ones for the last h, the best h for the last ones.
+    """As ``couple_vertices``, but for distributions found by turns.
 
-    ``sets`` holds the base, widths and totals of the parts, and one law of each set. The values are lower bounds of the
-    largest ones over all laws.
+    The best ones for the last h, the best h for the last ones.
+
+    ``sets`` holds the base, widths and totals of the parts, and one law of each set. The values are
+    lower bounds of the largest ones over all laws.
     """
     values, arcs, flows = filled
     base, widths, totals, centres = sets

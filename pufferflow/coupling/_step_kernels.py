@@ -1,9 +1,10 @@
-"""Kernels of nodes one after another: what each reveals of the one before it, from what that one reveals.
+"""Kernels of successive nodes: what each reveals of the one before it, from what that reveals.
 
-Costs change little from one node to the next, so an optimal tree stays nearly optimal. The value of *any* tree whose
-flows are not negative is an upper bound (Lemma 3: its flows are the proof), and takes a few dozen multiplications.
-Only where a flow may be negative, and at some nodes where the potentials of a tree leave the polytope, the pair is
-solved anew. Where a distribution may be reweighted in any way, there is a closed form instead.
+Costs change little from one node to the next, so an optimal tree stays nearly optimal. The value of
+*any* tree whose flows are not negative is an upper bound (Lemma 3: its flows are the proof), and
+takes a few dozen multiplications. Only where a flow may be negative, and at some nodes where the
+potentials of a tree leave the polytope, the pair is solved anew. Where a distribution may be
+reweighted in any way, there is a closed form instead.
 """
 
 from __future__ import annotations
@@ -28,11 +29,14 @@ from pufferflow.coupling._reweighting_kernels import reweight, reweight_blocks
 
 
 @kernel
-def _value_of_tree(p: Any, q: Any, growth: Any, nodes: Any, above: Any, arcs: Any, work: Any) -> float:
-    """Log (p·h)/(q·h) for the potentials of a tree, −1 unless all its flows are surely not negative.
+def _value_of_tree(
+    p: Any, q: Any, growth: Any, nodes: Any, above: Any, arcs: Any, work: Any
+) -> float:
+    """Log (p·h)/(q·h) for a tree's potentials; −1 unless all its flows are surely not negative.
 
-    ``nodes`` has parents before children, ``above`` the place of the parent of each and ``arcs`` the entry of
-    ``growth`` that leads to it from its parent. Rows of ``work``: h, flow, mass, in that order.
+    ``nodes`` has parents before children, ``above`` the place of the parent of each and ``arcs``
+    the entry of ``growth`` that leads to it from its parent. Rows of ``work``: h, flow, mass, in
+    that order.
     """
     h, flow, mass = work[0], work[1], work[2]
     n = len(nodes)
@@ -82,12 +86,15 @@ def _leaves(growth: Any, nodes: Any, work: Any, tolerance: float) -> bool:
 
 @kernel
 def costs_between(cost: Any, now: Any, there: Any, w: Any) -> float:
-    """Fill in the costs w of pairs of values, of which ``there`` are those that a node can have; the largest of them.
+    """Fill in the costs w of pairs of values, and return the largest.
+
+    ``there`` are the values that a node can have.
 
     It is ∞ where one of them is beyond :data:`FARTHEST`.
 
-    Whoever has the others is as far from every value as two can be: where h is the largest, say, which leaves every h
-    of the values there are. Anything less would be a short cut between these, and the bound too low.
+    Whoever has the others is as far from every value as two can be: where h is the largest, say,
+    which leaves every h of the values there are. Anything less would be a short cut between these,
+    and the bound too low.
     """
     k = len(w)
     farthest = 0.0
@@ -95,7 +102,8 @@ def costs_between(cost: Any, now: Any, there: Any, w: Any) -> float:
         for y in range(k):
             if z != y and there[z] and there[y]:
                 between = cost[z, y] + now[z, y]
-                farthest = max(farthest, between if between <= FARTHEST else np.inf)  # also of what is no number
+                # also of what is no number
+                farthest = max(farthest, between if between <= FARTHEST else np.inf)
     for z in range(k):
         for y in range(k):
             w[z, y] = cost[z, y] + now[z, y] if there[z] and there[y] else farthest
@@ -105,11 +113,13 @@ def costs_between(cost: Any, now: Any, there: Any, w: Any) -> float:
 
 @kernel
 def beyond_stationary(spread: float, following: float, farthest: float) -> float:
-    """How much more than under P* the past of a node can leak at most (Lemma 7); 0 under the stationary distribution.
+    """How much more than under P* the past of a node can leak at most (Lemma 7).
 
-    The distribution of the node before is π times e^r with r of the given spread, that of the node one with the
-    following one; so the distributions of the node before given x are P*(x, ·) times e^r up to a factor, within the
-    spread in total variation.
+    Under the stationary distribution this is 0.
+
+    The distribution of the node before is π times e^r with r of the given spread, that of the node
+    one with the following one; so the distributions of the node before given x are P*(x, ·) times
+    e^r up to a factor, within the spread in total variation.
     """
     if spread == 0:
         return 0.0
@@ -149,33 +159,37 @@ def walk(
 ) -> int:
     """Leakages of n nodes one after another, each from those of its neighbour: of the one before.
 
-    Places are pairs of values, one node after another: node · k² + x · k + x'. A call does so much of them as its work
-    allows, so that signals arrive between calls.
+    Places are pairs of values, one node after another: node · k² + x · k + x'. A call does so much
+    of them as its work allows, so that signals arrive between calls.
 
     Parameters
     ----------
     exact : tuple of float array, float, bool array and float array
-        ``rows``, shape (n, k, k) or (1, k, k): distributions of the neighbour given each value of the node; by how much
-        at most one differs from the true one, in total variation; ``alike``, shape (k, k): pairs of values with surely
-        the same distribution, at every node; ``spreads``, shape (n + 1,): how far the distribution of each node, from
-        the neighbour of the first on, is from the one that rows are of (Lemma 7); ∞ where rows say nothing.
+        ``rows``, shape (n, k, k) or (1, k, k): distributions of the neighbour given each value of
+        the node; by how much at most one differs from the true one, in total variation; ``alike``,
+        shape (k, k): pairs of values with surely the same distribution, at every node; ``spreads``,
+        shape (n + 1,): how far the distribution of each node, from the neighbour of the first on,
+        is from the one that rows are of (Lemma 7); ∞ where rows say nothing.
     reweighted : tuple
-        ``which``, shape (n,): the table of each node whose neighbour's distribution may be reweighted, −1 for none;
-        the tables, roots as ``reweight`` takes them; and blocks, as ``reweight_blocks`` takes them.
+        ``which``, shape (n,): the table of each node whose neighbour's distribution may be
+        reweighted, −1 for none; the tables, roots as ``reweight`` takes them; and blocks, as
+        ``reweight_blocks`` takes them.
     possible : bool array, shape (n + 1, k)
-        Values that the neighbour of the first node, and each node, can have; of others rows need not be distributions,
-        and what is known of the leakages of values says nothing of them.
+        Values that the neighbour of the first node, and each node, can have; of others rows need
+        not be distributions, and what is known of the leakages of values says nothing of them.
     tables : tuple of float arrays, shape (k, k)
-        Leakages of the neighbour of the first node; filled with those of the last one, 0 of values that it cannot have;
-        and room, left alone between calls.
+        Leakages of the neighbour of the first node; filled with those of the last one, 0 of values
+        that it cannot have; and room, left alone between calls.
     limits : tuple of float arrays
-        ``cost``, shape (k, k): c where two values differ in what a mechanism sees, otherwise 0; ``caps``, shape
-        (n, k, k) or (1, k, k): bounds of the leakages. What nothing is known of is as large as these.
+        ``cost``, shape (k, k): c where two values differ in what a mechanism sees, otherwise 0;
+        ``caps``, shape (n, k, k) or (1, k, k): bounds of the leakages. What nothing is known of is
+        as large as these.
     trees : tuple of int16, int16 and int32 arrays, shape (k, k, k)
-        Nodes, places of parents and arcs of the trees of all pairs; −1 in place 0 where there is none. Replaced.
+        Nodes, places of parents and arcs of the trees of all pairs; −1 in place 0 where there is
+        none. Replaced.
     checks : tuple of int and float
-        After how many nodes all trees are checked, as after 1, 2, 4, …, since costs change most where another matrix
-        comes; and how far, in c, a potential may leave the polytope then.
+        After how many nodes all trees are checked, as after 1, 2, 4, …, since costs change most
+        where another matrix comes; and how far, in c, a potential may leave the polytope then.
     out : float32 array, shape (n + 1, k, k)
         Filled with the leakages of the neighbour of the first node and of all nodes, rounded up.
     places : tuple of int
@@ -223,7 +237,9 @@ def walk(
                 for y in range(k):
                     growth[z * k + y] = math.exp(w[z, y]) if w[z, y] < 700 else np.inf
                     growth[k * k + z * k + y] = 1 / growth[z * k + y]
-            more = 2 * math.log1p(error * math.expm1(min(farthest, 700.0))) * (1 + 8 * UNIT_ROUNDOFF)
+            more = (
+                2 * math.log1p(error * math.expm1(min(farthest, 700.0))) * (1 + 8 * UNIT_ROUNDOFF)
+            )
             more += beyond_stationary(spreads[step], spreads[step + 1], farthest)
         for at in range(first, k * k):
             if left <= 0:
@@ -243,7 +259,11 @@ def walk(
                 if tree[0][0] >= 0:
                     left -= 20 * k
                     value = _value_of_tree(p, q, growth, tree[0], tree[1], tree[2], quick)
-                    if value >= 0 and check and _leaves(growth, tree[0], quick, checks[1] * largest):
+                    if (
+                        value >= 0
+                        and check
+                        and _leaves(growth, tree[0], quick, checks[1] * largest)
+                    ):
                         value = -1.0
                 if value >= 0:
                     told = value + more

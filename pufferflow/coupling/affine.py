@@ -1,9 +1,10 @@
-"""Flows that serve all laws of two sets at once: a linear program of all pairs, and a proof of a few numbers.
+"""Flows for all distributions of two sets at once: one linear program, and a short proof.
 
-Lemma 3 asks for flows from a law p to a law q. For p in one set and q in another they may depend on both. Here they are
-g(z, y), whatever p and q are, and beside them every unit of a part of p at z goes to y in the share ``surplus``(z, y),
-and every unit of a part of q at y receives from z in the share ``reserve``(y, z). Then the inequality of Lemma 3 is
-linear in p and q, and its worst case a greedy sum: Lemma I3 of ``docs/leakage.md``.
+Lemma 3 asks for flows from a law p to a law q. For p in one set and q in another they may depend on
+both. Here they are g(z, y), whatever p and q are, and beside them every unit of a part of p at z
+goes to y in the share ``surplus``(z, y), and every unit of a part of q at y receives from z in the
+share ``reserve``(y, z). Then the inequality of Lemma 3 is linear in p and q, and its worst case a
+greedy sum: Lemma I3 of ``docs/leakage.md``.
 """
 
 from __future__ import annotations
@@ -21,12 +22,15 @@ from pufferflow.models.row_sets import RowSets
 _TOLERANCE = 1e-10
 _LARGEST = 1e100
 _TOGETHER = 4000
-"""Columns of programs that are solved as one: to ask takes as long as some hundred, and large ones take longer."""
+"""Columns of programs that are solved as one.
+
+To ask takes as long as some hundred, and large ones take longer.
+"""
 _SMALLEST = 2e-9  # HiGHS drops entries of up to 1e-9
 
 
 class RobustFlows(NamedTuple):
-    """Flows g, and one table of shares for each part of p and of q; all of shape (k, k), from row to column."""
+    """Flows g, and a table of shares for each part of p and q; all (k, k), from row to column."""
 
     flow: Floats
     surplus: list[Floats]
@@ -82,12 +86,12 @@ class AffineRows:
         return pairs, arcs, weights[pairs, arcs]
 
     def flows(self, x: int, y: int, growth: Floats) -> RobustFlows | None:
-        """Flows for the laws given x and y, growth e^costs; None where the program was not solved."""
+        """Flows for the distributions given x and y, growth e^costs; None where not solved."""
         (solved,) = self._solve([(x, y)], growth)
         return None if solved is None else solved[0]
 
     def _solve(self, pairs: list[Pair], growth: Floats) -> list[Solved | None]:
-        """As :meth:`_Program.solve`; a search ends at costs that it, and the proof, ask for again."""
+        """As :meth:`_Program.solve`; a search ends at costs that it and the proof ask for again."""
         if not np.array_equal(growth, self._growth):
             self._growth, self._solved = growth.copy(), {}
         if new := [pair for pair in pairs if pair not in self._solved]:
@@ -139,7 +143,10 @@ def greedy(widths: Floats, total: float, values: Floats, largest: bool) -> Float
 
 
 def _resolved(widths: Floats, total: float) -> tuple[Floats, float]:
-    """A part without what the solver takes for 0: the sum would be left without widths, and the program unbounded."""
+    """A part without what the solver takes for 0.
+
+    The sum would be left without widths, and the program unbounded.
+    """
     kept = np.where(widths > _SMALLEST, widths, 0.0)
     return (widths, total) if (kept == widths).all() else (kept, min(total, float(kept.sum())))
 
@@ -165,7 +172,8 @@ class _Program:
         for part in range(2 * parts):
             shares, excess, level = self._of(part)
             rows += [y, states, row + z * k + y, row + z * k + y, row + z * k + y]
-            columns += [excess + z * k + y, level + states, shares + z * k + y, excess + z * k + y, level + y]
+            arc = z * k + y
+            columns += [excess + arc, level + states, shares + arc, excess + arc, level + y]
             row += square
         rows.append(states)
         columns.append(np.full(k, self._last))
@@ -197,7 +205,9 @@ class _Program:
         return start, start + self._k**2, start + 2 * self._k**2
 
     def solve(self, rows: RowSets, pairs: list[Pair], growth: Floats) -> list[Solved | None]:
-        """For the laws given each pair of values the flows, with shares of sum 1, and the derivative of log Λ.
+        """Flows for the distributions given each pair of values, and the derivative of log Λ.
+
+        Their shares have sum 1.
 
         None where none were found. The programs of several pairs are one.
         """
@@ -213,9 +223,11 @@ class _Program:
         right[:, : self._k] = [-rows.base[x] for x, _ in pairs]
         entries = [entry for x, y in pairs for entry in self._entries(rows, x, y, growth)]
         blocks = np.arange(count)[:, None]
-        places = (blocks * self._count + self._rows).ravel(), (blocks * (self._last + 1) + self._columns).ravel()
+        columns = blocks * (self._last + 1) + self._columns
+        places = (blocks * self._count + self._rows).ravel(), columns.ravel()
         shape = count * self._count, count * (self._last + 1)
-        options: Any = {"primal_feasibility_tolerance": _TOLERANCE, "dual_feasibility_tolerance": _TOLERANCE}
+        names = ("primal_feasibility_tolerance", "dual_feasibility_tolerance")
+        options: Any = dict.fromkeys(names, _TOLERANCE)
         solution = linprog(  # type: ignore[call-overload]  # its stubs take no array of bounds
             np.tile(self._objective, count),
             A_ub=csr_array((np.concatenate(entries), places), shape=shape),
@@ -228,7 +240,10 @@ class _Program:
         )
         if solution.status == 0:
             found = solution.x.reshape(count, -1), -solution.ineqlin.marginals.reshape(count, -1)
-            return [self._read(values, multipliers, growth) for values, multipliers in zip(*found, strict=True)]
+            return [
+                self._read(values, multipliers, growth)
+                for values, multipliers in zip(*found, strict=True)
+            ]
         if count == 1:
             return [None]
         return [self.solve(rows, [pair], growth)[0] for pair in pairs]  # perhaps one alone fails
@@ -261,12 +276,13 @@ class _Program:
         return flows, self._derivative(values, np.maximum(multipliers, 0.0), growth)
 
     def _derivative(self, values: Floats, multipliers: Floats, growth: Floats) -> Floats:
-        """Derivative of log Λ by w[z, y]: what multiplies e^±w in the program, each with its multiplier."""
+        """Derivative of log Λ by w[z, y]: factors of e^±w in the program, with multipliers."""
         k, square = self._k, self._k**2
         weights = multipliers[:k] * values[:square].reshape(k, k) * growth
         for part in range(2 * self._parts):
             start, row = self._of(part)[0], k + part * square
-            shares, mine = (v.reshape(k, k) for v in (values[start : start + square], multipliers[row : row + square]))
+            shares = values[start : start + square].reshape(k, k)
+            mine = multipliers[row : row + square].reshape(k, k)
             weights += mine * shares * growth if part < self._parts else (mine * shares).T / growth
         np.fill_diagonal(weights, 0.0)
         return np.asarray(np.maximum(weights, 0.0) / values[-1])

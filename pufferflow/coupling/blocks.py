@@ -1,7 +1,8 @@
 """Leakage of a node through its neighbours at a distance: theorem (b) of ``docs/leakage.md``.
 
-For every distance m the entries up to there cost at most (m − 1)·c and the rest passes through P^m. With the leakage of
-the rest taken as infinite this is the bound of a Markov quilt, so nothing here is above MQMExact where its quilt fits.
+For every distance m the entries up to there cost at most (m − 1)·c and the rest passes through P^m.
+With the leakage of the rest taken as infinite this is the bound of a Markov quilt, so nothing here
+is above MQMExact where its quilt fits.
 """
 
 from __future__ import annotations
@@ -39,11 +40,11 @@ _FAR = 600.0
 
 
 class Block(NamedTuple):
-    """So many steps to a node, and what they reveal of pairs of its values at most; or several of them, stacked."""
+    """Some steps to a node, and a bound of what they reveal of pairs of its values; or a stack."""
 
     steps: Ints
     limit: Floats
-    """Largest log ratios of entries of P^m, or log cross ratios where the neighbour's distribution is unknown."""
+    """Largest log ratios of entries of P^m; cross ratios if the distribution is unknown."""
     distance: Floats | None = None
     """Total variation of the distributions at the other end, where these are known."""
     rows: ReweightedRows | None = None
@@ -51,7 +52,7 @@ class Block(NamedTuple):
     margin: float = 0.0
 
     def leakages(self, rest: float, cost: float) -> Floats:
-        """Bounds, rounded up, of the leakages of a node where those at the other end are at most ``rest`` − c."""
+        """Bounds, rounded up, of a node's leakages if those at the other end are ≤ ``rest`` − c."""
         if self.distance is None:
             passed = forgotten(self.limit, rest)
         elif rest > PASSED:
@@ -96,14 +97,17 @@ class Blocks:
         if self.blocks[0].distance is not None:
             distances = np.array([block.distance for block in self.blocks])
         largest = None if distances is None else distances.max(axis=(1, 2), keepdims=True)
-        return Block(steps, limits, distances), Block(steps, limits.max(axis=(1, 2), keepdims=True), largest)
+        return Block(steps, limits, distances), Block(
+            steps, limits.max(axis=(1, 2), keepdims=True), largest
+        )
 
     def caps(self, cap: Floats, cost: float, costs: Floats | float) -> Floats:
-        """Bounds of all leakages for a mechanism with cost c, where they are at most ``cap``, shape (k, k)."""
+        """Bounds of all leakages for a mechanism with cost c, where these are ≤ ``cap``, (k, k)."""
         if not self.blocks or not cost:
             return cap
         (all_pairs, largest), low, alpha = self._stacked, cost, cost + float(cap.max())
-        while alpha > low * (1 + 1e-5):  # an α = c + leakage that the blocks map to or below itself is one
+        # an α = c + leakage that the blocks map to or below itself is one
+        while alpha > low * (1 + 1e-5):
             middle = math.sqrt(low * alpha)
             if cost + float(largest.leakages(middle, cost).min()) <= middle:
                 alpha = middle
@@ -122,10 +126,14 @@ class Blocks:
 
 
 def known_blocks(rows: Floats, error: float, length: int) -> Iterator[Block]:
-    """Of known distributions of the neighbour: P, or P* with a bound on the relative errors of all its powers."""
+    """Of known distributions of the neighbour.
+
+    P, or P* with a bound on the relative errors of all its powers.
+    """
     k = len(rows)
     equal: Bools = np.eye(k, dtype=np.bool_)
-    if not error:  # rows of powers that look equal still differ by rounding, unless those of P are equal
+    # rows of powers that look equal still differ by rounding, unless those of P are equal
+    if not error:
         equal |= np.array([(rows == row).all(axis=-1) for row in rows])
     for m, values, support in _powers(rows, length):
         margin = 2 * error + 4 * m * (k + 3) * UNIT_ROUNDOFF
@@ -159,7 +167,7 @@ def reweighted_blocks(matrix: Floats, length: int, *, pairwise: bool) -> Iterato
 
 
 def _powers(rows: Floats, length: int) -> Iterator[tuple[int, Floats, Bools]]:
-    """P^m for m = 1, 2, 3, 4, 6, … below the length, and which of its entries are exactly positive."""
+    """P^m for m = 1, 2, 3, 4, 6, … below the length, and which entries are exactly positive."""
     known: dict[int, tuple[Floats, Bools]] = {1: (rows, rows > 0)}
     steps = 0
     for m in _grid(length):
@@ -172,26 +180,31 @@ def _powers(rows: Floats, length: int) -> Iterator[tuple[int, Floats, Bools]]:
 
 
 def blocks_of_sets(rows: RowSets, length: int, *, columns: bool) -> Iterator[Block]:
-    """Of distributions that may be reweighted in any way, of chains whose every step is free within sets of rows.
+    """Of distributions reweighted in any way, of chains with steps free within sets of rows.
 
-    Entries of P^m lie between bounds, whatever chain each step follows, and so do their ratios. Besides,
-    P^{m+n}(x, z) = p·h with p = P^m(x, ·) and h = P^n(·, z), whose values lie within a factor e^φ, so that
-    P^{m+n}(x, z) / P^{m+n}(x', z) ≤ 1 + (e^φ − 1) d, d the total variation of p and p'.
+    Entries of P^m lie between bounds, whatever chain each step follows, and so do their ratios.
+    Besides, P^{m+n}(x, z) = p·h with p = P^m(x, ·) and h = P^n(·, z), whose values lie within a
+    factor e^φ, so that P^{m+n}(x, z) / P^{m+n}(x', z) ≤ 1 + (e^φ − 1) d, d the total variation of p
+    and p'.
 
-    ``rows`` are distributions of the neighbour given each value, or those of a node given its neighbour if ``columns``.
+    ``rows`` are distributions of the neighbour given each value, or those of a node given its
+    neighbour if ``columns``.
     """
     known, now, ratios, steps = {1: rows}, rows, np.maximum(rows.log_ratios(), 0.0), 1
     for m in _grid(min(length, _FARTHEST))[1:]:
         while steps < m:
             hop = 1 if m <= _STEP_BY_STEP else m - steps
             spread = np.minimum(ratios.max(axis=(0, 1)), _FAR)
-            through = np.log1p(np.expm1(spread) * known[hop].distances()[:, :, None]) * (1 + 8 * UNIT_ROUNDOFF)
+            through = np.log1p(np.expm1(spread) * known[hop].distances()[:, :, None]) * (
+                1 + 8 * UNIT_ROUNDOFF
+            )
             through[..., spread == _FAR] = np.inf
             now, steps = _product(known[hop], now), steps + hop
             ratios = np.minimum(np.maximum(now.log_ratios(), 0.0), through)
             known[steps] = now
         if columns:  # of y to y' given x, and of y' to y given x'
-            both = np.array([(of_x + ratios.transpose(2, 1, 0)).max(axis=(1, 2)) for of_x in ratios.transpose(2, 0, 1)])
+            of_y = ratios.transpose(2, 1, 0)
+            both = np.array([(of_x + of_y).max(axis=(1, 2)) for of_x in ratios.transpose(2, 0, 1)])
             sets = reweighted_within(now.log_column_ratios())
         else:
             both, sets = ratios.max(axis=2) + ratios.max(axis=2).T, reweighted_within(ratios)
@@ -218,15 +231,19 @@ def _extreme(rows: RowSets, values: Floats, *, largest: bool) -> Floats:
     found: Floats = rows.base @ values
     for part in rows.parts:
         found = found + [
-            greedy(widths, total, values, largest) for widths, total in zip(part.widths, part.totals, strict=True)
+            greedy(widths, total, values, largest)
+            for widths, total in zip(part.widths, part.totals, strict=True)
         ]
     return found
 
 
 def forgotten(limit: Floats, alpha: float) -> Floats:
-    """What passes from a rest that leaks at most α, under any distribution of the node between, rounded up (Lemma 6).
+    """What passes from a rest that leaks at most α, rounded up (Lemma 6).
 
-    ``limit`` has the largest logarithms of cross ratios of each pair of values, which bound it for every α.
+    It holds under any distribution of the node between.
+
+    ``limit`` has the largest logarithms of cross ratios of each pair of values, which bound it for
+    every α.
     """
     if alpha > PASSED:
         return np.minimum(limit, alpha)

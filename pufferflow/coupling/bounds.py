@@ -1,6 +1,7 @@
-"""Which bounds of the loss there are for a family: the one place that tells kinds of families apart.
+"""Which bounds of the loss a family has: the one place that distinguishes kinds of families.
 
-A bound serves every mechanism whose density changes by at most e^c with one entry, whatever its query.
+A bound serves every mechanism whose density changes by at most e^c with one entry, whatever its
+query.
 """
 
 from __future__ import annotations
@@ -35,15 +36,18 @@ MOST_STATES = 64
 """Largest number of states for which couplings of all pairs of values are computed by default."""
 
 MOST_RATIO_STATES = 64
-"""Largest number of states of a family between bounds for which ratios of probabilities are compared instead."""
+"""Most states of a family between bounds for which ratios are compared instead."""
 
 _KEPT = 16
 _kept: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
 _Made = TypeVar("_Made")
 
 MOST_BLOCK_STATES = 200
-"""Largest number of states for which blocks of steps are computed: their time grows faster than the cube."""
-_TOO_MANY = f"of {{}} states other bounds would take minutes, they are computed for at most {MOST_BLOCK_STATES}"
+"""Most states for which blocks of steps are computed: time grows faster than the cube."""
+_TOO_MANY = (
+    "of {} states other bounds would take minutes, they are computed for at most "
+    f"{MOST_BLOCK_STATES}"
+)
 
 
 class LossBound(Protocol):
@@ -53,7 +57,7 @@ class LossBound(Protocol):
         """Bound, rounded up, at c."""
 
     def scale(self, epsilon: float, upper: float) -> tuple[float, int] | None:
-        """Smallest scale whose loss is at most ε, rounded up, with a node that decides; None if not below ``upper``."""
+        """Smallest scale with loss ≤ ε, rounded up, and a deciding node; None if ≥ ``upper``."""
 
 
 class Part(NamedTuple):
@@ -82,7 +86,7 @@ class _Least(NamedTuple):
 
 @singledispatch
 def loss_bounds(family: Family, length: int, protection: Protection, max_states: int) -> list[Part]:
-    """Return bounds for the parts of a family; the largest loss and the largest scale among them count.
+    """Return bounds for the parts of a family, whose largest loss and largest scale count.
 
     Parameters
     ----------
@@ -93,14 +97,18 @@ def loss_bounds(family: Family, length: int, protection: Protection, max_states:
     max_states : int
         Largest number of states for which couplings of all pairs of values are computed.
     """
-    return [_of_chain(ChainFamily([chain]), length, protection, max_states) for chain in family.chains]
+    return [
+        _of_chain(ChainFamily([chain]), length, protection, max_states) for chain in family.chains
+    ]
 
 
 def _of_chain(family: ChainFamily, length: int, protection: Protection, max_states: int) -> Part:
     (chain,) = family.chains
     if chain.states > MOST_BLOCK_STATES:
         return Part(family, None, _TOO_MANY.format(chain.states))
-    return Part(family, kept(_made, of_chain, chain, length, protection, pairs=chain.states <= max_states))
+    return Part(
+        family, kept(_made, of_chain, chain, length, protection, pairs=chain.states <= max_states)
+    )
 
 
 def _made(process: Callable[..., Process], *arguments: Any, **options: Any) -> LossBound:
@@ -110,7 +118,9 @@ def _made(process: Callable[..., Process], *arguments: Any, **options: Any) -> L
 @loss_bounds.register
 def _(family: MixingFamily, length: int, protection: Protection, max_states: int) -> list[Part]:
     if protection.side_information != "none":
-        why = "whoever knows other records can believe in laws that do not forget as the family does"
+        why = (
+            "whoever knows other records can believe in laws that do not forget as the family does"
+        )
         return [Part(family, None, why)]
     return [Part(family, ForgettingLoss(family, length, protection.window))]
 
@@ -120,12 +130,15 @@ def _(family: HiddenChain, length: int, protection: Protection, max_states: int)
     hidden = family.chain.states
     if hidden > MOST_BLOCK_STATES:
         return [Part(family, None, _TOO_MANY.format(hidden))]
-    bound: LossBound = kept(_made, of_hidden, family, length, protection, pairs=hidden <= max_states)
+    bound: LossBound = kept(
+        _made, of_hidden, family, length, protection, pairs=hidden <= max_states
+    )
     if protection.side_information == "none" or family.words is None:
         return [Part(family, bound)]
     if (most := min(max_states, MOST_HISTORIES)) < hidden:
         order = family.words.shape[1]
-        why = f"histories of {order} observations are compared where there are at most {most}, not {hidden}"
+        limit = f"where there are at most {most}, not {hidden}"
+        why = f"histories of {order} observations are compared {limit}"
         return [Part(family, bound, why)]
     return [Part(family, _Least((bound, kept(_made, of_histories, family, length, protection))))]
 
@@ -134,7 +147,8 @@ def _(family: HiddenChain, length: int, protection: Protection, max_states: int)
 def _(family: BoundedFamily, length: int, protection: Protection, max_states: int) -> list[Part]:
     k, why = family.states, ""
     if k > MOST_RATIO_STATES:
-        return [Part(family, None, f"of {k} states no other bound is computed, but for {MOST_RATIO_STATES} at most")]
+        why = f"of {k} states no other bound is computed, but for {MOST_RATIO_STATES} at most"
+        return [Part(family, None, why)]
     most = min(max_states, MOST_ROBUST_STATES)
     if k > most and protection.side_information == "none":
         why = f"couplings are computed for at most {most} states, not for {k}"
@@ -145,30 +159,39 @@ def _(family: BoundedFamily, length: int, protection: Protection, max_states: in
 @loss_bounds.register
 def _(family: PeriodicChain, length: int, protection: Protection, max_states: int) -> list[Part]:
     if family.states > max_states:
-        why = f"couplings at every phase are computed for at most {max_states} states (max_states), not {family.states}"
+        limit = f"at most {max_states} states (max_states), not {family.states}"
+        why = f"couplings at every phase are computed for {limit}"
         return [Part(family, None, why)]
     return [Part(family, kept(PeriodicLeakage, family, length, protection))]
 
 
 def never_forgets(family: BoundedFamily) -> str:
-    """Say in which states chains may stay for ever, so that no bound holds for all lengths; empty if they forget."""
+    """Say in which states chains may stay for ever, so that no bound holds for all lengths.
+
+    Empty if chains mix.
+    """
     for rows in (family.rows, *([] if family.backward is None else [family.backward.rows])):
         if (apart := rows.kept_apart()) is not None:
             these, those = (_listed(states) for states in apart)
             return (
-                f"under these bounds a chain may stay for ever in {these}, and for ever in {those}, so it need not "
-                "forget; merge these states with others, or fit to more records"
+                f"under these bounds a chain may stay for ever in {these}, and for ever in "
+                f"{those}, so it need not forget; merge these states with others, or fit to more "
+                "records"
             )
     return ""
 
 
 def _listed(states: tuple[int, ...]) -> str:
     names = [str(x + 1) for x in states]
-    return f"state {names[0]}" if len(names) == 1 else f"states {', '.join(names[:-1])} and {names[-1]}"
+    if len(names) == 1:
+        return f"state {names[0]}"
+    return f"states {', '.join(names[:-1])} and {names[-1]}"
 
 
 def kept(make: Callable[..., _Made], *arguments: Any, **options: Any) -> _Made:
-    """Bounds of a family, shared by all calls on the same objects: plans of one ε are where the next one starts.
+    """Bounds of a family, shared by all calls on the same objects.
+
+    Plans of one ε are where the next one starts.
 
     They are worked out in place, so every thread has its own.
     """

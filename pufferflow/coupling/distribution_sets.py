@@ -1,7 +1,7 @@
-"""Distributions of the neighbour of a node that are possible given its value, and what they reveal of it.
+"""Distributions that a node's neighbour can have given its value, and what they reveal.
 
-A set of them bounds Φ for all pairs of values (``docs/leakage.md``): known rows by optimal couplings, rows that side
-information or any start may reweight in closed form (Lemma 6).
+A set of them bounds Φ for all pairs of values (``docs/leakage.md``): known rows by optimal
+couplings, rows that side information or any start may reweight in closed form (Lemma 6).
 """
 
 from __future__ import annotations
@@ -27,19 +27,21 @@ PORTION = 10**7
 
 
 class PairBound(Protocol):
-    """What a node's value x tells through one neighbour: a monotone map from costs to leakages of pairs."""
+    """What a node's value x reveals through one neighbour: a monotone map of costs to leakages."""
 
     limit: Floats
     """Bound of every leakage of a pair, shape (k, k), ∞ where there is none."""
 
     def bound(self, costs: Floats) -> Floats:
-        """Bound, rounded up, of Φ[x, x'] = max log (p·h)/(q·h) over h > 0 with h(z) ≤ h(y) e^costs[z, y].
+        """Bound, rounded up, of Φ[x, x'] = max log (p·h)/(q·h).
+
+        The maximum is over h > 0 with h(z) ≤ h(y) e^costs[z, y].
 
         p and q are the distributions of the neighbour given x and x'.
         """
 
     def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
-        """Derivative of the last values by the costs: pair, arc (both z · k + y) and weight of each entry."""
+        """Derivative of the last values by the costs: pair, arc (both z · k + y) and weight."""
 
 
 class DistributionSet(PairBound, Protocol):
@@ -62,11 +64,13 @@ class ExactRows:
     secret : bool array, shape (k,), optional
         Values the node can take; other rows are left out.
     spread : float
-        How far the distribution of the neighbour, and of every node after it, is from the one that rows are of: what
-        that adds (Lemma 7) depends on the largest cost.
+        How far the distribution of the neighbour, and of every node after it, is from the one that
+        rows are of: what that adds (Lemma 7) depends on the largest cost.
     """
 
-    def __init__(self, rows: Floats, error: float = 0.0, secret: Bools | None = None, spread: float = 0.0) -> None:
+    def __init__(
+        self, rows: Floats, error: float = 0.0, secret: Bools | None = None, spread: float = 0.0
+    ) -> None:
         k = len(rows)
         self.rows, self.error, self.spread = rows, error, spread
         self._upper = np.zeros((k, k))
@@ -75,13 +79,18 @@ class ExactRows:
         self._secret = np.ones(k, dtype=np.bool_) if secret is None else secret
         self._mirror = False  # whether pairs start from the trees of those turned round
         self._margin = 4.1 * error + 4 * UNIT_ROUNDOFF
-        differ = (self._rows[:, None, :] != self._rows[None, :, :]).any(axis=-1) | (error > 0)  # equal after rounding?
-        self._apart: Bools = differ & self._secret[:, None] & self._secret[None, :] & ~np.eye(k, dtype=np.bool_)
-        self.limit = largest_log_ratios(rows, self._secret) + self._margin + 2 * spread * ~np.eye(k, dtype=np.bool_)
+        # equal after rounding?
+        differ = (self._rows[:, None, :] != self._rows[None, :, :]).any(axis=-1) | (error > 0)
+        others = ~np.eye(k, dtype=np.bool_)
+        self._apart: Bools = differ & self._secret[:, None] & self._secret[None, :] & others
+        self.limit = largest_log_ratios(rows, self._secret) + self._margin + 2 * spread * others
 
     @cached_property
     def _trees(self) -> Trees:
-        """Those that the plans found last grew on; these tables of k³ entries are made where plans are."""
+        """Those that the plans found last grew on.
+
+        These tables of k³ entries are made where plans are.
+        """
         return no_trees(len(self._rows))
 
     @cached_property
@@ -110,10 +119,12 @@ class ExactRows:
         return bound
 
     def staircases(self) -> Floats:
-        """Couple all pairs monotonically along a line, and return how much each moves: Φ for small costs, over c.
+        """Couple all pairs monotonically along a line and return how much each moves.
 
-        The line is that of the slowest eigenvector, along which differences are forgotten last. They are an upper bound
-        but for rounding; the best couplings are looked for from these on.
+        That is Φ for small costs, over c.
+
+        The line is that of the slowest eigenvector, along which differences are forgotten last.
+        They are an upper bound but for rounding; the best couplings are looked for from these on.
         """
         k = len(self.rows)
         values, vectors = np.linalg.eig(self._rows)
@@ -150,8 +161,8 @@ class ReweightedRows:
     Parameters
     ----------
     roots : float array, shape (k, k, k)
-        By x, x' and a value y of the neighbour, bounds of the root of the weight of y given x over that given x'; −1
-        where y has no weight given x.
+        By x, x' and a value y of the neighbour, bounds of the root of the weight of y given x over
+        that given x'; −1 where y has no weight given x.
     limit : float array, shape (k, k)
         Bounds of what pairs of values reveal at any costs.
     """
@@ -180,11 +191,11 @@ class ReweightedRows:
 
 
 def reweighted_columns(matrix: Floats) -> ReweightedRows:
-    """The past of a node under every distribution of the node before it, from the matrix of the step between them.
+    """The past of a node under every distribution of the node before it, from their step's matrix.
 
-    What lies ahead where later records may be known is the past under the transposed matrix: the distribution of the
-    next node is proportional to a row of P times anything. Rows need not sum to 1; those of zeros are of values that
-    the neighbour cannot have.
+    What lies ahead where later records may be known is the past under the transposed matrix: the
+    distribution of the next node is proportional to a row of P times anything. Rows need not sum to
+    1; those of zeros are of values that the neighbour cannot have.
     """
     rows = np.ascontiguousarray(matrix.T)
     secret: Bools = np.asarray(rows.any(axis=1))
@@ -198,12 +209,14 @@ def reweighted_columns(matrix: Floats) -> ReweightedRows:
 def reweighted_within(log_ratios: Floats) -> ReweightedRows:
     """The same from bounds of ratios, Theorem I1.
 
-    By x, x' and a value y of the neighbour, ``log_ratios`` bounds the log of the weight of y given x to that given x';
-    it is −∞ where y has no weight given x.
+    By x, x' and a value y of the neighbour, ``log_ratios`` bounds the log of the weight of y given
+    x to that given x'; it is −∞ where y has no weight given x.
     """
     both = log_ratios.max(axis=2)
     with np.errstate(over="ignore", invalid="ignore"):
-        roots = np.where(log_ratios == -np.inf, -1.0, np.exp(log_ratios / 2) * (1 + 8 * UNIT_ROUNDOFF))
+        roots = np.where(
+            log_ratios == -np.inf, -1.0, np.exp(log_ratios / 2) * (1 + 8 * UNIT_ROUNDOFF)
+        )
         limit = both + both.T
     limit = np.maximum(np.where(np.isnan(limit), 0.0, limit), 0.0) * (1 + 64 * UNIT_ROUNDOFF)
     clear_diagonal(limit)
@@ -216,18 +229,19 @@ Trees: TypeAlias = tuple[NDArray[np.int16], NDArray[np.int16], NDArray[np.int32]
 
 def no_trees(k: int) -> Trees:
     """Room for the trees of all pairs."""
-    return np.full((k, k, k), -1, np.int16), np.zeros((k, k, k), np.int16), np.zeros((k, k, k), np.int32)
+    shape = (k, k, k)
+    return np.full(shape, -1, np.int16), np.zeros(shape, np.int16), np.zeros(shape, np.int32)
 
 
 def portions(k: int, work: int) -> Iterator[tuple[int, int]]:
-    """Cut the k² pairs of states, of so much ``work`` each, so that kernels return before a signal has waited long."""
+    """Cut the k² pairs of states, of so much ``work`` each, so that a signal never waits long."""
     size = max(1, PORTION // work)
     for start in range(0, k * k, size):
         yield start, min(start + size, k * k)
 
 
 def for_all_pairs(kernel: Callable[[tuple[int, int]], None], k: int, work: int) -> None:
-    """Call ``kernel`` with ranges of the k² pairs of states, of so much ``work`` each, on the threads of numba.
+    """Call ``kernel`` with ranges of the k² pairs, of so much ``work`` each, on numba's threads.
 
     A kernel that fills only the places of its pairs gives the same on any number of threads.
     """
@@ -247,7 +261,7 @@ def for_all_pairs(kernel: Callable[[tuple[int, int]], None], k: int, work: int) 
 
 
 def largest_log_ratios(rows: Floats, secret: Bools) -> Floats:
-    """Max over z of log rows[x, z] / rows[x', z], rounded up; 0 for pairs that are not both secrets."""
+    """Max over z of log rows[x, z] / rows[x', z], rounded up; 0 unless both are secrets."""
     table = largest_logs(rows)
     if not secret.all():
         table = np.where(secret[:, None] & secret[None, :], table, 0.0)
@@ -255,7 +269,10 @@ def largest_log_ratios(rows: Floats, secret: Bools) -> Floats:
 
 
 def largest_log_cross_ratios(rows: Floats, secret: Bools) -> Floats:
-    """Max over z, z' of log rows[x, z] rows[x', z'] / (rows[x', z] rows[x, z']), rounded up; as above."""
+    """Max over z, z' of log rows[x, z] rows[x', z'] / (rows[x', z] rows[x, z']).
+
+    Rounded up; 0 for pairs that are not both secrets.
+    """
     table = largest_logs(rows)
     with np.errstate(invalid="ignore"):
         both = table + table.T
@@ -267,7 +284,7 @@ def largest_log_cross_ratios(rows: Floats, secret: Bools) -> Floats:
 
 
 def largest_logs(rows: Floats) -> Floats:
-    """Max over z of log rows[x, z] / rows[x', z], shape (k, k), rows being any numbers of at least 0."""
+    """Max over z of log rows[x, z] / rows[x', z], shape (k, k), for rows of any numbers ≥ 0."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         logs = np.log(rows)
         if len(logs) <= DENSE:
@@ -295,7 +312,9 @@ def costs_of(leakage: Floats, cost: Floats | float) -> Floats:
     return w
 
 
-def entries_of(arcs: NDArray[Any], flows: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
-    """Pairs of values, arcs that bind them and flows along these: the derivative of what a side tells."""
+def entries_of(
+    arcs: NDArray[Any], flows: Floats
+) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
+    """Pairs of values, binding arcs and flows along these: the derivative of a side's leakages."""
     filled = np.flatnonzero(arcs >= 0)
     return filled // arcs.shape[-1], arcs.ravel()[filled].astype(np.int64), flows.ravel()[filled]

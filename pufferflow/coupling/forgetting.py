@@ -1,4 +1,4 @@
-"""What an entry of a chain of a forgetting family can tell: ``docs/leakage.md``, Theorems F1 and F2."""
+"""What an entry of a mixing family's chain reveals: ``docs/leakage.md``, Theorems F1 and F2."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from flint import arb
 
 _LARGE = 10**6
-"""Costs of a block of steps (m·c) from which on forgetting saves less than a millionth of T·c and is left out."""
+"""Costs of a block of steps (m·c) above which mixing saves less than 1e-6 T·c and is left out."""
 
 
 class ForgettingLoss:
-    """Largest loss over the windows of a segment, as a function of c: a closed form, in interval arithmetic.
+    """Largest loss over a segment's windows in terms of c: a closed form in interval arithmetic.
 
-    With ρ = (1 − α) e^(mc) the factor by which n = km + r records ahead can tell two values apart is at most
-    E(n) = ρ^k e^(rc) + α e^((m−1)c) (1 + ρ + … + ρ^(k−1)), and the loss of a window of w records with j before it
-    and n after it is at most w·c + log E(j) + log E(n).
+    With ρ = (1 − α) e^(mc) the factor by which n = km + r records ahead can tell two values apart
+    is at most E(n) = ρ^k e^(rc) + α e^((m−1)c) (1 + ρ + … + ρ^(k−1)), and the loss of a window of w
+    records with j before it and n after it is at most w·c + log E(j) + log E(n).
     """
 
     def __init__(self, family: MixingFamily, length: int, window: int = 1) -> None:
@@ -35,10 +35,11 @@ class ForgettingLoss:
         return Loss(math.nextafter(float(value.upper()), math.inf), node)
 
     def scale(self, epsilon: float, upper: float) -> tuple[float, int] | None:
-        """Smallest float whose loss is at most ε, with a node that decides; None if that is not below ``upper``."""
+        """Smallest float with loss at most ε, and a deciding node; None if not below ``upper``."""
         if not self._suffices(below := math.nextafter(upper, 0.0), epsilon):
             return None
-        low, high = max(self._window / epsilon / 2, math.ulp(0.0)), below  # a window alone costs w·c
+        # a window alone costs w·c
+        low, high = max(self._window / epsilon / 2, math.ulp(0.0)), below
         while (middle := low + (high - low) / 2) not in (low, high):
             low, high = (low, middle) if self._suffices(middle, epsilon) else (middle, high)
         return high, self._loss(1 / Fraction(high))[1]
@@ -56,7 +57,10 @@ class ForgettingLoss:
         digits = abs(cost.numerator.bit_length() - cost.denominator.bit_length())
         for bits in (128, 512, 2048, 8192):
             with ctx.workprec(bits + 2 * digits + self._length.bit_length()):
-                factors = [(self._factor(j, cost) * self._factor(around - j, cost), j) for j in self._worst(around)]
+                factors = [
+                    (self._factor(j, cost) * self._factor(around - j, cost), j)
+                    for j in self._worst(around)
+                ]
                 total, before = max(factors, key=lambda factor: float(factor[0].mid().log()))
                 for factor, _ in factors:
                     total = total.max(factor)

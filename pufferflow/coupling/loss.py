@@ -1,4 +1,4 @@
-"""From leakages of the two sides of a node to the loss of a mechanism, and to the smallest scale it allows."""
+"""From leakages of both sides of a node to a mechanism's loss and the smallest scale for it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from pufferflow.models.powers import followers, largest_after
 class ProcessLoss:
     """Upper bounds of the loss over the windows of a process, for mechanisms known only by c.
 
-    Short processes get the recursion (c) node by node, long ones its post-fixed points; (b) caps both.
+    Short processes get the recursion (c) node by node, long ones its post-fixed points; (b) caps
+    both.
     """
 
     def __init__(self, process: Process) -> None:
@@ -37,7 +38,7 @@ class ProcessLoss:
             self._last = followers(process.step, process.window)
 
     def loss(self, cost: float) -> Loss:
-        """Bound of the loss of a mechanism whose density changes by at most e^cost with one entry."""
+        """Bound of a mechanism's loss whose density changes by at most e^cost with one entry."""
         self._forget()  # what is found does not depend on what was looked for before
         if self._guide is not None:
             self._guide.loss(cost)
@@ -45,7 +46,7 @@ class ProcessLoss:
         return self._nearby(cost)
 
     def scale(self, epsilon: float, upper: float) -> tuple[float, int] | None:
-        """Smallest scale whose loss is at most ε, rounded up, with a node that decides; None if not below ``upper``."""
+        """Smallest scale with loss ≤ ε, rounded up, and a deciding node; None if ≥ ``upper``."""
         self._forget()
         cost = self._guess(epsilon)
         if self._guide is not None and (guess := self._guide.scale(epsilon, upper)) is not None:
@@ -65,7 +66,9 @@ class ProcessLoss:
     def _guess(self, epsilon: float) -> float:
         """A cost to start from, as if leakages grew with c."""
         sides = self._forward, self._backward
-        if self._process.exact or not all(isinstance(kind, ExactRows) for side in sides for kind in side.side.sets[:1]):
+        if self._process.exact or not all(
+            isinstance(kind, ExactRows) for side in sides for kind in side.side.sets[:1]
+        ):
             return 0.0
         told = sum(float(side.beginning(0).max()) for side in sides if side.side.sets)
         return epsilon / (self._process.window + told)
@@ -81,7 +84,9 @@ class ProcessLoss:
             secrets = process.possible[min(before, len(process.possible) - 1)]
             found = self._read(cost, before, after, table, secrets[:, None] & secrets)
             if not found <= value:
-                value, node = found, max(before + 1, (process.around + 3) // 2) if is_tail else before + 1
+                value, node = found, before + 1
+                if is_tail:
+                    node = max(node, (process.around + 3) // 2)
         most = process.length * cost
         return Loss((value if value < most else most) * (1 + 8 * UNIT_ROUNDOFF), node)
 
@@ -93,8 +98,10 @@ class ProcessLoss:
             return np.full_like(leakages, leakages.max())
         return largest_after(leakages, self._last)
 
-    def _read(self, cost: float, node: int, after: Floats, before: Floats, possible: Bools) -> float:
-        """Loss of a window that begins at a node, from what the two sides of two of its values leak."""
+    def _read(
+        self, cost: float, node: int, after: Floats, before: Floats, possible: Bools
+    ) -> float:
+        """Loss of a window that begins at a node, from what its sides leak of two of its values."""
         process = self._process
         both = np.where(possible, after + before, 0.0)
         if process.histories is not None:
@@ -111,7 +118,10 @@ class ProcessLoss:
         return float(max(cost, largest))
 
     def _read_histories(self, cost: float, both: Floats) -> float:
-        """The same where the records of a window are the latest of a history: its record may be any of it."""
+        """The same where a window's records are the latest of a history.
+
+        Its record may be any of it.
+        """
         histories, window = self._process.histories, self._process.window
         assert histories is not None
         if window > 1:
@@ -126,7 +136,8 @@ class _Leakages:
 
     def __init__(self, process: Process, side: Side) -> None:
         self.side, self._process = side, process
-        self.starts: dict[int, Floats] = {}  # of post-fixed points, in units of c, from the last one found
+        # of post-fixed points, in units of c, from the last one found
+        self.starts: dict[int, Floats] = {}
         self._beginnings: dict[int, Floats] = {}
         k = len(process.distance)
         self._zeros, self._away = np.zeros((k, k)), 1 - np.eye(k)
@@ -141,13 +152,15 @@ class _Leakages:
         (rows,) = sets if len(sets) == 1 else (None,)
         if isinstance(rows, ExactRows):
             error = 2 * rows.error + 4 * UNIT_ROUNDOFF
-            return Stretch(possible, rows.rows[None], error, alike=rows.alike, limits=rows.limit[None])
+            return Stretch(
+                possible, rows.rows[None], error, alike=rows.alike, limits=rows.limit[None]
+            )
         if isinstance(rows, ReweightedRows):
             return Stretch(possible, reweighted=[rows], limits=rows.limit[None])
         return None
 
     def tables(self, cost: float) -> list[Floats]:
-        """Leakages through 0, 1, … nodes, all of a short process, else of the early ones and a bound.
+        """Leakages through 0, 1, … nodes: all of a short process, else early ones and a bound.
 
         The bound serves every node further on.
         """
@@ -175,7 +188,7 @@ class _Leakages:
         return image
 
     def _tail(self, cost: float, costs: Floats, cap: Floats, floor: Floats) -> Floats:
-        """Bound of all nodes after one with leakages ``floor``: the smallest of those of each set alone."""
+        """Bound of all nodes after one with leakages ``floor``: the least of the sets' bounds."""
         tail = cap
         for number, rows in enumerate(self.side.sets):
             start = self.starts.get(number)
@@ -187,10 +200,14 @@ class _Leakages:
                 break
         return tail
 
-    def _fixed(self, rows: DistributionSet, costs: Floats, cap: Floats, floor: Floats, start: Floats) -> Floats:
+    def _fixed(
+        self, rows: DistributionSet, costs: Floats, cap: Floats, floor: Floats, start: Floats
+    ) -> Floats:
         early = isinstance(rows, ExactRows) and self.side.early is not None
         extra = self.side.margin * self._away if self.side.margin else self._zeros
-        equation = LeakageEquation(rows, costs, cap, extra=extra, floor=floor if early else self._zeros)
+        equation = LeakageEquation(
+            rows, costs, cap, extra=extra, floor=floor if early else self._zeros
+        )
         return post_fixed_point(equation, start)
 
     def beginning(self, number: int) -> Floats:

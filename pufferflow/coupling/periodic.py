@@ -1,4 +1,4 @@
-"""Loss of chains that change with a public clock: chains that follow a clock in ``docs/leakage.md``."""
+"""Loss of chains with a period: chains that follow a clock in ``docs/leakage.md``."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _EXACT_STEPS = 3_000
 _CLOSE = 1e-6
 _ROOM = 1.5
 _NEAR = 1e-3, 8.0
-"""Room above leakages that were found at another c, in units of it, and for each relative change of c."""
+"""Room above leakages found at another c, in units of it, and for each relative change of c."""
 _PASSES = 20
 _STEPS = 4_000
 _SLOW = 0.3
@@ -59,15 +59,16 @@ class Way:
     chain : PeriodicChain
     ahead : bool
     known : bool
-        Whether the distributions of the neighbours are known: those ahead, or of the past of a stationary chain.
-        Otherwise they may be reweighted in any way: the past of any start, or where other records may be known.
+        Whether the distributions of the neighbours are known: those ahead, or of the past of a
+        stationary chain. Otherwise they may be reweighted in any way: the past of any start, or
+        where other records may be known.
     """
 
     def __init__(self, chain: PeriodicChain, *, ahead: bool, known: bool) -> None:
         self._chain, self._ahead, self._is_known = chain, ahead, known
         self.pieces = len(chain.transition_matrices)
         self.ended = threading.Event()
-        """Set where what is worked out serves nothing any more: walks of other threads end by EndedError."""
+        """Set once results are of no use: recursions of other threads end by EndedError."""
         self._stretches: dict[int, Stretch] = {}
         self._trees: list[Trees] = []
         self._checks = SELDOM if is_slow(chain) else ALWAYS
@@ -81,15 +82,21 @@ class Way:
         return np.arange(piece * r + 1, (piece + 1) * r + 1) % self._chain.period
 
     def walk(self, piece: int, now: Floats, cost: float, cap: float) -> Stored:
-        """Leakages after each step of a piece, rounded up, shape (steps, k, k); ``now`` becomes the last ones."""
+        """Leakages after each step of a piece, rounded up, (steps, k, k).
+
+        ``now`` becomes the last ones.
+        """
         if piece not in self._stretches:
             self._stretches[piece] = self._piece(piece)
-        if self._is_known and piece == len(self._trees):  # those of the hour before are a good start
+        # those of the hour before are a good start
+        if self._is_known and piece == len(self._trees):
             last = self._trees[-1] if self._trees else no_trees(len(now))
             self._trees.append((last[0].copy(), last[1].copy(), last[2].copy()))
         trees = self._trees[piece] if self._is_known else no_trees(0)
         costs = cost * (1 - np.eye(len(now)))
-        out, now[:] = self._stretches[piece].walk(now.copy(), costs, cap, trees, self._checks, self.ended)
+        out, now[:] = self._stretches[piece].walk(
+            now.copy(), costs, cap, trees, self._checks, self.ended
+        )
         if is_slow(self._chain):  # those of others fill the memory
             del self._stretches[piece]
         if not self._is_known:
@@ -98,7 +105,7 @@ class Way:
         return out[1:]
 
     def nodes(self, phases: Phases, blocks: Sequence[Block] = ()) -> Stretch:
-        """Nodes at these phases, one after another, with blocks of steps after every so many of them."""
+        """Nodes at these phases, in order, with blocks of steps after every so many of them."""
         chain, steps = self._chain, phases if self._ahead else phases - 1
         before = phases[:1] + (1 if self._ahead else -1)
         possible: Bools = chain.possible[np.concatenate([before, phases]) % chain.period]
@@ -107,28 +114,40 @@ class Way:
         turned = matrices.transpose(0, 2, 1)
         if not self._is_known:
             sets = [reweighted_columns(matrix) for matrix in (turned if self._ahead else matrices)]
-            return Stretch(possible, reweighted=[sets[number] for number in which], blocks=blocks, every=False)
+            return Stretch(
+                possible, reweighted=[sets[number] for number in which], blocks=blocks, every=False
+            )
         shared = self._ahead and len(matrices) == 1
-        rows, error = (matrices if shared else matrices[which], 0.0) if self._ahead else reversed_rows(chain, phases)
+        rows, error = (
+            (matrices if shared else matrices[which], 0.0)
+            if self._ahead
+            else reversed_rows(chain, phases)
+        )
         equal: Bools = (rows[0][:, None] == rows[0]).all(axis=-1) & shared
-        ratios = np.array([largest_logs(matrix) for matrix in (matrices if self._ahead else turned)])
+        ratios = np.array(
+            [largest_logs(matrix) for matrix in (matrices if self._ahead else turned)]
+        )
         limits = self._limits(ratios if shared else ratios[which], phases)
         return Stretch(possible, rows, 2 * error + 4 * UNIT_ROUNDOFF, alike=equal, limits=limits)
 
     def _limits(self, ratios: Floats, phases: Phases) -> Floats:
-        """Bounds of the largest log ratio of the distributions given two values, rounded up, from those of steps."""
+        """Bounds, rounded up, of the largest log ratio given two values, from those of steps."""
         error = 2000 * UNIT_ROUNDOFF
-        if not self._ahead:  # the distribution of the record before is the joint one over that of the record
+        # the distribution of the record before is the joint one over that of the record
+        if not self._ahead:
             known = self._chain.stationary_distributions[phases % self._chain.period]
             logs = np.log(known, out=np.zeros_like(known), where=known > 0)
             ratios = ratios + (logs[:, None, :] - logs[:, :, None])
             error = 4.1 * self._chain.stationary_error + 8000 * UNIT_ROUNDOFF
         return np.maximum(ratios, 0.0) + 8 * UNIT_ROUNDOFF * np.abs(ratios) + error
 
-    # -- through several steps, where distributions may be reweighted --------------------------------
+    # -- through several steps, where distributions may be reweighted ------------------------------
 
     def _piece(self, piece: int) -> Stretch:
-        """The nodes of a piece, where the neighbours are not known with blocks of 2, 4, 8, … of its steps."""
+        """The nodes of a piece.
+
+        Where the neighbours are not known, with blocks of 2, 4, 8, … of its steps.
+        """
         phases, blocks, steps = self.phases(piece), list[Block](), 2
         while not self._is_known and steps <= self._chain.repeat:
             product = matrix_power(self._matrix(piece), steps)
@@ -137,10 +156,14 @@ class Way:
         return self.nodes(phases, blocks)
 
     def _matrix(self, piece: int) -> Floats:
-        matrix: Floats = self._chain.transition_matrices[self.pieces - 1 - piece if self._ahead else piece]
+        matrix: Floats = self._chain.transition_matrices[
+            self.pieces - 1 - piece if self._ahead else piece
+        ]
         return matrix
 
-    def _block(self, phases: Phases, steps: int, product: tuple[Floats, Bools], *, pairwise: bool) -> Block:
+    def _block(
+        self, phases: Phases, steps: int, product: tuple[Floats, Bools], *, pairwise: bool
+    ) -> Block:
         """The block of this product of matrices, for all nodes of these ``phases``."""
         values, support = product if self._ahead else (product[0].T, product[1].T)
         secret: Bools = np.asarray(self._chain.possible[phases].any(axis=0))
@@ -152,12 +175,17 @@ class Way:
         np.fill_diagonal(limit, 0.0)
         if not pairwise:
             return Block(np.array(steps), limit)
-        roots = np.where(unsure[:, None, None] | unsure[:, None], np.inf, reweighted_columns(rows.T).roots)
+        roots = np.where(
+            unsure[:, None, None] | unsure[:, None], np.inf, reweighted_columns(rows.T).roots
+        )
         return Block(np.array(steps), limit, rows=ReweightedRows(roots, limit), margin=4 * margin)
 
     @cached_property
     def _blocks(self) -> list[list[tuple[int, Block]]]:
-        """Blocks of 1, 2, 4, … pieces before the end of each, as far as they forget ever more, and where they begin."""
+        """Blocks of 1, 2, 4, … pieces before the end of each, and where they begin.
+
+        As far as longer blocks mix better.
+        """
         pieces, repeat = self.pieces, self._chain.repeat
         tables = [matrix_power(self._matrix(piece), repeat) for piece in range(pieces)]
         blocks: list[list[tuple[int, Block]]] = [[] for _ in range(pieces)]
@@ -171,12 +199,14 @@ class Way:
             if largest < max(1e-9, rounding) or size * repeat > _FARTHEST:
                 return blocks
             earlier = [tables[(piece - size) % pieces] for piece in range(pieces)]
-            pairs = ((a, b) if self._ahead else (b, a) for a, b in zip(tables, earlier, strict=True))
+            pairs = (
+                (a, b) if self._ahead else (b, a) for a, b in zip(tables, earlier, strict=True)
+            )
             tables = [(a[0] @ b[0], (a[1].astype(np.float32) @ b[1]) > 0) for a, b in pairs]
             size *= 2
 
     def _at_ends(self, cost: float, cap: float) -> Floats:
-        """Bounds of the leakages at the end of each piece, through blocks of whole pieces: theorem (b).
+        """Bounds of the leakages at the end of each piece, by blocks of whole pieces: theorem (b).
 
         From the cap on, every iterate is one.
         """
@@ -186,8 +216,10 @@ class Way:
                 before = ends.max()
                 for piece, of_piece in enumerate(self._blocks):
                     for start, block in of_piece:
-                        if (block.steps - 1) * cost < ends[piece].max():  # what the nodes between reveal
-                            through = block.leakages(cost + float(ends[start].max()), cost) * (1 + 4 * UNIT_ROUNDOFF)
+                        # what the nodes between reveal
+                        if (block.steps - 1) * cost < ends[piece].max():
+                            through = block.leakages(cost + float(ends[start].max()), cost)
+                            through = through * (1 + 4 * UNIT_ROUNDOFF)
                             ends[piece] = np.minimum(ends[piece], through)
                             np.fill_diagonal(ends[piece], 0.0)
             self._ends = cost, cap, ends
@@ -195,7 +227,10 @@ class Way:
 
 
 def reversed_rows(chain: PeriodicChain, phases: NDArray[np.intp]) -> tuple[Floats, float]:
-    """Law of the record before one of each phase given its value, shape (n, k, k), and a bound of relative errors."""
+    """Distribution of the record before one of each phase given its value, shape (n, k, k).
+
+    With a bound of relative errors.
+    """
     before = chain.stationary_distributions[(phases - 1) % chain.period]
     steps = chain.transition_matrices[(phases - 1) % chain.period // chain.repeat]
     rows = before[:, None, :] * steps.transpose(0, 2, 1)
@@ -207,8 +242,9 @@ def reversed_rows(chain: PeriodicChain, phases: NDArray[np.intp]) -> tuple[Float
 class PeriodicLeakage:
     """Upper bounds of the loss at every phase of a periodic chain, for mechanisms known only by c.
 
-    Of short segments every node is computed. For long ones the leakages of the two sides form families A_t and B_t with
-    Φ(A_{t+1}) ≤ A_t and Φ(B_t) ≤ B_{t+1} all round the period: reached from above, where every iterate is one.
+    Of short segments every node is computed. For long ones the leakages of the two sides form
+    families A_t and B_t with Φ(A_{t+1}) ≤ A_t and Φ(B_t) ≤ B_{t+1} all round the period: reached
+    from above, where every iterate is one.
     """
 
     def __init__(self, chain: PeriodicChain, length: int, protection: Protection) -> None:
@@ -226,7 +262,7 @@ class PeriodicLeakage:
         self._found_at = 0.0  # the c they were found at; 0: they are a guess
 
     def loss(self, cost: float) -> Loss:
-        """Bound of the loss at c, at the phase at which it is largest, which a node in the middle can have."""
+        """Bound of the loss at c, at the worst phase, which a node in the middle can have."""
         self._starts, self._found_at = [], 0.0
         return self._nearby(cost)
 
@@ -236,7 +272,7 @@ class PeriodicLeakage:
         return Loss(float(losses.max()), (self._length + 2) // 2)
 
     def profile(self, cost: float) -> Floats:
-        """Bound of the loss at c of a record (of a window that begins) at each phase, shape (period,).
+        """Bound of the loss at c of a record (of a window that begins) at each phase, (period,).
 
         Over segments that begin at any phase, so that every node can have every phase.
         """
@@ -246,10 +282,12 @@ class PeriodicLeakage:
     def _profile(self, cost: float) -> Floats:
         cap = (self._length - 1) * cost * (1 + 4 * UNIT_ROUNDOFF)
         told = self._node_by_node(cost) if self._exact else self._all_round(cost, cap)
-        losses = np.minimum(self._window * cost + told, self._length * cost) * (1 + 4 * UNIT_ROUNDOFF)
+        losses = np.minimum(self._window * cost + told, self._length * cost) * (
+            1 + 4 * UNIT_ROUNDOFF
+        )
         return np.asarray(losses)
 
-    # -- short segments ------------------------------------------------------------------------------
+    # -- short segments ----------------------------------------------------------------------------
 
     def _node_by_node(self, cost: float) -> Floats:
         """Largest A + B at every phase, over the nodes with that phase."""
@@ -268,7 +306,7 @@ class PeriodicLeakage:
         last = np.roll(ahead.max(axis=(2, 3)), 1 - self._window, axis=1)
         return np.asarray((last + past.max(axis=(2, 3))).max(axis=0))
 
-    # -- long segments -------------------------------------------------------------------------------
+    # -- long segments -----------------------------------------------------------------------------
 
     def _all_round(self, cost: float, cap: float) -> Floats:
         """The same, over nodes of segments of any length."""
@@ -280,11 +318,15 @@ class PeriodicLeakage:
             return Rounds(way, chain.period, cost, cap).family(start * cost, room)
 
         sides = (self._ahead, self._past), self._starts
-        families = tuple(map(family, *sides)) if most_threads() == 1 else self._at_once(family, *sides)
+        families = (
+            tuple(map(family, *sides)) if most_threads() == 1 else self._at_once(family, *sides)
+        )
         ahead, past = families
         self._starts, self._found_at = [family.start / cost for family in families], cost
         if self._window == 1:
-            told = [float((a + b).max()) for a, b in zip(ahead.leakages, past.leakages, strict=True)]
+            told = [
+                float((a + b).max()) for a, b in zip(ahead.leakages, past.leakages, strict=True)
+            ]
             return np.array(told) * (1 + 2e-7)
         last = np.roll(ahead.leakages.max(axis=(1, 2)), 1 - self._window).astype(np.float64)
         return np.asarray(last + past.leakages.max(axis=(1, 2)))
@@ -292,7 +334,7 @@ class PeriodicLeakage:
     def _at_once(
         self, family: Callable[[Way, Floats], _Family], ways: tuple[Way, Way], starts: list[Floats]
     ) -> tuple[_Family, ...]:
-        """The families of both sides, on two threads, which end as soon as this one is interrupted."""
+        """The families of both sides, on two threads that end once this one is interrupted."""
         for way in ways:
             way.ended.clear()
         threads = ThreadPoolExecutor(2)
@@ -313,12 +355,14 @@ class PeriodicLeakage:
 
     def _begin(self) -> None:
         if not self._starts:
-            self._starts = [average_leakages(self._chain, self._length, ahead=ahead) for ahead in (True, False)]
+            self._starts = [
+                average_leakages(self._chain, self._length, ahead=ahead) for ahead in (True, False)
+            ]
 
-    # -- scales --------------------------------------------------------------------------------------
+    # -- scales ------------------------------------------------------------------------------------
 
     def scale(self, epsilon: float, upper: float) -> tuple[float, int] | None:
-        """Smallest scale that these bounds give for ε, and a node that decides; None where none is below ``upper``."""
+        """Smallest scale that these bounds give for ε, and a deciding node; None if ≥ ``upper``."""
         self._starts, self._found_at = [], 0.0
         cost = epsilon
         if not self._exact:
@@ -332,12 +376,17 @@ def average_leakages(chain: PeriodicChain, length: int, *, ahead: bool) -> Float
     """What leakages may be, in units of c: those of the average matrix, for a small c."""
     matrix = chain.transition_matrices.mean(axis=0)
     if not ahead:
-        law = chain.stationary_distributions.mean(axis=0) if chain.start == "stationary" else np.ones(chain.states)
+        law = np.ones(chain.states)
+        if chain.start == "stationary":
+            law = chain.stationary_distributions.mean(axis=0)
         matrix = matrix.T * law
-        matrix = np.divide(matrix, (totals := matrix.sum(axis=1, keepdims=True)), where=totals > 0, out=matrix)
+        matrix = np.divide(
+            matrix, (totals := matrix.sum(axis=1, keepdims=True)), where=totals > 0, out=matrix
+        )
     cap = np.full_like(matrix, (length - 1) * _SMALL)
     equation = LeakageEquation(ExactRows(matrix), _SMALL, cap)
-    return post_fixed_point(equation, np.random.default_rng(0).random(matrix.shape) / 2 * _SMALL) / _SMALL
+    start = np.random.default_rng(0).random(matrix.shape) / 2 * _SMALL
+    return post_fixed_point(equation, start) / _SMALL
 
 
 def is_slow(chain: PeriodicChain) -> bool:
@@ -353,10 +402,11 @@ class _Family(NamedTuple):
 
 
 class Rounds:
-    """Leakages of a side, round after round of the period, from above, or from below where that does not lead down.
+    """Leakages of a side, period after period, from above, or below if that does not lead down.
 
-    Those that end at or below where they started are a family. So are those of which a part was replaced by a further
-    round, started where they had ended, once it came to lie on or below them again.
+    Those that end at or below where they started are a family. So are those of which a part was
+    replaced by a further round, started where they had ended, once it came to lie on or below them
+    again.
     """
 
     def __init__(self, way: Way, period: int, cost: float, cap: float) -> None:
@@ -382,15 +432,17 @@ class Rounds:
                 ratio = fallen / before if before else 0.0
                 last, safe = start, now
                 start = now
-                if _SLOW < ratio < 1:  # a guess where it will end; if it is too low, back to where it was
+                # a guess where it will end; if it is too low, back to where it was
+                if _SLOW < ratio < 1:
                     start = np.maximum(now - 0.9 * ratio / (1 - ratio) * (last - now), 0.0)
             elif safe is not None:  # too low a guess, or trees prove less than those before
                 if start is safe:
                     safe = np.minimum(np.maximum(safe, now) * (1 + _CLOSE), above)
                 start, fallen = safe, 0.0
-            elif not rising:  # too low, or beyond a fixed point from which leakages only grow: from below, then
+            elif not rising:
+                # too low, or beyond a fixed point from which leakages only grow: from below, then
                 rising, start = True, np.zeros((k, k))
-            else:  # slightly more at every step, so that a round ends below where it starts in the end
+            else:  # slightly more at every step, so that a round ends below its start in the end
                 start = np.minimum(np.maximum(start, now * (1 + _CLOSE)), above)
         if not proved:
             now, _ = self.round(above, False)  # never above where it started

@@ -1,6 +1,7 @@
 """What is assumed of a node's neighbours, on either side, for processes whose steps are all alike.
 
-Which past is unsure is decided here: a given start, any start, a stationary distribution that floats do not hold.
+Which past is unsure is decided here: a given start, any start, a stationary distribution that
+floats do not hold.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ MOST_ROBUST_STATES = 12
 """Largest number of states of a family between bounds for which couplings are computed."""
 
 MOST_HISTORIES = 36
-"""Largest number of histories for which they are compared: seconds; time grows with their sixth power."""
+"""Most histories for which they are compared: seconds; time grows with their sixth power."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +57,8 @@ class Side:
     Attributes
     ----------
     sets : tuple of DistributionSet
-        Of the neighbour of every node after the early ones; each of them alone bounds its leakages. Known rows come
-        first: where their spread is tiny, the others are left.
+        Of the neighbour of every node after the early ones; each of them alone bounds its leakages.
+        Known rows come first: where their spread is tiny, the others are left.
     blocks : Blocks
         Bounds of all leakages through several steps.
     early : Stretch, optional
@@ -77,7 +78,7 @@ class Side:
 
 @dataclass(frozen=True, eq=False)
 class Process:
-    """A process whose steps are all alike but for the first ones, seen from a window of its records.
+    """A process whose steps are alike but for the first ones, seen from a window of its records.
 
     Attributes
     ----------
@@ -91,11 +92,13 @@ class Process:
     possible : list of bool array, shape (k,)
         Values that the first record of a window can have after 0, 1, … early nodes, and later.
     step : float array, shape (k, k), optional
-        The matrix of a step, which says what the last record of a window can be; any value by default.
+        The matrix of a step, which says what the last record of a window can be; any value by
+        default.
     histories : int array, shape (k, m), optional
         The records that each value consists of, the latest last.
     observed : callable, optional
-        Of the number of a node, the distributions of its value given each observation, where they are known.
+        Of the number of a node, the distributions of its value given each observation, where they
+        are known.
     """
 
     length: int
@@ -115,7 +118,8 @@ class Process:
         if not (self.forward.guides or self.backward.guides):
             return None
         forward, backward = (
-            replace(side, sets=side.guides or side.sets, guides=()) for side in (self.forward, self.backward)
+            replace(side, sets=side.guides or side.sets, guides=())
+            for side in (self.forward, self.backward)
         )
         return replace(self, forward=forward, backward=backward)
 
@@ -125,15 +129,20 @@ class Process:
         return self.length - self.window
 
 
-def of_sets(family: BoundedFamily, length: int, protection: Protection = NARROWEST, *, pairs: bool = True) -> Process:
+def of_sets(
+    family: BoundedFamily, length: int, protection: Protection = NARROWEST, *, pairs: bool = True
+) -> Process:
     """All chains whose rows lie in sets, every step free to follow others (Theorem I1, Lemma I2).
 
-    Without ``pairs`` the neighbours' distributions are bounded as if side information reweighted them.
+    Without ``pairs`` the neighbours' distributions are bounded as if side information reweighted
+    them.
     """
     k, window = family.states, min(protection.window, length)
     coupled = pairs and k <= MOST_ROBUST_STATES and protection.side_information == "none"
 
-    def sides(rows: RowSets) -> tuple[tuple[DistributionSet, ...], Blocks, tuple[DistributionSet, ...]]:
+    def sides(
+        rows: RowSets,
+    ) -> tuple[tuple[DistributionSet, ...], Blocks, tuple[DistributionSet, ...]]:
         if not coupled:
             blocks = Blocks(blocks_of_sets(rows, length, columns=False), pairwise=True)
             return (reweighted_within(rows.log_ratios()),), blocks, ()
@@ -144,21 +153,27 @@ def of_sets(family: BoundedFamily, length: int, protection: Protection = NARROWE
     sets, blocks, guides = sides(family.rows)
     forward = Side(sets, blocks, guides=guides)
     columns = reweighted_within(family.rows.log_column_ratios())
-    backward = Side((columns,), Blocks(blocks_of_sets(family.rows, length, columns=True), pairwise=True))
+    backward = Side(
+        (columns,), Blocks(blocks_of_sets(family.rows, length, columns=True), pairwise=True)
+    )
     if family.backward is not None:
         sets, _, guides = sides(family.backward.rows)
-        backward = Side((columns, *sets), backward.blocks, guides=(columns, *guides) if guides else ())
+        backward = Side(
+            (columns, *sets), backward.blocks, guides=(columns, *guides) if guides else ()
+        )
     work = sum(each.work for side in (forward, backward) for each in side.sets)
     exact = length <= max(2, min(_SETS_NODES, _SETS_WORK // max(work, 1)))
     everything = np.ones(k, dtype=np.bool_)
-    return Process(length, window, 1 - np.eye(k), forward, backward, exact, [everything, everything])
+    return Process(
+        length, window, 1 - np.eye(k), forward, backward, exact, [everything, everything]
+    )
 
 
 def of_histories(family: HiddenChain, length: int, protection: Protection) -> Process:
     """Chains of order m to adversaries who know any other records (Theorem L2).
 
-    m records are a step of a chain on histories, and what is known of them reweights its distributions as any other
-    side information does.
+    m records are a step of a chain on histories, and what is known of them reweights its
+    distributions as any other side information does.
     """
     histories = family.words
     assert histories is not None
@@ -170,13 +185,18 @@ def of_histories(family: HiddenChain, length: int, protection: Protection) -> Pr
         margin = math.inf
     distance = (histories[:, None, :] != histories[None, :, :]).sum(axis=-1, dtype=np.float64)
     forward, backward = (
-        Side((reweighted_columns(matrix),), Blocks(iter(())), margin=margin) for matrix in (rows.T, rows)
+        Side((reweighted_columns(matrix),), Blocks(iter(())), margin=margin)
+        for matrix in (rows.T, rows)
     )
     everything, window = np.ones(k, dtype=np.bool_), min(protection.window, length)
-    return Process(length, window, distance, forward, backward, False, [everything] * 2, histories=histories)
+    return Process(
+        length, window, distance, forward, backward, False, [everything] * 2, histories=histories
+    )
 
 
-def of_hidden(family: HiddenChain, length: int, protection: Protection = NARROWEST, *, pairs: bool = True) -> Process:
+def of_hidden(
+    family: HiddenChain, length: int, protection: Protection = NARROWEST, *, pairs: bool = True
+) -> Process:
     """A hidden chain: a change of its state costs c only where the observation changes."""
     chain, seen = family.chain, family.observations
     if chain.start == "stationary":
@@ -184,7 +204,9 @@ def of_hidden(family: HiddenChain, length: int, protection: Protection = NARROWE
     return _ChainProcess(chain, length, protection, pairs, seen).process
 
 
-def of_chain(chain: MarkovChain, length: int, protection: Protection = NARROWEST, *, pairs: bool = True) -> Process:
+def of_chain(
+    chain: MarkovChain, length: int, protection: Protection = NARROWEST, *, pairs: bool = True
+) -> Process:
     """One chain; without ``pairs`` of blocks alone, which cost less on many states."""
     if chain.start == "stationary":  # transient states never occur
         chain = chain.restricted(chain.initial_support)
@@ -194,12 +216,18 @@ def of_chain(chain: MarkovChain, length: int, protection: Protection = NARROWEST
 class _ChainProcess:
     """A chain with one matrix, and what is known of the values of its nodes.
 
-    A window is a node in what follows, of a chain that is shorter by the records the window has beyond one: its past is
-    that of its first record, what lies ahead that of its last one, which other values can be those of.
+    A window is a node in what follows, of a chain that is shorter by the records the window has
+    beyond one: its past is that of its first record, what lies ahead that of its last one, which
+    other values can be those of.
     """
 
     def __init__(
-        self, chain: MarkovChain, length: int, protection: Protection, pairs: bool, seen: Ints | None = None
+        self,
+        chain: MarkovChain,
+        length: int,
+        protection: Protection,
+        pairs: bool,
+        seen: Ints | None = None,
     ) -> None:
         self.chain, self.matrix, self.pairs, self.seen = chain, chain.transition_matrix, pairs, seen
         self.informed = protection.side_information == "any"
@@ -237,26 +265,34 @@ class _ChainProcess:
             exact,
             [*possible, later],
             step=self.matrix,
-            observed=None if self.seen is None or self.window > 1 or not self.pairs else self._observed,
+            observed=None
+            if self.seen is None or self.window > 1 or not self.pairs
+            else self._observed,
         )
 
     @property
     def _farthest(self) -> int:
-        """A known record ends what leaks through it, a known observation of a state does not: no powers of P then."""
+        """A known record ends what leaks through it, a known observation of a state does not.
+
+        No powers of P then.
+        """
         return 2 if self.informed and self.seen is not None else self.count
 
     def _forward(self) -> Side:
         if self.informed:
             blocks = reweighted_blocks(self.matrix.T, self._farthest, pairwise=False)
             return Side((reweighted_columns(self.matrix.T),) * self.pairs, Blocks(blocks))
-        return Side((ExactRows(self.matrix),) * self.pairs, Blocks(known_blocks(self.matrix, 0.0, self.count)))
+        rows = (ExactRows(self.matrix),) * self.pairs
+        return Side(rows, Blocks(known_blocks(self.matrix, 0.0, self.count)))
 
     def _backward(self) -> Side:
         if self.chain.start == "stationary" and self.reversal is not None:
             blocks = Blocks(known_blocks(self.reversal, self.error, self.count))
             return Side((ExactRows(self.reversal, self.error),) * self.pairs, blocks)
         pairwise = self.pairs and self.early > 1 and not self.informed
-        blocks = Blocks(reweighted_blocks(self.matrix, self._farthest, pairwise=pairwise), pairwise=pairwise)
+        blocks = Blocks(
+            reweighted_blocks(self.matrix, self._farthest, pairwise=pairwise), pairwise=pairwise
+        )
         if not self.pairs:
             return Side((), blocks)
         sets: list[DistributionSet] = []
@@ -273,18 +309,31 @@ class _ChainProcess:
         for states in possible[:-1]:
             if states.tobytes() not in tables:
                 tables[states.tobytes()] = reweighted_columns(self.matrix * states[:, None])
-        reweighted: list[ReweightedRows | None] = [tables[states.tobytes()] for states in possible[:-1]]
+        reweighted: list[ReweightedRows | None] = [
+            tables[states.tobytes()] for states in possible[:-1]
+        ]
         rows, error, spreads = None, 0.0, None
         if self.chain.start == "given" and not self.informed:
             known = [self._conditional(node) for node in range(1, self.early)]
             spreads = np.array([*(math.inf if table is None else 0.0 for table in known), 0.0])
-            rows = np.array([self.matrix if table is None else table for table in known] or [self.matrix])
+            rows = np.array(
+                [self.matrix if table is None else table for table in known] or [self.matrix]
+            )
             error = 4 * self.early * (self.chain.states + 3) * UNIT_ROUNDOFF
-            reweighted = [old if new is None else None for old, new in zip(reweighted, known, strict=True)]
+            reweighted = [
+                old if new is None else None for old, new in zip(reweighted, known, strict=True)
+            ]
         elif self.chain.start == "any" and self.reversal is not None:
             rows, error = self.reversal[None], 2 * self.error + 4 * UNIT_ROUNDOFF
             spreads = np.array([self._spread(node) for node in range(n + 1)])
-        return Stretch(possible, rows, error, spreads=spreads, reweighted=reweighted or [None], blocks=blocks.pairwise)
+        return Stretch(
+            possible,
+            rows,
+            error,
+            spreads=spreads,
+            reweighted=reweighted or [None],
+            blocks=blocks.pairwise,
+        )
 
     @cached_property
     def _possible(self) -> list[Bools]:
@@ -305,7 +354,10 @@ class _ChainProcess:
         return given
 
     def _conditional(self, node: int) -> Floats | None:
-        """Distributions of the node before this one (0, 1, …), given its value; None where floats do not hold them."""
+        """Distributions of the node before this one (0, 1, …), given its value.
+
+        None where floats do not hold them.
+        """
         before, states = self._given[node - 1], self._possible[node - 1]
         now, values = self._given[node], self._possible[node]
         if before[states].min() < SAFE_MINIMUM or now[values].min() < SAFE_MINIMUM:
@@ -317,16 +369,19 @@ class _ChainProcess:
         rows[values] /= rows[values].sum(axis=1, keepdims=True)
         return rows
 
-    # -- spreads (Lemma 7) ---------------------------------------------------------------------------
+    # -- spreads (Lemma 7) -------------------------------------------------------------------------
 
     def _spread(self, node: int) -> float:
-        """Largest spread of log m(x)/π(x) over the distributions m that an early node (0, 1, …) or the next can have.
+        """Largest spread of log m(x)/π(x) over distributions m of an early node or the next.
+
+        The early nodes are 0, 1, …
 
         ∞ where there is no unique π > 0, or a probability is too small to tell.
         """
         if self.reversal is None:
             return math.inf
-        return self._spreads[node] + self.error + 4 * (node + 1) * (self.chain.states + 3) * UNIT_ROUNDOFF
+        rounding = 4 * (node + 1) * (self.chain.states + 3) * UNIT_ROUNDOFF
+        return self._spreads[node] + self.error + rounding
 
     @cached_property
     def _spreads(self) -> list[float]:
@@ -336,15 +391,19 @@ class _ChainProcess:
                 with np.errstate(divide="ignore", under="ignore"):
                     logs = np.log(rows / self.chain.stationary_distribution)
                     spread = float((logs.max(axis=1) - logs.min(axis=1)).max())
-                    yield spread if rows.min() > (1e-290 if len(rows) > 1 else SAFE_MINIMUM) else math.inf
+                    least = 1e-290 if len(rows) > 1 else SAFE_MINIMUM
+                    yield spread if rows.min() > least else math.inf
                     rows = np.dot(rows, self.matrix)
 
         return list(spreads())
 
-    # -- observations --------------------------------------------------------------------------------
+    # -- observations ------------------------------------------------------------------------------
 
     def _observed(self, node: int) -> ExactRows | None:
-        """Distributions of the hidden state of a node (0, 1, …) given its observation; None where not known."""
+        """Distributions of a node's hidden state given its observation; None if unknown.
+
+        The node is 0, 1, …
+        """
         if self.informed:
             return None
         if self.chain.start == "given" and node < self.early:
@@ -359,7 +418,9 @@ class _ChainProcess:
             return None
         known = self.chain.stationary_distribution
         number = -1 - min(node, self.early) if self.chain.start == "any" else -1
-        return self._of_observations(number, known, known > 0, 2 * self.chain.stationary_error, spread)
+        return self._of_observations(
+            number, known, known > 0, 2 * self.chain.stationary_error, spread
+        )
 
     def _of_observations(
         self, node: int, known: Floats, states: Bools, error: float, spread: float
@@ -374,6 +435,8 @@ class _ChainProcess:
             if known[states].min() >= SAFE_MINIMUM:
                 rows[secret] /= rows[secret].sum(axis=1, keepdims=True)
                 if rows[rows > 0].min() >= SAFE_MINIMUM:
-                    found = ExactRows(rows, error + (len(known) + 4) * UNIT_ROUNDOFF, secret, spread)
+                    found = ExactRows(
+                        rows, error + (len(known) + 4) * UNIT_ROUNDOFF, secret, spread
+                    )
             self._conditionals[node] = found
         return self._conditionals[node]

@@ -1,4 +1,4 @@
-"""Leakage through one side of a node where laws are known by bounds; the proofs are in ``docs/leakage.md``."""
+"""Leakage through a side of a node with bounded distributions; proofs: ``docs/leakage.md``."""
 
 from __future__ import annotations
 
@@ -36,17 +36,22 @@ class VertexRows(_TreesRows):
     Parameters
     ----------
     rows : RowSets
-        Laws of the neighbour given each value of the node, of at most :data:`MOST_ORDERED_STATES` states.
+        Laws of the neighbour given each value of the node, of at most :data:`MOST_ORDERED_STATES`
+        states.
     """
 
     def __init__(self, rows: RowSets) -> None:
         super().__init__(rows)
         k = self._states
         largest, smallest = ([rows.vertices(x, up) for x in range(k)] for up in (True, False))
-        self._laws, where = np.unique(np.concatenate([*largest, *smallest]), axis=0, return_inverse=True)
+        self._laws, where = np.unique(
+            np.concatenate([*largest, *smallest]), axis=0, return_inverse=True
+        )
         index = where.reshape(2, k, -1)  # of the laws, by largest or smallest, value and order
         listed = [
-            np.unique(np.stack([index[0, x], index[1, y]], axis=1), axis=0) if x != y else np.empty((0, 2), dtype=int)
+            np.unique(np.stack([index[0, x], index[1, y]], axis=1), axis=0)
+            if x != y
+            else np.empty((0, 2), dtype=int)
             for x in range(k)
             for y in range(k)
         ]
@@ -63,12 +68,14 @@ class VertexRows(_TreesRows):
         """As :meth:`PairBound.apply`, the largest over all laws."""
         k = self._states
         for places in portions(k, self.work // k**2 + 1):
-            couple_vertices(self._laws, self._pairs, self._offsets, costs, self._trees, self._filled, places)
+            couple_vertices(
+                self._laws, self._pairs, self._offsets, costs, self._trees, self._filled, places
+            )
         return np.asarray(self._filled[0] + self._margin * (1 - np.eye(k)))
 
 
 class AscendingRows(_TreesRows):
-    """As :class:`VertexRows`, for any number of states, but from below: only some laws are looked at."""
+    """As :class:`VertexRows`, for any number of states, but from below: of some distributions."""
 
     def __init__(self, rows: RowSets) -> None:
         super().__init__(rows)
@@ -93,7 +100,8 @@ class AscendingRows(_TreesRows):
 
 
 def largest_leakages(rows: RowSets) -> Floats:
-    """Bound of what pairs of values tell at any costs, from the largest ratios of their laws, rounded up."""
-    limit = np.maximum(rows.log_ratios().max(axis=2), 0.0) + 4.1 * rows.error + 32 * (rows.states + 4) * UNIT_ROUNDOFF
+    """Bound, rounded up, of what pairs reveal at any costs, from their largest ratios."""
+    margin = 4.1 * rows.error + 32 * (rows.states + 4) * UNIT_ROUNDOFF
+    limit = np.maximum(rows.log_ratios().max(axis=2), 0.0) + margin
     np.fill_diagonal(limit, 0.0)
     return np.asarray(limit)

@@ -21,14 +21,20 @@ class Loss(NamedTuple):
 
 
 def crossing(
-    value: Callable[[float], float], target: float, cost: float, most: float, tolerance: float, *, above: bool
+    value: Callable[[float], float],
+    target: float,
+    cost: float,
+    most: float,
+    tolerance: float,
+    *,
+    above: bool,
 ) -> tuple[float, float]:
-    """Costs below and above which a growing function crosses its target, as close as the tolerance asks for.
+    """Costs between which a growing function crosses its target, as close as the tolerance asks.
 
-    The first is the largest known with value(c) ≤ target, 0 for none; the second the smallest known with more, at first
-    ``most``. It ends where one of them, which one ``above`` says, has a value within three tolerances of the target.
-    Secant steps for log value over log c; where they do not lead there soon, as where the value rises steeply, every
-    other one halves what lies between.
+    The first is the largest known with value(c) ≤ target, 0 for none; the second the smallest known
+    with more, at first ``most``. It ends where one of them, which one ``above`` says, has a value
+    within three tolerances of the target. Secant steps for log value over log c; where they do not
+    lead there soon, as where the value rises steeply, every other one halves what lies between.
     """
     low, high = 0.0, most
     aim = tolerance / 2 if above else -1.5 * tolerance
@@ -57,7 +63,7 @@ def crossing(
 def largest_cost(
     loss: Callable[[float], Loss], epsilon: float, cost: float, tolerance: float = TOLERANCE
 ) -> tuple[float, Loss] | None:
-    """A c with ε (1 − 3 tolerance) ≤ loss(c) ≤ ε, in as few losses as can be; None where none was found.
+    """A c with ε (1 − 3 tolerance) ≤ loss(c) ≤ ε, in few losses; None where none was found.
 
     ``cost`` is where to start from. No c is above ε, as one record alone loses c.
     """
@@ -67,7 +73,9 @@ def largest_cost(
         found[cost] = loss(cost)
         return found[cost].value
 
-    below, _ = crossing(value, epsilon, min(cost, epsilon), epsilon * (1 + tolerance), tolerance, above=False)
+    below, _ = crossing(
+        value, epsilon, min(cost, epsilon), epsilon * (1 + tolerance), tolerance, above=False
+    )
     return (below, found[below]) if below else None
 
 
@@ -80,9 +88,13 @@ def rounded_scale(cost: float) -> float:
 
 
 def scale_below(
-    loss: Callable[[float], Loss], epsilon: float, upper: float, cost: float | None = None, tolerance: float = TOLERANCE
+    loss: Callable[[float], Loss],
+    epsilon: float,
+    upper: float,
+    cost: float | None = None,
+    tolerance: float = TOLERANCE,
 ) -> tuple[float, int] | None:
-    """Smallest scale whose loss is at most ε, rounded up, with a node that decides; None if not below ``upper``."""
+    """Smallest scale with loss ≤ ε, rounded up, and a deciding node; None if ≥ ``upper``."""
     if epsilon < SMALLEST_EPSILON:
         return None
     found = largest_cost(loss, epsilon, 1 / upper if cost is None else cost, tolerance)
@@ -91,6 +103,8 @@ def scale_below(
     return scale, found[1].node
 
 
-def least_cost(leak: Callable[[float], float], epsilon: float, cost: float, largest: float, tolerance: float) -> float:
-    """A c, close to the least one, at which the leak is more than ε: at most ``largest``, which is enough anyway."""
+def least_cost(
+    leak: Callable[[float], float], epsilon: float, cost: float, largest: float, tolerance: float
+) -> float:
+    """A c close to the least with a leak above ε: at most ``largest``, which is enough anyway."""
     return crossing(leak, epsilon, cost, largest, tolerance, above=True)[1]

@@ -1,11 +1,17 @@
-"""Leakages that one step maps to or below themselves: bounds of every node of a process whose steps are alike."""
+"""Leakages that a step maps to or below themselves: bounds of every node if steps are alike."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from pufferflow._util.types import Bools, Floats
-from pufferflow.coupling.distribution_sets import DENSE, ExactRows, PairBound, clear_diagonal, costs_of
+from pufferflow.coupling.distribution_sets import (
+    DENSE,
+    ExactRows,
+    PairBound,
+    clear_diagonal,
+    costs_of,
+)
 
 SLACK = 1e-7
 """Relative excess asked of a post-fixed point, so that rounding cannot spoil it."""
@@ -16,10 +22,11 @@ _FINE = 1e-10  # tolerance of iterative solutions
 
 
 def beginning(rows: PairBound) -> Floats:
-    """Leakages to start from where none are known, in units of c, shape (k, k); the same in every search."""
+    """Leakages to start from where none are known, in units of c, (k, k); the same every time."""
     states = len(rows.limit)
     if isinstance(rows, ExactRows):
-        return newton_step(rows, np.zeros((states,) * 2), rows.staircases(), np.zeros((states,) * 2, np.bool_), 1e-3)
+        now, still = np.zeros((states,) * 2), np.zeros((states,) * 2, np.bool_)
+        return newton_step(rows, now, rows.staircases(), still, 1e-3)
     # distinct: plans between equal ones are degenerate, which costs time
     return np.random.default_rng(0).random((states, states)) / 2
 
@@ -27,11 +34,18 @@ def beginning(rows: PairBound) -> Floats:
 class LeakageEquation:
     """A = max(min(Φ_c(A) + extra, cap), floor), for a floor below the cap.
 
-    ``cost`` is c (or a matrix, c where values are told apart). ``cap`` bounds the leakages otherwise.
+    ``cost`` is c (or a matrix, c where values are told apart). ``cap`` bounds the leakages
+    otherwise.
     """
 
     def __init__(
-        self, side: PairBound, cost: Floats | float, cap: Floats, *, extra: Floats = ZERO, floor: Floats = ZERO
+        self,
+        side: PairBound,
+        cost: Floats | float,
+        cap: Floats,
+        *,
+        extra: Floats = ZERO,
+        floor: Floats = ZERO,
     ) -> None:
         self._side, self._cost, self._extra, self._floor = side, cost, extra, floor
         self.cap: Floats = np.minimum(cap, np.maximum(side.limit + extra, floor))
@@ -41,20 +55,25 @@ class LeakageEquation:
     def image(self, now: Floats) -> Floats:
         """The right side."""
         image = self._side.bound(costs_of(now, self._cost)) + self._extra
-        image = np.fmin(np.maximum(image, self._floor), self.cap)  # what is no number proves nothing
+        # what is no number proves nothing
+        image = np.fmin(np.maximum(image, self._floor), self.cap)
         clear_diagonal(image)
         return np.asarray(image)
 
     def newton_step(self, now: Floats, wanted: Floats, image: Floats) -> Floats:
-        """How far to go from ``now``, with this image, to where the right side is about ``wanted``."""
-        return newton_step(self._side, now, wanted, (image >= self.cap) | (image <= self._floor), _FINE)
+        """How far to go from ``now``, with this image, until the right side is about ``wanted``."""
+        return newton_step(
+            self._side, now, wanted, (image >= self.cap) | (image <= self._floor), _FINE
+        )
 
 
 def post_fixed_point(equation: LeakageEquation, start: Floats) -> Floats:
-    """A ≥ ``floor`` with min(Φ_c(A), cap) ≤ A, close to the least one: a bound for every node of at most ``length``.
+    """A ≥ ``floor`` with min(Φ_c(A), cap) ≤ A, close to the least one.
 
-    Newton's method on A = Φ_c(A) from ``start``, whose derivative is the matrix of the tilted flows: policy iteration
-    over plans.
+    It bounds every node of at most ``length``.
+
+    Newton's method on A = Φ_c(A) from ``start``, whose derivative is the matrix of the tilted
+    flows: policy iteration over plans.
     """
     cap, now = equation.cap, np.fmin(start, equation.cap)
     for _ in range(_SWEEPS):
@@ -72,10 +91,13 @@ def post_fixed_point(equation: LeakageEquation, start: Floats) -> Floats:
     return now
 
 
-def newton_step(side: PairBound, now: Floats, wanted: Floats, fixed: Bools, tolerance: float) -> Floats:
+def newton_step(
+    side: PairBound, now: Floats, wanted: Floats, fixed: Bools, tolerance: float
+) -> Floats:
     """Solve (I − J) d = wanted − now, J the derivative, zero in the rows of ``fixed`` pairs.
 
-    ``tolerance`` is that of an iterative solution, which many states get, relative to the right side.
+    ``tolerance`` is that of an iterative solution, which many states get, relative to the right
+    side.
     """
     k = len(now)
     pairs, arcs, weights = side.derivative()
@@ -95,10 +117,14 @@ def newton_step(side: PairBound, now: Floats, wanted: Floats, fixed: Bools, tole
     jacobian = csr_array((weights, arcs, ends), shape=(k * k, k * k))
     # unscaled, states of different pace take thousands of steps, or it breaks down
     shares = 1 / np.maximum(1 - jacobian.diagonal(), 1e-10)
-    operator = LinearOperator((k * k, k * k), matvec=lambda d: shares * (d - jacobian @ d), dtype=np.float64)
+    operator = LinearOperator(
+        (k * k, k * k), matvec=lambda d: shares * (d - jacobian @ d), dtype=np.float64
+    )
     with np.errstate(over="ignore", invalid="ignore"):  # of an iteration that diverges
         least = 1e-13 * float(np.linalg.norm(shares * wanted.ravel()))  # rounding
-        solution, status = bicgstab(operator, shares * right, rtol=tolerance, atol=least, maxiter=2000)
+        solution, status = bicgstab(
+            operator, shares * right, rtol=tolerance, atol=least, maxiter=2000
+        )
     if status or not np.isfinite(solution).all():
         solution = spsolve(csc_array(eye_array(k * k) - jacobian), right)
     return np.asarray(solution).reshape(k, k)

@@ -18,7 +18,7 @@ from pufferflow.coupling.distribution_sets import PORTION, ReweightedRows, Trees
 Stored = NDArray[np.float32]
 
 ALWAYS, SELDOM = (1, 1e-7), (8, 1e-3)
-"""After how many nodes trees are checked, and how far, in c, their potentials may leave the polytope."""
+"""Nodes between checks of trees, and how far, in c, their potentials may leave the polytope."""
 
 
 class EndedError(Exception):
@@ -39,8 +39,8 @@ class Stretch:
     alike : bool array, shape (k, k), optional
         Pairs of values with surely the same distribution, at every node.
     spreads : float array, shape (n + 1,), optional
-        How far the distributions are from those that rows are of, from the neighbour of the first node on; ∞ where rows
-        say nothing of the node that follows. 0 by default.
+        How far the distributions are from those that rows are of, from the neighbour of the first
+        node on; ∞ where rows say nothing of the node that follows. 0 by default.
     reweighted : sequence of ReweightedRows or None, of n or of 1
         Those that may be reweighted in any way, where these are known; one serves all nodes.
     blocks : sequence of Block
@@ -72,7 +72,9 @@ class Stretch:
         rows = np.zeros((1, k, k)) if rows is None else rows
         self._exact = constant(rows), error, constant(alike), constant(spreads)
         tables = list(dict.fromkeys(table for table in reweighted if table is not None))
-        which = np.array([-1 if table is None else tables.index(table) for table in reweighted or [None]])
+        which = np.array(
+            [-1 if table is None else tables.index(table) for table in reweighted or [None]]
+        )
         which = np.broadcast_to(which, (self.count,))
         roots = np.array([table.roots for table in tables]) if tables else np.zeros((0, k, k, k))
         self._which, self._roots = constant(which), constant(roots)
@@ -95,10 +97,10 @@ class Stretch:
         checks: tuple[int, float] = ALWAYS,
         ended: threading.Event | None = None,
     ) -> tuple[Stored, Floats]:
-        """Leakages of the neighbour of the first node and of all nodes, rounded up, and those of the last one.
+        """Leakages of the first node's neighbour and of all nodes, rounded up, and of the last.
 
-        The first are ``start``; ``costs`` has c where a mechanism sees a difference. In calls that return before a
-        signal has waited long.
+        The first are ``start``; ``costs`` has c where a mechanism sees a difference. In calls that
+        return before a signal has waited long.
         """
         tables = start, start.copy(), np.empty_like(start), np.empty_like(start)
         extra = np.array([block.extra(float(costs.max())) for block in self._blocks])
@@ -108,7 +110,10 @@ class Stretch:
         while place < out[1:].size:
             if ended is not None and ended.is_set():
                 raise EndedError
-            place = walk(self._exact, reweighted, self.possible, tables, limits, trees, checks, out, (place, PORTION))
+            portion = (place, PORTION)
+            place = walk(
+                self._exact, reweighted, self.possible, tables, limits, trees, checks, out, portion
+            )
         return out, tables[1]
 
 
@@ -127,7 +132,9 @@ def tree_parents(trees: tuple[Any, Any, Any]) -> Iterator[tuple[int, int, list[i
         yield x, y, parents
 
 
-def walk_once(rows: Floats, possible: Bools, leakages: Floats, costs: Floats) -> tuple[float, Trees]:
+def walk_once(
+    rows: Floats, possible: Bools, leakages: Floats, costs: Floats
+) -> tuple[float, Trees]:
     """Largest Φ of pairs of distributions, rounded up, and the trees that prove it."""
     there, trees = np.array([np.ones_like(possible), possible]), no_trees(len(rows))
     _, now = Stretch(there, rows[None]).walk(leakages, costs, np.inf, trees)

@@ -1,9 +1,10 @@
 """Checking a certificate, with interval arithmetic and none of the code that computes scales.
 
-A certificate states a family of chains as exact numbers, ε, the length T, a Laplace scale, and a program that proves
-the scale; its format is described in :mod:`pufferflow.certificates`, which makes it. ``parse`` turns the file into
-typed records, ``model`` holds chains in balls (Arb: balls that contain the exact numbers), ``rules`` what one step
-proves, and ``interpret`` follows the program. ``counts`` checks the distributions of a single count.
+A certificate states a family of chains as exact numbers, ε, the length T, a Laplace scale, and a
+program that proves the scale; its format is described in :mod:`pufferflow.certificates`, which
+makes it. ``parse`` turns the file into typed records, ``model`` holds chains in balls (Arb: balls
+that contain the exact numbers), ``rules`` what one step proves, and ``interpret`` follows the
+program. ``counts`` checks the distributions of a single count.
 """
 
 from __future__ import annotations
@@ -70,7 +71,8 @@ def verify_certificate(document: object, *, most_work: float = MOST_WORK) -> Ver
     document : object
         What :func:`pufferflow.certify` returns.
     most_work : float
-        Operations on numbers of 128 bits that the check may take; the default takes about half a minute.
+        Operations on numbers of 128 bits that the check may take; the default takes about half a
+        minute.
 
     Returns
     -------
@@ -80,18 +82,22 @@ def verify_certificate(document: object, *, most_work: float = MOST_WORK) -> Ver
     Raises
     ------
     CertificateError
-        It is malformed or of another version, a loss above ε is not excluded at its scale, or the check takes more
-        than ``most_work``.
+        It is malformed or of another version, a loss above ε is not excluded at its scale, or the
+        check takes more than ``most_work``.
     """
     claim = parse(document)
     loss, precision = proved_loss(claim, most_work)
     if loss > claim.epsilon:
-        raise CertificateError(f"a loss of {decimal(loss, 6)} is not excluded, epsilon is {decimal(claim.epsilon)}")
+        raise CertificateError(
+            f"a loss of {decimal(loss, 6)} is not excluded, epsilon is {decimal(claim.epsilon)}"
+        )
     return Verification(claim.subject, str(dict(document)["scale"]), loss, precision)  # type: ignore[call-overload]
 
 
 def proved_loss(claim: Claim, most_work: float = MOST_WORK) -> tuple[Fraction, int]:
-    """Return the loss that is proved with ever more bits, up to those which ε asks for or that change nothing.
+    """Return the loss that is proved with ever more bits.
+
+    Up to those which ε asks for or that change nothing.
 
     Raises CertificateError: nothing is proved, or not by ``most_work`` operations.
     """
@@ -108,7 +114,9 @@ def proved_loss(claim: Claim, most_work: float = MOST_WORK) -> tuple[Fraction, i
         if loss <= claim.epsilon or (last and decimal(loss, 6) == decimal(last, 6)):
             return loss, precision
         last = loss
-    raise CertificateError(undecided or f"{precision} bits do not decide whether the scale suffices")
+    raise CertificateError(
+        undecided or f"{precision} bits do not decide whether the scale suffices"
+    )
 
 
 __all__ = [

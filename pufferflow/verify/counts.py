@@ -1,20 +1,25 @@
-"""The scale of wasserstein: W / ε for one count, or next to it (Song, Wang, Chaudhuri, SIGMOD 2017; Algorithm 1).
+"""The scale of wasserstein: W / ε for one count, or next to it.
 
-A certificate states what a visit to each state adds to the count N (``weights``), the lengths of the segments, and
-W. It is a proof if for every chain, length, node i and two values s, s' of X_i the distribution of N given s can be
-moved into the one given s' by at most W:
+Algorithm 1 of Song, Wang and Chaudhuri, SIGMOD 2017.
+
+A certificate states what a visit to each state adds to the count N (``weights``), the lengths of
+the segments, and W. It is a proof if for every chain, length, node i and two values s, s' of X_i
+the distribution of N given s can be moved into the one given s' by at most W:
 
 * with ``slack`` 0, if F_s(n) ≤ F_s'(n + W) for all n. Then the scale W / ε suffices.
-* otherwise, if a plan moves it into (1 + slack) times the distribution given s'. Then noise of scale σ loses at most
-  W / σ + log(1 + slack). This serves distributions that agree but for rounding, where no precision decides the above.
+* otherwise, if a plan moves it into (1 + slack) times the distribution given s'. Then noise of
+  scale σ loses at most W / σ + log(1 + slack). This serves distributions that agree but for
+  rounding, where no precision decides the above.
 
-All distributions are computed as polynomials in balls, P(N = n, X_i = x) being the coefficients of a product of one
-polynomial for the nodes up to i and one for those after it. With any initial distribution they are mixtures over
-X_1 = u with weights r: P(s) F_s(n) = Σ_u r_u F_u(n), and so on, and
+All distributions are computed as polynomials in balls, P(N = n, X_i = x) being the coefficients of
+a product of one polynomial for the nodes up to i and one for those after it. With any initial
+distribution they are mixtures over X_1 = u with weights r: P(s) F_s(n) = Σ_u r_u F_u(n), and so on,
+and
 
-* the inequality is Σ_uv r_u r_v c_uv ≥ 0 with c_uv = P_u(s) F'_v(n + W) − P_v(s') F_u(n). It follows from c_uu ≥ 0 and
-  −(c_uv + c_vu)/2 ≤ √(c_uu c_vv / (d_u d_v)), d_u the number of v with c_uv + c_vu negative: the form is at least the
-  sum of (r_u √(c_uu / d_u) − r_v √(c_vv / d_v))² over those pairs.
+* the inequality is Σ_uv r_u r_v c_uv ≥ 0 with c_uv = P_u(s) F'_v(n + W) − P_v(s') F_u(n). It
+  follows from c_uu ≥ 0 and −(c_uv + c_vu)/2 ≤ √(c_uu c_vv / (d_u d_v)), d_u the number of v with
+  c_uv + c_vu negative: the form is at least the sum of (r_u √(c_uu / d_u) − r_v √(c_vv / d_v))²
+  over those pairs.
 * it is enough to have a plan for every two starts: from P_v(s') P_u(·, s) + P_u(s') P_v(·, s) to
   P_u(s) P_v(·, s') + P_v(s) P_u(·, s').
 """
@@ -51,12 +56,23 @@ def count_loss(claim: Claim, known: Any, proof: Proof, work: Work) -> Fraction:
     Raises CertificateError: they are not; UndecidedError: more bits are needed.
     """
     count = proof.count
-    if count is None or not isinstance(known, Chain) or known.period > 1 or known.observations is not None:
-        raise CertificateError("a count has a proof for chains with one matrix that are recorded themselves")
+    if (
+        count is None
+        or not isinstance(known, Chain)
+        or known.period > 1
+        or known.observations is not None
+    ):
+        raise CertificateError(
+            "a count has a proof for chains with one matrix that are recorded themselves"
+        )
     if claim.window > 1 or claim.side_information == "any" or claim.family.chains is None:
-        raise CertificateError("a count has a proof for listed chains, single records and no side information")
+        raise CertificateError(
+            "a count has a proof for listed chains, single records and no side information"
+        )
     if max(count.lengths) != claim.length or len(count.weights) != known.states:
-        raise CertificateError(f"a count has one weight a state, and {claim.length} for the longest of its lengths")
+        raise CertificateError(
+            f"a count has one weight a state, and {claim.length} for the longest of its lengths"
+        )
     model, within = Model(known, work), _plans if count.slack else _dominates
     for length in sorted(set(count.lengths)):
         work.spend((2 if count.slack else 1) * _operations(known, length, count))
@@ -75,18 +91,23 @@ def count_loss(claim: Claim, known: Any, proof: Proof, work: Work) -> Fraction:
 
 
 def _operations(known: Chain, length: int, count: Count) -> int:
-    """At every node a distribution for every state and start, and every two compared; a ball that is kept is ten."""
+    """At every node a distribution for every state and start, and every two compared.
+
+    A ball that is kept is ten.
+    """
     k, width = known.states, length * max(count.weights) + 1
     starts = k if known.initial_distribution == "any" else 1
     steps = sum(p != 0 for row in known.transition_matrices[0] for p in row)
     compared = length * (width + 20) * k * starts * (6 + 3 * (k - 1) * starts)
-    multiplied = length * (k * starts * width * (width // 6 + 1) + (1 + starts) * steps * (width + 100))
+    multiplied = length * (
+        k * starts * width * (width // 6 + 1) + (1 + starts) * steps * (width + 100)
+    )
     return compared + multiplied // 10 + 5 * k * length * width
 
 
 @dataclass(frozen=True)
 class Given:
-    """Balls around P(N = n, X_i = x), P(N ≤ n, X_i = x), P(N > n, X_i = x) and P(X_i = x), for one start."""
+    """Balls around P(N = n, X_i = x), the same of N ≤ n and N > n, and P(X_i = x), for a start."""
 
     masses: list[arb]
     below: list[arb]
@@ -99,11 +120,14 @@ class Given:
         return not self.total.is_zero()
 
 
-def distributions_at_nodes(model: Model, length: int, weights: list[int]) -> Iterator[tuple[int, list[list[Given]]]]:
+def distributions_at_nodes(
+    model: Model, length: int, weights: list[int]
+) -> Iterator[tuple[int, list[list[Given]]]]:
     """Yield every node with the distributions by state and start (every state for any start)."""
     states = range(model.k)
     one, zero = arb_poly([1]), arb_poly([])
-    steps = [(x, y, p) for x, row in enumerate(model.rows[0]) for y, p in enumerate(row) if not p.is_zero()]
+    entries = ((x, y, p) for x, row in enumerate(model.rows[0]) for y, p in enumerate(row))
+    steps = [(x, y, p) for x, y, p in entries if not p.is_zero()]
     if (known := model.distribution(0)) is None:
         starts = [[one if x == u else zero for x in states] for u in states]
     else:
@@ -145,7 +169,7 @@ def _support(polynomial: arb_poly) -> fmpz_poly:
 
 
 def _dominates(first: list[Given], second: list[Given], reach: int, _slack: Fraction) -> bool:
-    """Whether F(n) ≤ F'(n + reach) for all n and, by the criterion above, for all mixtures of starts."""
+    """Whether F(n) ≤ F'(n + reach) for all n and, by the criterion above, mixtures of starts."""
     starts = range(len(first))
     entries = [[_differences(first[u], second[v], reach) for v in starts] for u in starts]
     if not all(_certainly(c >= 0, c < 0) for u in starts for c in entries[u][u]):
@@ -164,7 +188,7 @@ def _differences(first: Given, second: Given, reach: int) -> list[arb]:
 
 
 def _copositive(entries: list[list[arb]]) -> bool:
-    """Whether the form with these coefficients, c_uu ≥ 0, is non-negative for non-negative arguments."""
+    """Whether the form with these coefficients, c_uu ≥ 0, is ≥ 0 for arguments ≥ 0."""
     sums = {(u, v): entries[u][v] + entries[v][u] for u, v in combinations(range(len(entries)), 2)}
     negative = {pair: size for pair, size in sums.items() if not size >= 0}
     degrees = Counter(chain.from_iterable(negative))
@@ -183,11 +207,16 @@ def _certainly(true: bool, false: bool) -> bool:
 
 
 def _plans(first: list[Given], second: list[Given], reach: int, slack: Fraction) -> bool:
-    """Whether plans move the first by at most ``reach`` into (1 + slack) times the second, for every mixture."""
+    """Whether plans move the first by ≤ ``reach`` into (1 + slack) times the second.
+
+    For every mixture.
+    """
     factor = 1 + ball(slack)
     for u, v in combinations_with_replacement(range(len(first)), 2):
         masses = _mixed(first[u], first[v], second[v].total, second[u].total)
-        rooms = [room * factor for room in _mixed(second[u], second[v], first[v].total, first[u].total)]
+        rooms = [
+            room * factor for room in _mixed(second[u], second[v], first[v].total, first[u].total)
+        ]
         if not _movable(masses, rooms, reach):
             if any(p.rel_accuracy_bits() < _ACCURATE for p in (*masses, *rooms)):
                 raise UndecidedError
@@ -200,7 +229,10 @@ def _mixed(first: Given, second: Given, size: arb, other: arb) -> list[arb]:
 
 
 def _movable(masses: list[arb], rooms: list[arb], reach: int) -> bool:
-    """Whether the masses fit, filling the rooms from the left: all reach equally far, so no other plan does better."""
+    """Whether the masses fit, filling the rooms from the left.
+
+    All reach equally far, so no other plan does better.
+    """
     rooms = [room.lower() for room in rooms]
     place = 0
     for n, mass in enumerate(masses):

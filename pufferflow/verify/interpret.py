@@ -1,13 +1,17 @@
-"""The interpreter of certificates: the largest loss that a proof leaves at the scale that is stated.
+"""The interpreter of certificates: the largest loss that a proof leaves at the stated scale.
 
-State: a table E[x][y] ≥ e^A[x][y], how much the values x and y of a node reveal through all nodes on one side of it.
+State: a table E[x][y] ≥ e^A[x][y], how much the values x and y of a node reveal through all nodes
+on one side of it.
 
 * COUNT: with n nodes on that side E ≤ e^(nc), c = 1/scale.
-* STEP: E of a node from E of its neighbour, for each pair by a witness (:mod:`pufferflow.verify.rules`), or under any
-  distribution of the node ``power`` steps away; pairs that have neither get COUNT.
+* STEP: E of a node from E of its neighbour, for each pair by a witness
+  (:mod:`pufferflow.verify.rules`), or under any distribution of the node ``power`` steps away;
+  pairs that have neither get COUNT.
 * CLOSE: a period that ends at or below the table from which it starts serves all nodes (Theorem 2).
-* RATIO: E of a node by the largest ratios of what lies n steps away, the n − 1 between by COUNT: Markov quilts.
-* READ: e^(wc) · E forward · E backward at every node, or along one tree more for every two observations.
+* RATIO: E of a node by the largest ratios of what lies n steps away, the n − 1 between by COUNT:
+  Markov quilts.
+* READ: e^(wc) · E forward · E backward at every node, or along one tree more for every two
+  observations.
 """
 
 from __future__ import annotations
@@ -22,8 +26,29 @@ from typing import Any, NamedTuple, TypeAlias
 from flint import arb
 
 from pufferflow.verify.counts import count_loss
-from pufferflow.verify.model import Model, Row, Table, UndecidedError, Work, ball, exact, largest, members, shares
-from pufferflow.verify.parse import CertificateError, Chain, Claim, Matrix, Mixing, Proof, RowSet, Step, Witness
+from pufferflow.verify.model import (
+    Model,
+    Row,
+    Table,
+    UndecidedError,
+    Work,
+    ball,
+    exact,
+    largest,
+    members,
+    shares,
+)
+from pufferflow.verify.parse import (
+    CertificateError,
+    Chain,
+    Claim,
+    Matrix,
+    Mixing,
+    Proof,
+    RowSet,
+    Step,
+    Witness,
+)
 from pufferflow.verify.parse import Side as Steps
 from pufferflow.verify.rules import by_flows, by_tree, largest_ratios, overlapping, reweighted
 from pufferflow.verify.sides import ChainSide, Node, SetSide, Side, transposed
@@ -32,9 +57,10 @@ _LARGEST = 10**6  # cost m·c of a block beyond which mixing is left out
 
 
 def interpret(claim: Claim, work: Work) -> Fraction:
-    """Return an upper bound of the loss at the scale that is stated, in balls of the present precision.
+    """Return an upper bound of the loss at the stated scale, in balls of the present precision.
 
-    Raises CertificateError: nothing is proved; UndecidedError: more bits are needed, or nothing is proved.
+    Raises CertificateError: nothing is proved; UndecidedError: more bits are needed, or nothing is
+    proved.
     """
     members_, proofs = claim.family.members, claim.proofs
     if len(proofs) != len(members_):
@@ -89,12 +115,17 @@ class Rules:
     def growth(self, table: Table, seen: Sequence[int]) -> Table:
         """e^w from E, w(z, y) = c·d(z, y) + A[z, y]; values seen alike have d = 0."""
         one = self.cost.exp()
-        return [[e * one if seen[z] != seen[y] else e for y, e in enumerate(row)] for z, row in enumerate(table)]
+        return [
+            [e * one if seen[z] != seen[y] else e for y, e in enumerate(row)]
+            for z, row in enumerate(table)
+        ]
 
-    # -- STEP and CLOSE ------------------------------------------------------------------------------
+    # -- STEP and CLOSE ----------------------------------------------------------------------------
 
-    def step(self, side: Side, place: Place, step: Step, proof: Proof, near: Table, far: Table) -> Table:
-        """STEP: E of the node at a place from the growth of its neighbour, and of the node ``power`` steps away.
+    def step(
+        self, side: Side, place: Place, step: Step, proof: Proof, near: Table, far: Table
+    ) -> Table:
+        """STEP: E at a place from its neighbour's growth and that of a node ``power`` steps away.
 
         Nothing is above COUNT.
         """
@@ -117,7 +148,11 @@ class Rules:
     def tables(self, side: Side, steps: Steps, proof: Proof) -> Tables:
         """E of all nodes of a side: the early ones by steps of their own, the others by CLOSE."""
         every = [*steps.prefix, *(steps.cycle or ())]
-        if isinstance(side, SetSide) and any(s.power for s in every) and any(s.witnesses is not None for s in every):
+        if (
+            isinstance(side, SetSide)
+            and any(s.power for s in every)
+            and any(s.witnesses is not None for s in every)
+        ):
             # a flow may pass through values that cannot occur, of which ratios say nothing
             raise CertificateError("flows and ratios bound different tables, use one of them")
         early, around = self.early(side, steps.prefix, proof), self.claim.windows - 1
@@ -139,29 +174,38 @@ class Rules:
         for j, step in enumerate(steps[: self.claim.windows - 1], 1):
             if (power := step.power or 1) > j:
                 raise CertificateError(f"no node is {power} steps away from one with {j} beside it")
-            tables.append(self.step(side, (0, j, True), step, proof, growths[-1], growths[j - power]))
+            tables.append(
+                self.step(side, (0, j, True), step, proof, growths[-1], growths[j - power])
+            )
             growths.append(self.growth(tables[-1], side.seen))
         return tables
 
     def close(
         self, side: Side, early: list[Table], stated: Matrix, steps: list[Step], proof: Proof
     ) -> tuple[list[Table], bool]:
-        """CLOSE: E at each phase, one period after the table stated, and whether it ends at or below that."""
+        """CLOSE: E at each phase, a period after the stated table; whether it ends within that."""
         if len(stated) != side.k or len(steps) != side.period:
-            raise CertificateError(f"a cycle has a start, and a step for each of the {side.period} phases")
+            raise CertificateError(
+                f"a cycle has a start, and a step for each of the {side.period} phases"
+            )
         begin = [[ball(a).exp().upper() for a in row] for row in stated]
-        begin = reduce(partial(_entrywise, arb.max), early, begin)  # early nodes are among those that it bounds
+        # early nodes are among those that it bounds
+        begin = reduce(partial(_entrywise, arb.max), early, begin)
         begin = now = _entrywise(arb.min, begin, self.count(self.claim.windows - 1, side.k))
         rest, growths = [now] * side.period, [self.growth(now, side.seen)]
         for i, (phase, step) in enumerate(zip(side.phases, steps, strict=True), 1):
             if side.period > 1 and (step.power or 1) > i:
-                raise CertificateError(f"nothing is known of nodes {step.power} steps away from step {i} of a period")
+                raise CertificateError(
+                    f"nothing is known of nodes {step.power} steps away from step {i} of a period"
+                )
             far = growths[max(i - (step.power or 1), 0)]
-            rest[phase] = now = self.step(side, (phase, len(early), False), step, proof, growths[-1], far)
+            rest[phase] = now = self.step(
+                side, (phase, len(early), False), step, proof, growths[-1], far
+            )
             growths.append(self.growth(now, side.seen))
         return rest, all(now[x][y] <= begin[x][y] for x, y in permutations(range(side.k), 2))
 
-    # -- READ ----------------------------------------------------------------------------------------
+    # -- READ --------------------------------------------------------------------------------------
 
     def losses(self, member: Any, proof: Proof) -> Iterator[Fraction]:
         """The loss at every node that stands for others."""
@@ -173,7 +217,8 @@ class Rules:
             yield self.together
         else:
             side, other = self.sides(member)
-            ahead, past = self.tables(side, proof.forward, proof), self.tables(other, proof.backward, proof)
+            ahead = self.tables(side, proof.forward, proof)
+            past = self.tables(other, proof.backward, proof)
             for node, late, after, before in self.places(side.period, ahead, past):
                 ends = side.ends(side.values(node, late), node, self.claim.hidden)
                 if isinstance(side, ChainSide) and side.hidden and self.claim.hidden == 1:
@@ -181,7 +226,9 @@ class Rules:
                 else:
                     yield self.read(ends, after, before)
 
-    def places(self, period: int, ahead: Tables, past: Tables) -> Iterator[tuple[int, bool, Table, Table]]:
+    def places(
+        self, period: int, ahead: Tables, past: Tables
+    ) -> Iterator[tuple[int, bool, Table, Table]]:
         """Phases, or nodes, whether later ones are meant too, and the tables of both sides."""
         windows, early, late = self.claim.windows, len(past.early), len(ahead.early)
         if period > 1:
@@ -200,24 +247,38 @@ class Rules:
         return min(self.together, records / self.claim.scale + log)
 
     def read(self, ends: dict[int, list[int]], ahead: Table, past: Table) -> Fraction:
-        """Loss of the windows with these last values by first ones: two pairs, unless a window is one record."""
+        """Loss of windows with these last and first values: two pairs, unless of one record."""
         self.work.spend(2 * len(past) * sum(map(len, ends.values())))
-        beyond = {x: [largest(ahead[z][y] for z in ends[x]) for y in range(len(past))] for x in ends}
+        beyond = {
+            x: [largest(ahead[z][y] for z in ends[x]) for y in range(len(past))] for x in ends
+        }
         products = (largest(beyond[x][z] for z in ends[y]) * past[x][y] for x in ends for y in ends)
         return self.loss(largest([arb(1), *products]))
 
-    def observed(self, side: ChainSide, proof: Proof, values: Iterable[int], both: Table) -> Fraction:
-        """Loss between two observations of a node: of the worst values, or along a tree from their distributions."""
+    def observed(
+        self, side: ChainSide, proof: Proof, values: Iterable[int], both: Table
+    ) -> Fraction:
+        """Loss between two observations of a node.
+
+        Of the worst values, or along a tree from their distributions.
+        """
         known, growth, seen = side.model, self.growth(both, side.seen), side.seen
         names, listed, worst = sorted(set(seen)), proof.listed(proof.observations), arb(1)
-        if listed and (side.informed or known.chain.initial_distribution != "stationary" or side.period > 1):
-            raise CertificateError("observations have trees only if the start is stationary and no record is known")
+        if listed and (
+            side.informed or known.chain.initial_distribution != "stationary" or side.period > 1
+        ):
+            raise CertificateError(
+                "observations have trees only if the start is stationary and no record is known"
+            )
 
         def row(name: int) -> Row:
-            return shares([p if label == name else arb(0) for p, label in zip(known.stationary[0], seen, strict=True)])
+            labelled = zip(known.stationary[0], seen, strict=True)
+            return shares([p if label == name else arb(0) for p, label in labelled])
 
         for i, j in permutations(range(len(names)), 2):
-            pairs = [(x, y) for x in values for y in values if (seen[x], seen[y]) == (names[i], names[j])]
+            pairs = [
+                (x, y) for x in values for y in values if (seen[x], seen[y]) == (names[i], names[j])
+            ]
             revealed = largest([arb(1), *(growth[x][y] for x, y in pairs)])
             if pairs and (i, j) in listed:
                 possible = known.supports.possible(0)
@@ -238,9 +299,16 @@ class Rules:
         windows, covered = self.claim.windows, 0
         for first, last, left, right in quilts:
             if first != covered + 1 or not first <= last <= windows:
-                raise CertificateError(f"nodes {first} to {last} do not follow node {covered} of {windows}")
-            if not ((left is None or 1 <= left < first) and (right is None or 1 <= right <= windows - last)):
-                raise CertificateError(f"nodes {first} to {last}: the quilt does not fit the {windows} nodes")
+                raise CertificateError(
+                    f"nodes {first} to {last} do not follow node {covered} of {windows}"
+                )
+            if not (
+                (left is None or 1 <= left < first)
+                and (right is None or 1 <= right <= windows - last)
+            ):
+                raise CertificateError(
+                    f"nodes {first} to {last}: the quilt does not fit the {windows} nodes"
+                )
             covered = last
         if covered < windows:
             raise CertificateError(f"nodes {covered + 1} to {windows} have no quilt")
@@ -248,11 +316,13 @@ class Rules:
         yield from starmap(of_quilt, quilts)
 
     def quilt_reader(self, member: Any) -> Callable[..., Fraction]:
-        """Return the loss of nodes first … last with the quilt at distances left and right (Lemma 4.6)."""
+        """Return the loss of nodes first … last with a quilt at left and right (Lemma 4.6)."""
         forward, backward = self.sides(member)
         chain = isinstance(forward, ChainSide) and forward.period == 1 and not forward.hidden
         if not chain or self.claim.side_information == "any":
-            raise CertificateError("quilts prove scales of chains with one matrix, and for no side information")
+            raise CertificateError(
+                "quilts prove scales of chains with one matrix, and for no side information"
+            )
         assert isinstance(forward, ChainSide)
         model, k, windows = forward.model, forward.k, self.claim.windows
         supports, times = model.supports, partial(_entrywise, arb.__mul__)
@@ -265,22 +335,34 @@ class Rules:
 
         @cache
         def of_node(node: int, single: bool) -> Table:
-            """Bound of m(y) / m(x) for the distributions m of this node and, unless ``single``, all later ones."""
-            known = model.distribution(node) if single or model.chain.initial_distribution == "stationary" else None
-            # later distributions are mixtures of the rows of P^n, a ratio of mixtures at most the largest ratio
+            """Bound of m(y) / m(x) for this node's distributions m.
+
+            Unless ``single``, of those of all later ones too.
+            """
+            one = single or model.chain.initial_distribution == "stationary"
+            known = model.distribution(node) if one else None
+            # later distributions are mixtures of the rows of P^n, a ratio of mixtures at most the
+            # largest ratio
             rows = [known] if known else model.power(node)
             return transposed(largest_ratios(rows, (1 << len(rows)) - 1))
 
         def loss(first: int, last: int, left: int | None, right: int | None) -> Fraction:
             if left is None and right is None:
                 return self.together
-            ahead = self.count(windows - first, k) if right is None else ratios(forward, right, supports.everything)
+            ahead = (
+                self.count(windows - first, k)
+                if right is None
+                else ratios(forward, right, supports.everything)
+            )
             past = self.count(last - 1, k)
             if left is not None:
                 sources = reduce(or_, supports.sets(first - left - 1, last - left - 1))
                 past = times(ratios(backward, left, sources), of_node(first - 1, first == last))
             sets = supports.sets(first - 1, last - 1)
-            return max(self.read(forward.ends(values, 0, self.claim.hidden), ahead, past) for values in sets)
+            return max(
+                self.read(forward.ends(values, 0, self.claim.hidden), ahead, past)
+                for values in sets
+            )
 
         return loss
 
@@ -295,4 +377,6 @@ def _witnessed(node: Node, x: int, y: int, witness: Witness, growth: Table) -> a
 
 
 def _entrywise(rule: Callable[[arb, arb], arb], one: Table, other: Table) -> Table:
-    return [[rule(a, b) for a, b in zip(*rows, strict=True)] for rows in zip(one, other, strict=True)]
+    return [
+        [rule(a, b) for a, b in zip(*rows, strict=True)] for rows in zip(one, other, strict=True)
+    ]

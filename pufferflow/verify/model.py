@@ -1,8 +1,8 @@
-"""Chains in balls: what contains the exact powers and distributions, beside which values are possible at all.
+"""Chains in balls that contain exact powers and distributions; which values are possible.
 
-Sets of values are the bits of an integer and exact; probabilities are balls that contain the exact numbers (Arb).
-Products of non-negative balls never cancel, so an entry that can be positive is positive in the balls too, given
-enough bits.
+Sets of values are the bits of an integer and exact; probabilities are balls that contain the exact
+numbers (Arb). Products of non-negative balls never cancel, so an entry that can be positive is
+positive in the balls too, given enough bits.
 """
 
 from __future__ import annotations
@@ -40,16 +40,19 @@ class Work:
         """
         self.spent += operations * (1 + ctx.prec // 512)
         if self.spent > self.most:
-            raise CertificateError(f"its check takes over {self.most:.1e} operations; allow more (`most_work`)")
+            raise CertificateError(
+                f"its check takes over {self.most:.1e} operations; allow more (`most_work`)"
+            )
 
 
 class Supports:
-    """The values that the nodes of a chain can take, as exact sets; with a period, those of the phases."""
+    """The values that a chain's nodes can take, as exact sets; with a period, those of phases."""
 
     def __init__(self, chain: Chain) -> None:
         self.everything = (1 << chain.states) - 1
         self.steps = steps = [
-            [sum(1 << y for y, p in enumerate(row) if p) for row in matrix] for matrix in chain.transition_matrices
+            [sum(1 << y for y, p in enumerate(row) if p) for row in matrix]
+            for matrix in chain.transition_matrices
         ]
         self._powers, start = steps[:1], chain.initial_distribution
         if isinstance(start, list):
@@ -59,7 +62,9 @@ class Supports:
         self._sets, self._again = [first], 0  # up to the first that repeats
         if chain.period > 1:
             for step in steps[:-1]:
-                self._sets.append(self.everything if start == "any" else union(step, self._sets[-1]))
+                self._sets.append(
+                    self.everything if start == "any" else union(step, self._sets[-1])
+                )
             return
         known = {first: 0}
         while (following := union(steps[0], self._sets[-1])) not in known:
@@ -72,11 +77,15 @@ class Supports:
     def possible(self, node: int) -> int:
         """Values of a node, the first being 0; with a period those of a phase."""
         known = len(self._sets)
-        return self._sets[node if node < known else self._again + (node - self._again) % (known - self._again)]
+        return self._sets[
+            node if node < known else self._again + (node - self._again) % (known - self._again)
+        ]
 
     def sets(self, first: int, last: int) -> set[int]:
         """All sets of values that some node of a range has."""
-        return {self.possible(node) for node in range(first, min(last, first + len(self._sets) - 1) + 1)}
+        return {
+            self.possible(node) for node in range(first, min(last, first + len(self._sets) - 1) + 1)
+        }
 
     def later(self, node: int) -> int:
         """Values that this node or a later one can take."""
@@ -86,7 +95,9 @@ class Supports:
         """Values that can be reached from ``values`` in exactly n steps."""
         for j in range(n.bit_length()):
             if j == len(self._powers):
-                self._powers.append([union(self._powers[-1], reached) for reached in self._powers[-1]])
+                self._powers.append(
+                    [union(self._powers[-1], reached) for reached in self._powers[-1]]
+                )
             if n >> j & 1:
                 values = union(self._powers[j], values)
         return values
@@ -106,18 +117,22 @@ def _closed_class(steps: list[list[int]]) -> int:
         within = farther
     closed = {r for x, r in enumerate(within) if all(within[y] == r for y in members(r))}
     if len(closed) > 1:
-        raise CertificateError(f"the stationary distribution is not unique ({len(closed)} closed classes)")
+        raise CertificateError(
+            f"the stationary distribution is not unique ({len(closed)} closed classes)"
+        )
     return closed.pop()
 
 
 class Model:
-    """Powers of the matrices of a chain and distributions of its nodes, at the present precision."""
+    """Powers of a chain's matrices and distributions of its nodes, at the present precision."""
 
     def __init__(self, chain: Chain, work: Work) -> None:
         self.chain, self.k, self.work = chain, chain.states, work
         work.spend(self.k**2 * chain.period)
         self.supports = Supports(chain)
-        self.rows: list[Table] = [[[ball(p) for p in row] for row in matrix] for matrix in chain.transition_matrices]
+        self.rows: list[Table] = [
+            [[ball(p) for p in row] for row in matrix] for matrix in chain.transition_matrices
+        ]
         self._squares = [arb_mat(self.rows[0])]
         self._kept: dict[tuple[int, int], Table] = {}
 
@@ -129,7 +144,10 @@ class Model:
                 self.work.spend(self.k**3 * n)
                 phases = [(phase + i) % self.chain.period for i in range(n)]
                 matrices = (arb_mat(self.rows[i]) for i in phases)
-                values = [reduce(lambda reached, i: union(self.supports.steps[i], reached), phases, v) for v in values]
+                values = [
+                    reduce(lambda reached, i: union(self.supports.steps[i], reached), phases, v)
+                    for v in values
+                ]
             else:
                 values = [self.supports.reached(v, n) for v in values]
             identity = arb_mat([[int(x == y) for y in range(self.k)] for x in range(self.k)])
@@ -161,7 +179,7 @@ class Model:
         return found
 
     def distance(self, node: int) -> arb | None:
-        """Largest quotient of m(x)/π(x) over the distributions m of a node; None where there is none."""
+        """Largest quotient of m(x)/π(x) over a node's distributions m; None if there is none."""
         try:
             [stationary], known, factor = self.stationary, self.distribution(node), arb(1)
         except CertificateError:  # it is not unique
@@ -184,7 +202,7 @@ class Model:
 
 
 def before(distribution: Row, matrix: Table, values: int) -> Table:
-    """Distribution of a node given each of the ``values`` of the next one, zeros given any other."""
+    """Distribution of a node given each of the next one's ``values``, zeros given any other."""
     rows: Table = [[arb(0)] * len(matrix) for _ in matrix]
     for x in members(values):
         rows[x] = shares([p * row[x] for p, row in zip(distribution, matrix, strict=True)])
@@ -199,7 +217,10 @@ def shares(weights: Row) -> Row:
 
 
 def _stationary_weights(matrix: arb_mat, values: int) -> Row:
-    """Stationary distribution of a closed class up to a factor, after Grassmann, Taksar and Heyman (no subtraction)."""
+    """Stationary distribution of a closed class up to a factor, without subtraction.
+
+    After Grassmann, Taksar and Heyman.
+    """
     inside = list(members(values))
     work = [[matrix[x, y] for y in inside] for x in inside]
     for n in range(len(inside) - 1, 0, -1):
@@ -211,12 +232,14 @@ def _stationary_weights(matrix: arb_mat, values: int) -> Row:
                 work[x][y] += work[x][n] * work[n][y]
     row = [arb(0)] * matrix.nrows()
     for n, y in enumerate(inside):
-        row[y] = sum((row[x] * work[m][n] for m, x in enumerate(inside[:n])), arb(0)) if n else arb(1)
+        row[y] = (
+            sum((row[x] * work[m][n] for m, x in enumerate(inside[:n])), arb(0)) if n else arb(1)
+        )
     return row
 
 
 def positive(values: Row, support: int) -> Row:
-    """Return exact zeros outside of the support, once all other entries are known to be positive."""
+    """Return exact zeros outside the support, once all other entries are known to be positive."""
     row = [value if support >> x & 1 else arb(0) for x, value in enumerate(values)]
     if not all(row[x] > 0 for x in members(support)):
         raise UndecidedError
@@ -230,7 +253,9 @@ def largest(values: Iterable[arb]) -> arb:
 
 def ball(number: Any) -> arb:
     """Return a ball around an exact number, or the ball that it is."""
-    return arb(fmpq(number.numerator, number.denominator) if isinstance(number, Fraction) else number)
+    return arb(
+        fmpq(number.numerator, number.denominator) if isinstance(number, Fraction) else number
+    )
 
 
 def exact(end: arb) -> Fraction:

@@ -1,7 +1,7 @@
 """From a file nobody vouches for to typed records: every field checked, every number exact.
 
-The fields of the dataclasses below are the keys of the format, and their types say how each is read:
-:mod:`pufferflow.certificates` describes it. What a certificate claims is still unproved here.
+The fields of the dataclasses below are the keys of the format, and their types say how each is
+read: :mod:`pufferflow.certificates` describes it. What a certificate claims is still unproved here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,17 @@ from fractions import Fraction
 from functools import cache
 from math import lcm
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    TypeAlias,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from pufferflow.errors import CertificateError as CertificateError
 
@@ -26,11 +36,14 @@ MECHANISMS = ("mqm-exact", "mqm-approx", "group-dp", "entry-dp", "leakage", "was
 
 _NAMES = {int: "an integer", list: "a list", dict: "an object", str: "a string", NoneType: "null"}
 _LARGEST = 2**62  # integer
-_MOST_BITS = 8_000  # of the common denominator of a sum: 2,400 digits, above those of any one number
-_NUMBER = re.compile(r"[0-9]{1,1200}(\.[0-9]{1,1200})?([eE][+-]?[0-9]{1,3})?|[0-9]{1,1200}/0*[1-9][0-9]{0,1199}")
+# of the common denominator of a sum: 2,400 digits, above those of any one number
+_MOST_BITS = 8_000
+_NUMBER = re.compile(
+    r"[0-9]{1,1200}(\.[0-9]{1,1200})?([eE][+-]?[0-9]{1,3})?|[0-9]{1,1200}/0*[1-9][0-9]{0,1199}"
+)
 
 
-# -- types of fields, and what they hold besides -----------------------------------------------------
+# -- types of fields, and what they hold besides ---------------------------------------------------
 
 
 def total(numbers: Sequence[Fraction], where: str) -> Fraction:
@@ -39,14 +52,18 @@ def total(numbers: Sequence[Fraction], where: str) -> Fraction:
     for p in numbers:
         common = lcm(common, p.denominator)
         if common.bit_length() > _MOST_BITS:
-            raise CertificateError(f"{where}: the common denominator has over {_MOST_BITS} bits; give fewer digits")
+            raise CertificateError(
+                f"{where}: the common denominator has over {_MOST_BITS} bits; give fewer digits"
+            )
     return Fraction(sum(p.numerator * (common // p.denominator) for p in numbers), common)
 
 
 def _sums_to_1(row: list[Fraction], where: str) -> None:
     if (found := total(row, where)) != 1:
         more = f"1 {'+' if found > 1 else '-'} {decimal(abs(found - 1), 3)}"
-        raise CertificateError(f"{where} does not sum to 1 exactly but to {more}; an entry was changed")
+        raise CertificateError(
+            f"{where} does not sum to 1 exactly but to {more}; an entry was changed"
+        )
 
 
 def _square(rows: Matrix, where: str) -> None:
@@ -75,7 +92,13 @@ def _shape(kind: Any) -> tuple[Any, tuple[Any, ...], type]:
         return origin, inner, _shape(inner[0])[2]
     if is_dataclass(kind):
         return kind, tuple(get_type_hints(kind, include_extras=True).items()), dict
-    written = str if kind is Fraction or origin is Literal else list if origin in (list, dict, tuple) else kind
+    written = (
+        str
+        if kind is Fraction or origin is Literal
+        else list
+        if origin in (list, dict, tuple)
+        else kind
+    )
     return Union if origin is UnionType else origin or kind, inner, written
 
 
@@ -87,7 +110,9 @@ def read(kind: Any, value: Any, where: str) -> Any:
         inner[1](found, where)
         return found
     if origin is Union:
-        return read(next((one for one in inner if _shape(one)[2] is type(value)), inner[0]), value, where)
+        return read(
+            next((one for one in inner if _shape(one)[2] is type(value)), inner[0]), value, where
+        )
     known = type(value)
     if known is not written:
         raise CertificateError(f"{where} is {_brief(value)}, not {_NAMES[written]}")
@@ -107,7 +132,9 @@ def read(kind: Any, value: Any, where: str) -> Any:
         raise CertificateError(f"{where} is {_brief(value)}, too large")
     if kind is Fraction:
         if not _NUMBER.fullmatch(value):
-            raise CertificateError(f'{where} is {_brief(value)}; numbers are strings such as "0.25" or "1/3"')
+            raise CertificateError(
+                f'{where} is {_brief(value)}; numbers are strings such as "0.25" or "1/3"'
+            )
         return Fraction(value)
     return value
 
@@ -124,13 +151,15 @@ def _record(kind: Any, types: dict[str, Any], value: dict[Any, Any], where: str)
     """An object whose keys are the fields of a dataclass."""
     if unknown := [key for key in value if key not in types]:
         raise CertificateError(f"{where} has the unknown key {_brief(unknown[0])}")
-    if missing := [part.name for part in fields(kind) if part.default is MISSING and part.name not in value]:
+    if missing := [
+        part.name for part in fields(kind) if part.default is MISSING and part.name not in value
+    ]:
         raise CertificateError(f"{where} lacks the key {missing[0]}")
     inside = "" if where == "the certificate" else f"{where}: "
     return kind(**{key: read(types[key], part, f"{inside}{key}") for key, part in value.items()})
 
 
-# -- families ----------------------------------------------------------------------------------------
+# -- families --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -146,10 +175,14 @@ class Chain:
 
     def __post_init__(self) -> None:
         if len({len(matrix) for matrix in self.transition_matrices}) != 1:
-            raise CertificateError("the matrices differ in their number of states, or there is none")
+            raise CertificateError(
+                "the matrices differ in their number of states, or there is none"
+            )
         start, seen = self.initial_distribution, self.observations
         if not isinstance(start, str) and (len(start) != self.states or self.period > 1):
-            raise CertificateError("an initial distribution has not one entry a state, or is that of a period")
+            raise CertificateError(
+                "an initial distribution has not one entry a state, or is that of a period"
+            )
         if seen is not None and len(seen) != self.states:
             raise CertificateError("observations must be one integer a state")
 
@@ -180,7 +213,10 @@ class RowSet(NamedTuple):
 
 @dataclass(frozen=True)
 class Intervals:
-    """All chains with entries between bounds, which may change at every step; ``backward``, the reversed ones alike."""
+    """All chains with entries between bounds, which may change at every step.
+
+    ``backward`` is the same of the reversed ones.
+    """
 
     low: Square
     high: Square
@@ -200,12 +236,15 @@ class Intervals:
     def rows(self) -> list[RowSet]:
         """What the lower bounds leave goes anywhere below the upper ones."""
         pairs = zip(self.low, self.high, strict=True)
-        return [RowSet(low, [Part(list(map(Fraction.__sub__, high, low)), 1 - total(low, ""))]) for low, high in pairs]
+        return [
+            RowSet(low, [Part(list(map(Fraction.__sub__, high, low)), 1 - total(low, ""))])
+            for low, high in pairs
+        ]
 
 
 @dataclass(frozen=True)
 class Balls:
-    """All chains with rows within total variation distances of given ones, as for :class:`Intervals`."""
+    """All chains with rows within total variation distances of some; see :class:`Intervals`."""
 
     transition_matrix: Transitions
     radius: list[Fraction]
@@ -215,7 +254,9 @@ class Balls:
     def __post_init__(self) -> None:
         sizes = {len(self.radius), len(self.transition_matrix), len((self.backward or self).radius)}
         if len(sizes) > 1 or max(self.radius) > 1:
-            raise CertificateError("radius must hold one number of at most 1 a state, and so in both directions")
+            raise CertificateError(
+                "radius must hold one number of at most 1 a state, and so in both directions"
+            )
 
     @property
     def rows(self) -> list[RowSet]:
@@ -224,13 +265,14 @@ class Balls:
         for row, radius in zip(self.transition_matrix, self.radius, strict=True):
             free = [min(p, radius) for p in row]
             stays = Part(free, total(free, "a ball") - radius)
-            rows.append(RowSet(list(map(Fraction.__sub__, row, free)), [stays, Part([radius] * len(row), radius)]))
+            moves = Part([radius] * len(row), radius)
+            rows.append(RowSet(list(map(Fraction.__sub__, row, free)), [stays, moves]))
         return rows
 
 
 @dataclass(frozen=True)
 class Mixing:
-    """All Markov chains in which the distributions ``steps`` later, and earlier, overlap in at least ``overlap``."""
+    """All chains whose distributions ``steps`` later, and earlier, overlap by ≥ ``overlap``."""
 
     steps: Positive
     overlap: Annotated[Fraction, _positive]
@@ -253,7 +295,9 @@ class Family:
     def __post_init__(self) -> None:
         kinds = [part.name for part in fields(self)]
         if sum(getattr(self, kind) is not None for kind in kinds) != 1 or self.chains == []:
-            raise CertificateError(f"family has one key of {', '.join(kinds)}, and chains at least one chain")
+            raise CertificateError(
+                f"family has one key of {', '.join(kinds)}, and chains at least one chain"
+            )
         if (ends := self.binary_interval) and not 0 < ends[0] <= ends[1] < 1:
             raise CertificateError("binary_interval must hold two numbers with 0 < low <= high < 1")
 
@@ -275,20 +319,22 @@ class Family:
         one, number = self.members[0], len(self.members)
         if isinstance(one, Mixing):
             least = decimal(one.overlap, rounding=ROUND_FLOOR)
-            return f"all Markov chains whose distributions {one.steps} steps apart overlap in at least {least}"
+            apart = f"distributions {one.steps} steps apart"
+            return f"all Markov chains whose {apart} overlap in at least {least}"
         if not isinstance(one, Chain):
-            return f"all chains of {len(one.rows)} states {one.words}{', both ways' if one.backward else ''}"
+            both = ", both ways" if one.backward else ""
+            return f"all chains of {len(one.rows)} states {one.words}{both}"
         phases = f", a period of {one.period} steps and any first phase" if one.period > 1 else ""
         hidden = f" and {len(set(one.observations))} observations" if one.observations else ""
         return f"{number} chain{'s' * (number > 1)} of {one.states} states{phases}{hidden}"
 
 
-# -- proofs ------------------------------------------------------------------------------------------
+# -- proofs ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Flows:
-    """Flows for two sets of rows: from value to value, and the shares of what is free in every part."""
+    """Flows for two sets of rows, from value to value; shares of what is free in every part."""
 
     flow: dict[Pair, Fraction]
     surplus: list[dict[Pair, Fraction]]
@@ -302,12 +348,15 @@ class Flows:
 
 
 Witness: TypeAlias = list[int] | Flows
-"""A tree, as the parent of every value: from 1, negative where the arc leads from there, 0 for the root; or flows."""
+"""A tree, as the parent of every value; or flows.
+
+Parents count from 1, negative where the arc leads from there; 0 is for the root.
+"""
 
 
 @dataclass(frozen=True)
 class Step:
-    """Which witnesses bound the pairs of values of a node, and through how many steps any distribution does."""
+    """Which witnesses bound a node's pairs, and through how many steps any distribution does."""
 
     witnesses: int | None = None
     power: Positive | None = None
@@ -315,7 +364,10 @@ class Step:
 
 @dataclass(frozen=True)
 class Side:
-    """The nodes with 1, 2, … nodes on that side; all others start from one table and have a step a phase."""
+    """The nodes with 1, 2, … nodes on that side.
+
+    All others start from one table and have a step a phase.
+    """
 
     prefix: list[Step]
     start: Square | None = None
@@ -324,7 +376,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Count:
-    """What a visit to each value adds to the count, the lengths of all segments, W, and the slack of plans."""
+    """What a visit to each value adds to the count, lengths of segments, W, and slack of plans."""
 
     weights: list[int]
     lengths: list[Positive]
@@ -338,7 +390,10 @@ class Count:
 
 @dataclass(frozen=True)
 class Proof:
-    """A program; ranges of nodes [first, last, left, right] with quilts at these distances; a count; or nothing."""
+    """A program; ranges of nodes with quilts; a count; or nothing.
+
+    Ranges are [first, last, left, right], with the distances of the quilt.
+    """
 
     witnesses: list[dict[Pair, Witness]] | None = None
     forward: Side | None = None
@@ -354,7 +409,7 @@ class Proof:
         return {} if place is None else (self.witnesses or [])[place]
 
 
-# -- certificates ------------------------------------------------------------------------------------
+# -- certificates ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -388,7 +443,9 @@ class Claim:
         records = "single records" if self.window == 1 else f"any {self.window} records in a row"
         segments = f"segments of up to {self.length} records"
         if count := next((proof.count for proof in self.proofs), None):
-            lengths, weights = (", ".join(map(str, n)) for n in (sorted(set(count.lengths)), count.weights))
+            lengths, weights = (
+                ", ".join(map(str, n)) for n in (sorted(set(count.lengths)), count.weights)
+            )
             segments = f"segments of {lengths} records, the count with weights {weights} alone"
         return (
             f"{self.mechanism} at epsilon {decimal(self.epsilon)} for {self.family.words}, "
@@ -402,9 +459,15 @@ def parse(document: object) -> Claim:
     Raises CertificateError: it is malformed, or of another version.
     """
     if not isinstance(document, dict) or document.get("certificate") != "pufferflow":
-        raise CertificateError("this is no certificate of pufferflow: the key certificate is missing")
+        raise CertificateError(
+            "this is no certificate of pufferflow: the key certificate is missing"
+        )
     if (version := document.get("version")) != VERSION or type(version) is not int:
-        old = "it was made before 1.0; make it anew" if version == 1 else f"this program reads {VERSION}"
+        old = (
+            "it was made before 1.0; make it anew"
+            if version == 1
+            else f"this program reads {VERSION}"
+        )
         raise CertificateError(f"version is {_brief(version)}; {old}")
     try:
         found: Claim = read(Claim, document, "the certificate")
@@ -420,7 +483,8 @@ def read_certificate(text: str | bytes) -> object:
     """
     try:
         document: object = json.loads(text, object_pairs_hook=_unique)
-    except (ValueError, RecursionError) as error:  # not UTF-8, too long an integer, or nested too deeply
+    # not UTF-8, too long an integer, or nested too deeply
+    except (ValueError, RecursionError) as error:
         raise CertificateError(f"the file is not JSON ({error})") from None
     return document
 
@@ -439,5 +503,7 @@ def decimal(number: Fraction, digits: int = 17, rounding: str = ROUND_HALF_EVEN)
 
 def _brief(value: object) -> str:
     """Show a value of the file in one short line."""
-    text = repr(value) if isinstance(value, str | int | float | None) else f"a {type(value).__name__}"
+    text = (
+        repr(value) if isinstance(value, str | int | float | None) else f"a {type(value).__name__}"
+    )
     return text if len(text) <= 40 else text[:36] + "..." + text[-1:]

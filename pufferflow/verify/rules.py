@@ -1,8 +1,8 @@
 """What a node's values reveal through a neighbour: one function for every kind of proof.
 
-For distributions p, q of the neighbour given two values of the node, and growth e^w, w(z, y) = c·d(z, y) + A[z, y],
-each returns an upper bound of max (p·h)/(q·h) over all h > 0 with h(z) ≤ h(y) e^w(z, y). The proofs are in
-``docs/leakage.md``.
+For distributions p, q of the neighbour given two values of the node, and growth e^w, w(z, y) =
+c·d(z, y) + A[z, y], each returns an upper bound of max (p·h)/(q·h) over all h > 0 with h(z) ≤ h(y)
+e^w(z, y). The proofs are in ``docs/leakage.md``.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from pufferflow.verify.parse import CertificateError, Flows, Mixing, Pair, Part,
 _ONE, _ZERO = arb(1), arb(0)
 
 
-# -- exact distributions: trees (Lemma 3) ------------------------------------------------------------
+# -- exact distributions: trees (Lemma 3) ----------------------------------------------------------
 
 
 def _tree(parents: Witness, k: int, values: int) -> list[tuple[int, int, bool]]:
-    """All of these values but the root, parents first, each with its parent and whether the arc leads there.
+    """All these values but the root, parents first, with their parent and if the arc leads there.
 
     What hangs on other values hangs on the one above, or on the first there is.
     """
@@ -36,7 +36,9 @@ def _tree(parents: Witness, k: int, values: int) -> list[tuple[int, int, bool]]:
     for v in line:
         line.extend(children[v])
     if len(line) != k:
-        raise CertificateError("a tree has one root, with 0 for its parent, and the others lead to it")
+        raise CertificateError(
+            "a tree has one root, with 0 for its parent, and the others lead to it"
+        )
     root = next(v for v in line if values >> v & 1)
     above, arcs = {-1: root}, []
     for v in line:
@@ -50,9 +52,10 @@ def _tree(parents: Witness, k: int, values: int) -> list[tuple[int, int, bool]]:
 def by_tree(p: Row, q: Row, parents: Witness, values: int, growth: Table) -> arb:
     """Bound by the flows along a tree of the values that the neighbour can have, whatever it is.
 
-    With u(z) = u(y) + w(z, y) along its arcs (z, y) and h = e^u let P = p·h/(p·h), Q likewise. Flows g ≥ 0 with
-    P(y) − Σ_z g(y, z) + Σ_z g(z, y) e^(w(z, y) − u(z) + u(y)) ≤ ρ Q(y) at every y prove ρ (p·h)/(q·h). What the flows
-    of the tree leave over at a value goes to the one with most of Q.
+    With u(z) = u(y) + w(z, y) along its arcs (z, y) and h = e^u let P = p·h/(p·h), Q likewise.
+    Flows g ≥ 0 with P(y) − Σ_z g(y, z) + Σ_z g(z, y) e^(w(z, y) − u(z) + u(y)) ≤ ρ Q(y) at every y
+    prove ρ (p·h)/(q·h). What the flows of the tree leave over at a value goes to the one with most
+    of Q.
     """
     arcs = _tree(parents, len(p), values)
     h: Row = [_ONE] * len(p)
@@ -68,7 +71,8 @@ def by_tree(p: Row, q: Row, parents: Witness, values: int, growth: Table) -> arb
         else:  # a flow is never negative
             clipped = True
     store = max(range(len(q)), key=lambda y: float(below[y].mid()))
-    for y, rest in enumerate(net if clipped else ()):  # if all flows are what they would be, nothing is left over
+    # if all flows are what they would be, nothing is left over
+    for y, rest in enumerate(net if clipped else ()):
         if not rest <= 0:
             ratio += rest.upper() * growth[y][store] * h[store] / h[y] / below[store]
     return _finite(ratio)
@@ -78,19 +82,26 @@ def _finite(bound: arb) -> arb:
     return bound.upper() if bound.is_finite() else arb.pos_inf()
 
 
-# -- any distribution (Lemma 6) ----------------------------------------------------------------------
+# -- any distribution (Lemma 6) --------------------------------------------------------------------
 
 
 def reweighted(low: Table, high: Table, x: int, z: int, values: int, growth: Table) -> arb:
-    """Bound where the distribution of the neighbour y may be any multiple of weights in [low[y][·], high[y][·]].
+    """Bound where the distribution of the neighbour y may be any multiple of some weights.
 
-    The cross ratio R of two values y, y' of the neighbour is at most above(y) / below(y'). The bound is the largest
-    (1 + √(RH))² / (√R + √H)², H = e^w(y, y'), over R > 1; it is at most R, and at most H.
+    They lie in [low[y][·], high[y][·]].
+
+    The cross ratio R of two values y, y' of the neighbour is at most above(y) / below(y'). The
+    bound is the largest (1 + √(RH))² / (√R + √H)², H = e^w(y, y'), over R > 1; it is at most R, and
+    at most H.
     """
     pairs = [(high[y][x], low[y][x], high[y][z], low[y][z], y) for y in members(values)]
     infinite = arb.pos_inf()
-    tops = [((p / q).upper() if q > 0 else infinite, y) for p, _, _, q, y in pairs if not p.is_zero()]
-    ends = [((p / q).lower() if q > 0 < p else _ZERO, y) for _, p, q, _, y in pairs if not q.is_zero()]
+    tops = [
+        ((p / q).upper() if q > 0 else infinite, y) for p, _, _, q, y in pairs if not p.is_zero()
+    ]
+    ends = [
+        ((p / q).lower() if q > 0 < p else _ZERO, y) for _, p, q, _, y in pairs if not q.is_zero()
+    ]
     if not (tops and ends):  # values that never occur
         return infinite
     tops, ends = sorted(tops, key=itemgetter(0), reverse=True), sorted(ends, key=itemgetter(0))
@@ -104,7 +115,9 @@ def reweighted(low: Table, high: Table, x: int, z: int, values: int, growth: Tab
             if y == other or h <= most:
                 continue
             root, far = ratio.sqrt(), h.sqrt()
-            most = most.max(_finite(((1 + root * far) / (root + far)) ** 2 if ratio.is_finite() else h))
+            most = most.max(
+                _finite(((1 + root * far) / (root + far)) ** 2 if ratio.is_finite() else h)
+            )
     return most
 
 
@@ -120,24 +133,30 @@ def largest_ratios(weights: Table, values: int) -> Table:
     return [[ratio(x, z) for z in range(len(columns))] for x in range(len(columns))]
 
 
-# -- sets of distributions (Lemma I3) ----------------------------------------------------------------
+# -- sets of distributions (Lemma I3) --------------------------------------------------------------
 
 
 def by_flows(p: RowSet, q: RowSet, flows: Witness, growth: Table) -> arb:
     """Bound for all distributions of two sets by flows that are affine in them.
 
-    A distribution is the sum of a base and of parts e, 0 ≤ e ≤ widths with a given sum. For flows g ≥ 0 and shares
-    f(z, ·) ≥ 0 of every part of p and r(v, ·) ≥ 0 of every part of q, each of sum 1,
+    A distribution is the sum of a base and of parts e, 0 ≤ e ≤ widths with a given sum. For flows g
+    ≥ 0 and shares f(z, ·) ≥ 0 of every part of p and r(v, ·) ≥ 0 of every part of q, each of sum 1,
 
-        p·h ≤ Σ_y h(y) [base(y) − Σ_z g(y, z) + Σ_z g(z, y) e^w(z, y) + Σ over the parts Σ_z e(z) f(z, y) e^w(z, y)],
-        q·h ≥ Σ_y h(y) [base'(y) + Σ over the parts Σ_v e'(v) r(v, y) e^−w(y, v)].
+        p·h ≤ Σ_y h(y) [base(y) − Σ_z g(y, z) + Σ_z g(z, y) e^w(z, y) + Σ over the parts Σ_z e(z)
+        f(z, y) e^w(z, y)], q·h ≥ Σ_y h(y) [base'(y) + Σ over the parts Σ_v e'(v) r(v, y) e^−w(y,
+        v)].
 
-    What the largest first bracket has beyond its share of the smallest second one goes to the value with most of q.
+    What the largest first bracket has beyond its share of the smallest second one goes to the value
+    with most of q.
     """
     k = len(growth)
     if not isinstance(flows, Flows) or not len(flows.surplus) == len(flows.reserve) == len(p.parts):
-        raise CertificateError(f"between sets of rows there are flows, with shares for each of {len(p.parts)} parts")
-    if any(max(pair) >= k for table in (flows.flow, *flows.surplus, *flows.reserve) for pair in table):
+        raise CertificateError(
+            f"between sets of rows there are flows, with shares for each of {len(p.parts)} parts"
+        )
+    if any(
+        max(pair) >= k for table in (flows.flow, *flows.surplus, *flows.reserve) for pair in table
+    ):
         raise CertificateError("flows lead to a state that there is not")
     left, right = [ball(value) for value in p.base], [ball(value) for value in q.base]
     for (z, y), amount in flows.flow.items():
@@ -173,7 +192,10 @@ def _shares(given: dict[Pair, Fraction], k: int) -> Table:
 
 
 def greedy(part: Part, values: Row, sign: int) -> arb:
-    """Bound of Σ e · values over the part, from above (1) or below (−1): t · sum ± Σ widths (± (value − t))⁺, any t."""
+    """Bound of Σ e · values over the part, from above (1) or below (−1).
+
+    It is t · sum ± Σ widths (± (value − t))⁺, for any t.
+    """
     filled, threshold = _ZERO, _ZERO
     for z in sorted(range(len(values)), key=lambda z: -sign * float(values[z].mid())):
         filled, threshold = filled + ball(part.widths[z]), arb(values[z].mid())
@@ -194,7 +216,7 @@ def _extreme(row: RowSet, values: Row, sign: int) -> arb:
 
 
 def entry_bounds(rows: list[RowSet], steps: int) -> tuple[Table, Table]:
-    """Bounds of the entries of products of so many matrices with such rows, from below and above."""
+    """Bounds, below and above, of the entries of products of so many matrices with such rows."""
     k, found = len(rows), []
     for sign in (-1, 1):
         columns = [[arb(int(x == z)) for x in range(k)] for z in range(k)]
@@ -204,16 +226,16 @@ def entry_bounds(rows: list[RowSet], steps: int) -> tuple[Table, Table]:
     return found[0], found[1]
 
 
-# -- overlaps ----------------------------------------------------------------------------------------
+# -- overlaps --------------------------------------------------------------------------------------
 
 
 def overlapping(family: Mixing, cost: arb, around: int) -> arb:
-    """Largest E(j) E(around − j): what values reveal through j records before them and all others after.
+    """Largest E(j) E(around − j): what values reveal by j records before and all others after.
 
     With ρ = (1 − α) e^(mc), E(r) = e^(rc) for r < m and E(n) = α e^((m−1)c) + ρ E(n − m), that is
-    E(km + r) = a + ρ^k (e^(rc) − a), a = α e^((m−1)c) / (1 − ρ). For given numbers of whole blocks log E is convex in
-    r, so one of the two r is 0 or both end a block; and for given ends E E' is concave in the number of blocks before
-    the node, largest next to the half.
+    E(km + r) = a + ρ^k (e^(rc) − a), a = α e^((m−1)c) / (1 − ρ). For given numbers of whole blocks
+    log E is convex in r, so one of the two r is 0 or both end a block; and for given ends E E' is
+    concave in the number of blocks before the node, largest next to the half.
     """
     m = family.steps
     ratio = ball(1 - family.overlap) * (m * cost).exp()

@@ -1,4 +1,4 @@
-"""What is known of the nodes on one side of a node: of a chain, and of all chains with rows in given sets."""
+"""What is known of a node's side: of a chain, and of all chains with rows in given sets."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from pufferflow.verify.rules import entry_bounds
 class Node(NamedTuple):
     """What is known of a node and of its neighbour on one side.
 
-    ``values`` and ``neighbours`` are those that the two can have, ``rows`` the distributions of the neighbour (or sets
-    of them) given each value, None where they are not known, ``excess`` a factor for what is not exactly so.
+    ``values`` and ``neighbours`` are those that the two can have, ``rows`` the distributions of the
+    neighbour (or sets of them) given each value, None where they are not known, ``excess`` a factor
+    for what is not exactly so.
     """
 
     values: int
@@ -29,19 +30,22 @@ class ChainSide:
 
     def __init__(self, model: Model, forward: bool, informed: bool) -> None:
         self.model, self.forward, self.informed = model, forward, informed
-        self.k, self.period, self.hidden = model.k, model.chain.period, model.chain.observations is not None
+        self.k, self.period = model.k, model.chain.period
+        self.hidden = model.chain.observations is not None
         self.seen = model.chain.observations or list(range(self.k))
         phases = list(range(self.period))
         self.phases = phases[::-1] if forward else [*phases[1:], 0]
         """Those of a period, away from the node where it starts."""
 
     def node(self, phase: int, j: int, early: bool, growth: Table) -> Node:
-        """The node at this phase with j nodes on that side; or, if not ``early``, with j or more."""
+        """The node at this phase with j nodes on that side; unless ``early``, with j or more."""
         model, supports = self.model, self.model.supports
         if self.forward:
-            return Node(supports.everything, supports.everything, None if self.informed else model.rows[phase])
+            row = None if self.informed else model.rows[phase]
+            return Node(supports.everything, supports.everything, row)
         if self.period > 1:
-            values, neighbours = supports.possible(phase), supports.possible(phase - 1 + self.period)
+            values = supports.possible(phase)
+            neighbours = supports.possible(phase - 1 + self.period)
         else:
             values, neighbours = supports.later(0), supports.later(0)
         if early:
@@ -58,9 +62,10 @@ class ChainSide:
         return Node(values, supports.everything, before(model.stationary[0], rows, values), excess)
 
     def _excess(self, j: int, early: bool, growth: Table) -> arb | None:
-        """How much more a distribution close to the stationary one reveals (Lemma 7 of ``docs/leakage.md``).
+        """How much more a nearly stationary distribution reveals (Lemma 7 of ``docs/leakage.md``).
 
-        e^ω, e^ω' are the distances of this node and the next, which never grow, e^W the largest growth.
+        e^ω, e^ω' are the distances of this node and the next, which never grow, e^W the largest
+        growth.
         """
         here = self.model.distance(j - 1)
         after = self.model.distance(j) if early else here
@@ -70,10 +75,16 @@ class ChainSide:
         return (here * after).min(through * through)
 
     def weights(self, phase: int, power: int) -> list[tuple[Table, Table]]:
-        """Bounds of the weights, up to a factor, of the values of the node ``power`` steps away by those of this."""
+        """Bounds of the weights of a node's values, up to a factor.
+
+        Of the node ``power`` steps away by those of this.
+        """
         if power > 1 and self.hidden and self.informed:
-            # a known record ends what leaks through it, a known observation of a hidden state does not
-            raise CertificateError("powers above 1 are for chains whose records are known, if any are")
+            # a known record ends what leaks through it, a known observation of a hidden state does
+            # not
+            raise CertificateError(
+                "powers above 1 are for chains whose records are known, if any are"
+            )
         first = (phase if self.forward else phase - power) % self.period
         rows = self.model.rows[first] if power == 1 else self.model.power(power, first)
         rows = transposed(rows) if self.forward else rows
@@ -96,7 +107,9 @@ class SetSide:
 
     period, phases, hidden = 1, [0], False
 
-    def __init__(self, family: Intervals | Balls, forward: bool, informed: bool, work: Work) -> None:
+    def __init__(
+        self, family: Intervals | Balls, forward: bool, informed: bool, work: Work
+    ) -> None:
         self.family, self.forward, self.informed, self.work = family, forward, informed, work
         self.known = family if forward else family.backward
         self.k = len(family.rows)
@@ -105,7 +118,9 @@ class SetSide:
     def node(self, phase: int, j: int, early: bool, growth: Table) -> Node:
         """As for chains."""
         everything = (1 << self.k) - 1
-        return Node(everything, everything, None if self.informed or self.known is None else self.known.rows)
+        return Node(
+            everything, everything, None if self.informed or self.known is None else self.known.rows
+        )
 
     def weights(self, phase: int, power: int) -> list[tuple[Table, Table]]:
         """As for chains."""
