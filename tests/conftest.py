@@ -13,17 +13,20 @@ gc.set_threshold(50_000)  # the usual 700 costs a tenth of the time
 
 _always = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("ci", derandomize=True, max_examples=60, **_always)
-settings.register_profile("long", derandomize=True, max_examples=60, **_always)  # with `-m long`, see helpers/cases.py
+# with `-m long`, see helpers/cases.py
+settings.register_profile("long", derandomize=True, max_examples=60, **_always)
 # other cases than those of every run: HYPOTHESIS_PROFILE=random and --hypothesis-seed=7
 settings.register_profile("random", derandomize=False, max_examples=60, **_always)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 if settings().derandomize:
-    # drawn, too, are constants of the modules loaded so far: others on every machine, by who runs which test
+    # drawn, too, are constants of the modules loaded so far: others on every machine, by who runs
+    # which test
     providers.is_local_module_file = lambda file: False
 
 
 def pytest_collection_modifyitems(items):
-    items.sort(key=lambda item: "workflow" not in item.path.parts)  # the longest first: workers then end together
+    # the longest first: workers then end together
+    items.sort(key=lambda item: "workflow" not in item.path.parts)
 
 
 def pytest_collection_finish():
@@ -48,7 +51,7 @@ def scales_once(monkeypatch):
 
 @pytest.fixture
 def run(capsys, monkeypatch):
-    """The command line in this process: arguments and input in; exit code, output and errors out."""
+    """The command line in this process: arguments and input in; exit code, output, errors out."""
 
     def run_(*arguments, stdin=None):
         from pufferflow import cli

@@ -1,24 +1,31 @@
-"""How many cases a property is tried on: some in every run, many more in `make test-long` (the marker `long`)."""
+"""How many cases a property is tried on: some in every run, many more in `make test-long` (the
+marker `long`).
+"""
 
 import pytest
 from hypothesis import settings
 
 SLACK = 1e-3
-"""How far bounds of one loss may be apart: what a post-fixed point leaves a step, 1e-6, times the steps remembered."""
+"""How far bounds of one loss may be apart: what a post-fixed point leaves a step, 1e-6, times the
+steps remembered.
+"""
 
 
 def counts(usual, long):
-    """Values of a parameter that says how many: ``usual`` in every run, ``long`` in the long one."""
+    """Values of a parameter that says how many: ``usual`` in every run, ``long`` in long ones."""
     return [usual, pytest.param(long, marks=pytest.mark.long)]
 
 
 def seeds(usual, long):
-    """Values of a parameter that numbers the cases: the first ``usual`` in every run, the others in the long one."""
-    return [*range(usual), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(usual, long))]
+    """Values of a parameter that numbers the cases: the first ``usual`` in every run, the others in
+    the long one.
+    """
+    more = (pytest.param(seed, marks=pytest.mark.long) for seed in range(usual, long))
+    return [*range(usual), *more]
 
 
 def examples(usual, long, **more):
-    """Settings of a test of hypothesis, which draws its own cases; the profile says which run it is."""
+    """Settings of a hypothesis test, which draws its own cases; the profile names the run."""
     if settings.get_current_profile_name() != "long":
         return settings(max_examples=usual, **more)
     return lambda test: pytest.mark.long(settings(max_examples=long, **more)(test))

@@ -1,4 +1,6 @@
-"""What a certificate claims, by linear programs over all sequences: nothing of the verifier, nothing of the engine."""
+"""What a certificate claims, by linear programs over all sequences: nothing of the verifier,
+nothing of the engine.
+"""
 
 from fractions import Fraction
 
@@ -8,7 +10,7 @@ from plain_transport import laws_given_secrets
 from sequence_programs import label_law, largest_loss
 
 MOST = {2: 5, 3: 4, 4: 3}
-"""Records whose sequences are gone through, by the number of values: what holds for more holds for these."""
+"""Records that are enumerated, by the number of values: what holds for more holds for these."""
 
 
 def floats(rows):
@@ -33,7 +35,11 @@ def starts_of(start, matrix, rng):
     k = len(matrix)
     if isinstance(start, list):
         return [[float(Fraction(p)) for p in start]]
-    return [stationary(matrix)] if start == "stationary" else [*np.eye(k), *rng.dirichlet(np.full(k, 0.5), 2)]
+    return (
+        [stationary(matrix)]
+        if start == "stationary"
+        else [*np.eye(k), *rng.dirichlet(np.full(k, 0.5), 2)]
+    )
 
 
 def joints_of(family, length, rng):
@@ -49,7 +55,9 @@ def joints_of(family, length, rng):
     elif "backward" not in given:  # of those with both few chains are known to lie in them
         for _ in range(4):
             matrices = [_between(given, rng) for _ in range(length - 1)]
-            yield from (joint(s, matrices) for s in rng.dirichlet(np.full(len(_low(given)), 0.5), 2))
+            yield from (
+                joint(s, matrices) for s in rng.dirichlet(np.full(len(_low(given)), 0.5), 2)
+            )
 
 
 def joints_of_chain(chain, length, rng):
@@ -100,7 +108,10 @@ def _between(given, rng):
 
 def worst_loss(document, seed=0):
     """Largest loss at the stated scale that was found, in nats."""
-    rng, cost = np.random.default_rng(seed), float(1 / max(Fraction(document["scale"]), Fraction(1, 10**6)))
+    rng, cost = (
+        np.random.default_rng(seed),
+        float(1 / max(Fraction(document["scale"]), Fraction(1, 10**6))),
+    )
     family, window = document["family"], document["window"]
     if "mixing" in family:
         terms = family["mixing"]["steps"], float(Fraction(family["mixing"]["overlap"]))
@@ -122,7 +133,11 @@ def worst_loss(document, seed=0):
 def _states(family):
     [given] = family.values()
     given = given[0] if isinstance(given, list) else given
-    return given["low"] if "low" in given else given.get("transition_matrix") or given["transition_matrices"][0]
+    return (
+        given["low"]
+        if "low" in given
+        else given.get("transition_matrix") or given["transition_matrices"][0]
+    )
 
 
 def _count_loss(chain, count, cost):
@@ -132,11 +147,15 @@ def _count_loss(chain, count, cost):
     start, length, worst = chain["initial_distribution"], min(max(count["lengths"]), 7), 0.0
     first = stationary(floats(rows)) if start == "stationary" else start
     for node in range(1, length + 1):
-        laws = laws_given_secrets(matrix, [Fraction(p) for p in first], length, count["weights"], node)
+        laws = laws_given_secrets(
+            matrix, [Fraction(p) for p in first], length, count["weights"], node
+        )
         points = np.arange(length * max(count["weights"]) + 1)
         densities = []
         for law in laws.values():
             masses = np.array([float(law.get(int(n), 0)) for n in points])
-            densities.append(np.exp(-cost * np.abs(points[:, None] - points)) @ (masses / masses.sum()))
+            densities.append(
+                np.exp(-cost * np.abs(points[:, None] - points)) @ (masses / masses.sum())
+            )
         worst = max([worst, *(float(np.log(p / q).max()) for p in densities for q in densities)])
     return worst

@@ -1,4 +1,6 @@
-"""An attack on what is published: every number in every file, by every rule that has ever given a count away."""
+"""An attack on what is published: every number in every file, by every rule that has ever given a
+count away.
+"""
 
 import math
 import re
@@ -31,7 +33,11 @@ def guesses(found, records, sizes=()):
         for place, value in enumerate(values):
             if not math.isfinite(value) or abs(value) > 1e9:
                 continue
-            rules = {"itself": value, "times n": value * records, "times n - 1": value * (records - 1)}
+            rules = {
+                "itself": value,
+                "times n": value * records,
+                "times n - 1": value * (records - 1),
+            }
             rules |= {f"times {size}": value * size for size in sizes}
             if value:
                 rules["inverse"] = 1 / value
@@ -39,7 +45,8 @@ def guesses(found, records, sizes=()):
                 top, below = exact[place].numerator, exact[place].denominator
                 rules |= {f"{m} numerators": m * top for m in (1, 2, 3)}
                 rules |= {f"{m} denominators": m * below for m in (1, 2, 3)}
-            for width in (2, 3):  # a row of frequencies: their common denominator, and each times it
+            # a row of frequencies: their common denominator, and each times it
+            for width in (2, 3):
                 for start in range(max(0, place - width + 1), place + 1):
                     row = exact[start : start + width]
                     if len(row) == width and None not in row:
@@ -61,8 +68,9 @@ def simplest(value, most):
 def recovered(releases, records, truths, sizes=()):
     """What of the truth some rule at some place finds every time.
 
-    ``releases`` and ``truths`` are of neighbouring tables: a list of folders each, and a dict of counts each. Only
-    counts that differ between the tables are looked for, so no public number passes for one of them.
+    ``releases`` and ``truths`` are of neighbouring tables: a list of folders each, and a dict of
+    counts each. Only counts that differ between the tables are looked for, so no public number
+    passes for one of them.
     """
     private = [key for key in truths[0] if len({truth[key] for truth in truths}) > 1]
     hits, seen = defaultdict(int), defaultdict(int)
@@ -82,5 +90,10 @@ def recovered(releases, records, truths, sizes=()):
 
 def constants(folders):
     """Numbers that are there and the same in every one of these folders, by file and place."""
-    each = [{(name, i): x for name, values in numbers(f).items() for i, x in enumerate(values)} for f in folders]
-    return {where: x for where, x in each[0].items() if all(other.get(where) == x for other in each)}
+    each = [
+        {(name, i): x for name, values in numbers(f).items() for i, x in enumerate(values)}
+        for f in folders
+    ]
+    return {
+        where: x for where, x in each[0].items() if all(other.get(where) == x for other in each)
+    }

@@ -6,7 +6,9 @@ import numpy as np
 
 
 def log_ratios(steps, law, factors, labels, window, known):
-    """Log of what a count multiplies the law of each sequence of labels in a window by, one number a sequence.
+    """Log of what a count multiplies the probability of each sequence of labels in a window by.
+
+    One number a sequence.
 
     Parameters
     ----------
@@ -24,7 +26,9 @@ def log_ratios(steps, law, factors, labels, window, known):
         Records that the adversary knows, with their labels.
     """
     first, width = window
-    seen = np.array([labels == known[t] if t in known else np.ones(len(law)) for t in range(len(factors))])
+    seen = np.array(
+        [labels == known[t] if t in known else np.ones(len(law)) for t in range(len(factors))]
+    )
 
     def ends(weights):
         before, after = law, np.ones(len(law))
@@ -47,7 +51,9 @@ def log_ratios(steps, law, factors, labels, window, known):
 
 
 def worst_count(rng, steps, law, cost, labels, window, known):
-    """Largest loss that an ascent finds: one record and label after the other counts or not, whatever tells more."""
+    """Largest loss that an ascent finds: one record and label after the other counts or not,
+    whatever tells more.
+    """
     length, kinds = len(steps) + 1, labels.max() + 1
     counted = rng.random((length, kinds)) < 0.5
 

@@ -1,7 +1,8 @@
 """Markov quilts straight from the definitions, by listing all k^T sequences with exact numbers.
 
-Nothing here uses the Markov property, eq. 5 or the library's search: the joint law of (X_1, …, X_T) is an array
-with one axis a node, of whole numbers (probabilities times a common denominator, which cancels in every ratio).
+Nothing here uses the Markov property, eq. 5 or the library's search: the joint law of (X_1, …, X_T)
+is an array with one axis a node, of whole numbers (probabilities times a common denominator, which
+cancels in every ratio).
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ DIGITS = 60
 class ExactChain(NamedTuple):
     """A chain with rational entries; ``start`` is a law, "stationary" or "any".
 
-    The supremum over all initial laws is taken at point masses with the uniform law mixed in at weight
-    10^-zeros; a ratio above 10^(2 zeros / 3) stands for one that grows without bound as that weight vanishes.
+    The supremum over all initial laws is taken at point masses with the uniform law mixed in at
+    weight 10^-zeros; a ratio above 10^(2 zeros / 3) stands for one that grows without bound as that
+    weight vanishes.
     """
 
     matrix: list[list[Fraction]]
@@ -62,7 +64,9 @@ def stationary_law(matrix: list[list[Fraction]]) -> list[Fraction] | None:
         rows[column] = [v / rows[column][column] for v in rows[column]]
         for r in range(k + 1):
             if r != column and rows[r][column]:
-                rows[r] = [v - rows[r][column] * p for v, p in zip(rows[r], rows[column], strict=True)]
+                rows[r] = [
+                    v - rows[r][column] * p for v, p in zip(rows[r], rows[column], strict=True)
+                ]
     return [rows[x][k] for x in range(k)]
 
 
@@ -77,8 +81,12 @@ def joint_law(matrix: list[list[Fraction]], initial_law: list[Fraction], length:
     return law
 
 
-def chain_quilts(length: int, node: int, window: int = 1) -> list[tuple[int | None, int | None, int]]:
-    """All quilts of Lemma 4.6 as (left node, right node, card(X_N)), nodes 0-based; of the window that begins there."""
+def chain_quilts(
+    length: int, node: int, window: int = 1
+) -> list[tuple[int | None, int | None, int]]:
+    """All quilts of Lemma 4.6 as (left node, right node, card(X_N)), nodes 0-based; of the window
+    that begins there.
+    """
     return [
         (left, right, (length if right is None else right) - (-1 if left is None else left) - 1)
         for left in [None, *range(node)]
@@ -87,12 +95,15 @@ def chain_quilts(length: int, node: int, window: int = 1) -> list[tuple[int | No
 
 
 def influence_ratio(joint: np.ndarray, nodes: Sequence[int], quilt: list[int]) -> tuple[int, int]:
-    """e^max-influence of ``quilt`` on ``nodes`` (Definition 4.1) as numerator and denominator; (1, 0) is ∞."""
+    """e^max-influence of ``quilt`` on ``nodes`` (Definition 4.1) as numerator and denominator; (1,
+    0) is ∞.
+    """
     kept = sorted([*nodes, *quilt])
     table = joint.sum(axis=tuple(t for t in range(joint.ndim) if t not in kept))
     table = np.moveaxis(table, [kept.index(node) for node in nodes], range(len(nodes)))
     table = table.reshape(math.prod(joint.shape[node] for node in nodes), -1).tolist()
-    rows = [[fmpz(p) for p in row] for row in table]  # exact as Python's own integers, and fast where they are long
+    # exact as Python's own integers, and fast where they are long
+    rows = [[fmpz(p) for p in row] for row in table]
     secrets = [(row, total) for row in rows if (total := sum(row))]
     best = (fmpz(1), fmpz(1))
     for (p, p_total), (q, q_total) in product(secrets, repeat=2):
@@ -104,7 +115,9 @@ def influence_ratio(joint: np.ndarray, nodes: Sequence[int], quilt: list[int]) -
     return int(best[0]), int(best[1])
 
 
-def quilt_influences(chain: ExactChain, length: int, window: int = 1) -> list[list[tuple[int, Decimal]]]:
+def quilt_influences(
+    chain: ExactChain, length: int, window: int = 1
+) -> list[list[tuple[int, Decimal]]]:
     """card(X_N) and max-influence, to ``DIGITS`` digits, of all quilts of every window of nodes."""
     window = min(window, length)
     enormous = 10 ** (2 * chain.zeros // 3)
@@ -118,7 +131,9 @@ def quilt_influences(chain: ExactChain, length: int, window: int = 1) -> list[li
                 return Decimal("Infinity")
             # of very long numbers the first digits are enough, far more than are kept
             spare = max(0, min(numerator.bit_length(), denominator.bit_length()) - 8 * DIGITS)
-            largest = max(largest, (Decimal(numerator >> spare) / Decimal(denominator >> spare)).ln())
+            largest = max(
+                largest, (Decimal(numerator >> spare) / Decimal(denominator >> spare)).ln()
+            )
         return largest
 
     with localcontext() as context:
@@ -137,11 +152,15 @@ def exact_scale(influences: list[list[tuple[int, Decimal]]], epsilon: float) -> 
     exact = Decimal(epsilon)
     with localcontext() as context:
         context.prec = DIGITS
-        return max(min(card / (exact - e) for card, e in quilts if e < exact) for quilts in influences)
+        return max(
+            min(card / (exact - e) for card, e in quilts if e < exact) for quilts in influences
+        )
 
 
 def random_matrix(rng: np.random.Generator, k: int) -> list[list[Fraction]]:
-    """A transition matrix in multiples of 1/64: dense, sparse, periodic, reducible or nearly deterministic."""
+    """A transition matrix in multiples of 1/64: dense, sparse, periodic, reducible or nearly
+    deterministic.
+    """
     kind = rng.choice(["dense", "sparse", "permutation", "blocks", "sticky"])
     if kind == "permutation":
         image = rng.permutation(k)

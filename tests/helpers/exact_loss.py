@@ -1,6 +1,9 @@
-"""The exact loss straight from its definition: every one of the k^T sequences, every whole output, exact fractions.
+"""The exact loss straight from its definition, in exact fractions.
 
-A density is a sum of r^|w − n| over the sequences, r = e^(−1/noise) a rational; nothing here uses the Markov property.
+Every one of the k^T sequences, every whole output.
+
+A density is a sum of r^|w − n| over the sequences, r = e^(−1/noise) a rational; nothing here uses
+the Markov property.
 """
 
 import math
@@ -19,7 +22,9 @@ def log_fraction(value):
 
 
 def conditional_densities(matrix, law, length, bins, coordinates, ratio):
-    """Densities {(node, state): {output: value}} up to a common factor; ``ratio`` is e^(−1/noise) of a coordinate.
+    """Densities {(node, state): {output: value}} up to a common factor.
+
+    ``ratio`` is e^(−1/noise) of a coordinate.
 
     ``bins[x]`` is the coordinate that state x adds to, or None.
     """
@@ -38,7 +43,8 @@ def conditional_densities(matrix, law, length, bins, coordinates, ratio):
         total = sum(table.values())
         found[secret] = {
             w: sum(
-                Fraction(weight, total) * math.prod(powers[abs(a - b)] for a, b in zip(w, count, strict=True))
+                Fraction(weight, total)
+                * math.prod(powers[abs(a - b)] for a, b in zip(w, count, strict=True))
                 for count, weight in table.items()
             )
             for w in product(range(length + 1), repeat=coordinates)
@@ -47,7 +53,9 @@ def conditional_densities(matrix, law, length, bins, coordinates, ratio):
 
 
 def largest_ratios(densities, length):
-    """Largest density ratios over all whole outputs, and over the corners alone: (ratio, node, pair, output) each."""
+    """Largest density ratios over all whole outputs, and over the corners alone: (ratio, node,
+    pair, output) each.
+    """
     inside = corner = (Fraction(1), None, None, None)
     for (node, x), first in densities.items():
         for (other, y), second in densities.items():
@@ -62,7 +70,9 @@ def largest_ratios(densities, length):
 
 
 def mixtures(k, rng, count):
-    """Initial laws to try for the supremum over all: nearly point masses, mixtures of two states, and general ones."""
+    """Initial laws to try for the supremum over all: nearly point masses, mixtures of two states,
+    and general ones.
+    """
     laws = []
     for _ in range(count):
         weights = rng.exponential(size=k) ** 4

@@ -1,4 +1,6 @@
-"""The models of ``tests/reference/scales.csv``: one of every kind, by name; drawn ones are the same everywhere."""
+"""The models of ``tests/reference/scales.csv``: one of every kind, by name; drawn ones are the same
+everywhere.
+"""
 
 from functools import cache
 
@@ -38,7 +40,9 @@ def intervals(states, seed, width, stay=0.5, backward=False):
         return np.where(high < 1, low, np.minimum(low, 1.0)), high
 
     forwards, backwards = bounds(), bounds() if backward else None
-    return lambda: pf.IntervalFamily(*forwards, backward=pf.IntervalFamily(*backwards) if backwards else None)
+    return lambda: pf.IntervalFamily(
+        *forwards, backward=pf.IntervalFamily(*backwards) if backwards else None
+    )
 
 
 def counted(states, seed, records, backward):
@@ -70,7 +74,10 @@ def emitting(start):
 
 
 def lasting(start):
-    jumps, lasts = [[0.0, 0.6, 0.4], [1.0, 0.0, 0.0], [0.5, 0.5, 0.0]], [[0.2, 0.3, 0.5], [0.6, 0.4, 0], [0, 0, 1.0]]
+    jumps, lasts = (
+        [[0.0, 0.6, 0.4], [1.0, 0.0, 0.0], [0.5, 0.5, 0.0]],
+        [[0.2, 0.3, 0.5], [0.6, 0.4, 0], [0, 0, 1.0]],
+    )
     return lambda: pf.HiddenChain.with_durations(jumps, lasts, start)
 
 
@@ -98,7 +105,9 @@ BUILDERS = {
     "four_slow_given": chain(drawn(4, 5, 0.02), [0.7, 0.1, 0.1, 0.1]),
     "four_slow_any": chain(drawn(4, 5, 0.02), "any"),
     "six_sparse": chain(drawn(6, 6, 0.8, 0.5) * 0.99 + 0.01 * np.roll(np.eye(6), 1, axis=1)),
-    "six_sparse_any": chain(drawn(6, 6, 0.8, 0.5) * 0.99 + 0.01 * np.roll(np.eye(6), 1, axis=1), "any"),
+    "six_sparse_any": chain(
+        drawn(6, 6, 0.8, 0.5) * 0.99 + 0.01 * np.roll(np.eye(6), 1, axis=1), "any"
+    ),
     "line_of_twelve": chain(LINE + np.diag(1 - LINE.sum(axis=1))),
     "twenty": chain(drawn(20, 8, 0.3)),
     "twenty_given": chain(drawn(20, 8, 0.3), decaying(20)),

@@ -28,7 +28,8 @@ release t.csv --chain m.json --participant who --accept-noise
 release t.csv --mixing 3 0.5 --statistic mean --bounds 0 3 --participant who --ledger l
 plan --mixing 1h 0.5 --statistic mean --bounds 0 3 --step 30min --participants 50 --period 7d
 fit t.csv --edges 77123.2,77123.5 --participant who
-fit t.csv --private --edges 1,2 --participant who --step 60 --timezone UTC --from 2024-01-01 --to 2024-01-02
+fit t.csv --private --edges 1,2 --participant who --step 60 --timezone UTC \
+--from 2024-01-01 --to 2024-01-02
 ledger show l
 ledger verify l
 ledger add l words --cost 0.001 --whole 0.01 --participant who --value value
@@ -53,7 +54,10 @@ def sound_files(folder):
     chain, records = [[0.7, 0.3], [0.4, 0.6]], {"states": {"edges": [1.5]}, "step_seconds": 60}
     documents = {"m.json": {"chains": [{"transition_matrix": chain}], "records": records}}
     documents["c.json"] = pf.certify(pf.BinaryInterval(0.3, 0.7), 5, 1.0)
-    documents |= {"n.json": [0, 2, 1], "b.json": {"variables": [{"name": "a", "table": [0.5, 0.5]}]}}
+    documents |= {
+        "n.json": [0, 2, 1],
+        "b.json": {"variables": [{"name": "a", "table": [0.5, 0.5]}]},
+    }
     for name, document in documents.items():
         (folder / name).write_text(json.dumps(document))
     asked = {"statistics": ["mean"], "bounds": (0, 3), "participant": "who", "accept_noise": True}

@@ -6,7 +6,9 @@ import numpy as np
 
 
 def leakages(steps, overlap, records, cost):
-    """What 0, 1, …, ``records`` records on one side of a node tell at most: Theorem F1 one block after another."""
+    """What 0, 1, …, ``records`` records on one side of a node tell at most: Theorem F1 one block
+    after another.
+    """
     found = []
     for n in range(records + 1):
         if n < steps:
@@ -25,4 +27,6 @@ def loss(steps, overlap, length, cost, window=1):
     """The worst window of all."""
     window = min(window, length)
     side = leakages(steps, overlap, length - window, cost)
-    return window * cost + max(side[j] + side[length - window - j] for j in range(length - window + 1))
+    return window * cost + max(
+        side[j] + side[length - window - j] for j in range(length - window + 1)
+    )

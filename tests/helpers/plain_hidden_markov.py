@@ -23,11 +23,18 @@ def path_probability(model: HiddenMarkovModel, secret: str, sequence: tuple[str,
     return total
 
 
-def all_ratios(model: HiddenMarkovModel, length: int) -> Iterator[tuple[Fraction | float, tuple[str, ...]]]:
-    """Yield the ratio of every sequence of up to ``length`` observations that is possible, in both directions."""
+def all_ratios(
+    model: HiddenMarkovModel, length: int
+) -> Iterator[tuple[Fraction | float, tuple[str, ...]]]:
+    """Yield the ratio of every sequence of up to ``length`` observations that is possible, in both
+    directions.
+    """
     for t in range(1, length + 1):
         for sequence in product(model.observations, repeat=t):
-            p = {secret: path_probability(model, secret, sequence) for secret in model.initial_distributions}
+            p = {
+                secret: path_probability(model, secret, sequence)
+                for secret in model.initial_distributions
+            }
             for pair in model.pairs:
                 for secret, other in (pair, pair[::-1]):
                     if p[secret]:

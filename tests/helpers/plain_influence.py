@@ -1,4 +1,4 @@
-"""Plain twins of the fast search: every node, every quilt, straight from the formulas. Slow, obviously right.
+"""Plain twins of the fast search: every node and quilt by the formulas. Slow, obviously right.
 
 They take Python numbers; with ``fractions.Fraction`` entries all influences are exact.
 """
@@ -14,18 +14,25 @@ from typing import TypeAlias
 Number: TypeAlias = Fraction | float
 Matrix: TypeAlias = Sequence[Sequence[Number]]
 Quilts: TypeAlias = dict[tuple[int, int], tuple[int, Number]]
-"""By the distances of the quilt nodes (0: none on that side) the card and e^max-influence of every quilt of a node."""
+"""By the distances of the quilt nodes (0: none on that side) the card and e^max-influence of every
+quilt of a node.
+"""
 
 
 def multiply(a: Matrix, b: Matrix) -> list[list[Number]]:
     """Matrix product."""
     columns = list(zip(*b, strict=True))
-    return [[sum((x * y for x, y in zip(row, column, strict=True)), 0 * row[0]) for column in columns] for row in a]
+    return [
+        [sum((x * y for x, y in zip(row, column, strict=True)), 0 * row[0]) for column in columns]
+        for row in a
+    ]
 
 
 def powers(P: Matrix, count: int) -> list[list[list[Number]]]:
     """P^0 … P^count."""
-    result: list[list[list[Number]]] = [[[P[0][0] * 0 + (i == j) for j in range(len(P))] for i in range(len(P))]]
+    result: list[list[list[Number]]] = [
+        [[P[0][0] * 0 + (i == j) for j in range(len(P))] for i in range(len(P))]
+    ]
     for _ in range(count):
         result.append(multiply(result[-1], P))
     return result
@@ -38,19 +45,25 @@ def ratio(numerator: Number, denominator: Number) -> Number:
     return numerator / denominator if denominator else math.inf
 
 
-def quilts(P: Matrix, start: Sequence[Number] | str, length: int, convention: str = "exact") -> list[Quilts]:
+def quilts(
+    P: Matrix, start: Sequence[Number] | str, length: int, convention: str = "exact"
+) -> list[Quilts]:
     """All chain quilts (Lemma 4.6) of each node, with eq. 5 (C.4 for the start "any")."""
     k, power = len(P), powers(P, length)
     distributions = power if isinstance(start, str) else [multiply([start], one) for one in power]
     pairs = list(permutations(range(k), 2))
-    rights = [{(x, y): max(ratio(p[x][z], p[y][z]) for z in range(k)) for x, y in pairs} for p in power]
+    rights = [
+        {(x, y): max(ratio(p[x][z], p[y][z]) for z in range(k)) for x, y in pairs} for p in power
+    ]
     found: list[Quilts] = []
     for node in range(1, length + 1):
         secrets = [x for x in range(k) if any(m[x] for m in distributions[node - 1])]
         of_node: Quilts = {}
         for a in range(node):
             sources = [
-                z for z in range(k) if convention == "published" or any(m[z] for m in distributions[node - 1 - a])
+                z
+                for z in range(k)
+                if convention == "published" or any(m[z] for m in distributions[node - 1 - a])
             ]
             left: dict[tuple[int, int], Number] = dict.fromkeys(permutations(secrets, 2), 1)
             for x, y in left if a else ():
@@ -58,7 +71,10 @@ def quilts(P: Matrix, start: Sequence[Number] | str, length: int, convention: st
                 left[x, y] *= max(ratio(power[a][z][x], power[a][z][y]) for z in sources)
             for b in range(length - node + 1):
                 card = (a or node) + (b or length - node + 1) - 1
-                of_node[a, b] = card, max([1, *(left[pair] * (rights[b][pair] if b else 1) for pair in left)])
+                of_node[a, b] = (
+                    card,
+                    max([1, *(left[pair] * (rights[b][pair] if b else 1) for pair in left)]),
+                )
         found.append(of_node)
     return found
 
@@ -74,7 +90,9 @@ def noise_scale(quilts: list[Quilts], epsilon: float) -> float:
     return max(min(score(*quilt, epsilon) for quilt in of_node.values()) for of_node in quilts)
 
 
-def approximate_noise_scale(length: int, epsilon: float, smallest_probability: float, gap: float) -> float:
+def approximate_noise_scale(
+    length: int, epsilon: float, smallest_probability: float, gap: float
+) -> float:
     """σ_max of Algorithm 4."""
 
     def term(distance: int) -> float:

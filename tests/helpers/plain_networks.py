@@ -1,4 +1,4 @@
-"""Networks straight from the definitions: joint distributions, every set Q, graph separation by networkx."""
+"""Networks by definition: joint distributions, every set Q, graph separation by networkx."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ def random_graph(rng, kind, nodes):
         return [(int(rng.integers(v)), v) for v in range(1, nodes)]
     if kind == "polytree":  # a tree with edges either way: colliders without loops
         new = rng.permutation(nodes)
-        return [tuple(sorted((int(new[int(rng.integers(v))]), int(new[v])))) for v in range(1, nodes)]
+        return [
+            tuple(sorted((int(new[int(rng.integers(v))]), int(new[v])))) for v in range(1, nodes)
+        ]
     if kind == "grid":  # 2 × nodes / 2
         width = nodes // 2
         right = [(r * width + c, r * width + c + 1) for r in range(2) for c in range(width - 1)]
@@ -30,14 +32,17 @@ def random_graph(rng, kind, nodes):
 
 
 def random_network(rng, kind, nodes, zeros=0.25):
-    """A network with tables in multiples of 1/64, zeros among them, its variables in random order."""
+    """A network with tables in multiples of 1/64, some zero, its variables in random order."""
     edges = random_graph(rng, kind, nodes)
-    states = rng.integers(1, 4, size=nodes) if rng.random() < 0.3 else rng.integers(2, 4, size=nodes)
+    states = (
+        rng.integers(1, 4, size=nodes) if rng.random() < 0.3 else rng.integers(2, 4, size=nodes)
+    )
     variables = []
     for v in range(nodes):
         parents = [int(u) for u in rng.permutation([u for u, w in edges if w == v])]
         table = np.empty((*states[parents], states[v]))
-        spread = rng.choice([0.3, 1.0, 8.0])  # near the uniform distribution influences are small and quilts useful
+        # near the uniform distribution influences are small and quilts useful
+        spread = rng.choice([0.3, 1.0, 8.0])
         for at in np.ndindex(table.shape[:-1]):
             weights = rng.gamma(spread, size=states[v]) + 0.01
             if rng.random() < zeros:
@@ -50,13 +55,17 @@ def random_network(rng, kind, nodes, zeros=0.25):
 
 
 def joint_weights(network):
-    """Weights of all joint states, one axis a variable, whole numbers; the tables are multiples of 1/64."""
+    """Weights of all joint states, an axis per variable: integers; tables are multiples of 1/64."""
     weights = np.ones((1,) * len(network), dtype=object)
     for v, table in enumerate(network.tables):
         whole = [Fraction(p) * 64 for p in table.ravel().tolist()]
         assert all(p.denominator == 1 for p in whole)
         scope = [*network.parents[v], v]
-        values = np.array([int(p) for p in whole], dtype=object).reshape(table.shape).transpose(np.argsort(scope))
+        values = (
+            np.array([int(p) for p in whole], dtype=object)
+            .reshape(table.shape)
+            .transpose(np.argsort(scope))
+        )
         shape = [network.tables[u].shape[-1] if u in scope else 1 for u in range(len(network))]
         weights = weights * values.reshape(shape)
     return weights
@@ -79,14 +88,19 @@ def influence_of(joint, node, quilt):
     numerator, denominator = influence_ratio(joint, [node], quilt)
     with localcontext() as context:
         context.prec = DIGITS
-        return (Decimal(numerator) / Decimal(denominator)).ln() if denominator else Decimal("Infinity")
+        return (
+            (Decimal(numerator) / Decimal(denominator)).ln() if denominator else Decimal("Infinity")
+        )
 
 
 def quilt_table(network, nodes=None):
     """For every node all (quilt, nearby, max-influence)."""
     joint = joint_weights(network)
     return {
-        node: [(quilt, nearby, influence_of(joint, node, quilt)) for quilt, nearby in all_quilts(network, node)]
+        node: [
+            (quilt, nearby, influence_of(joint, node, quilt))
+            for quilt, nearby in all_quilts(network, node)
+        ]
         for node in (range(len(network)) if nodes is None else nodes)
     }
 
@@ -107,10 +121,11 @@ def _card(nearby, counted):
 
 
 def largest_loss(network, scale, secrets, query):
-    """Largest log ratio of the densities of a noisy count under two secrets, over all integer outputs.
+    """Largest log ratio of the densities of a noisy count under two secrets, at integer outputs.
 
-    Counted are the variables of ``query`` in their last state: a change of one of them changes the count by at most 1.
-    As in tests/statistical/test_loss.py the largest ratio over all real outputs is attained at an integer.
+    Counted are the variables of ``query`` in their last state: a change of one of them changes the
+    count by at most 1. As in tests/statistical/test_loss.py the largest ratio over all real outputs
+    is attained at an integer.
     """
     weights = (joint_weights(network) / 64 ** len(network)).astype(float).ravel()
     states = np.indices([t.shape[-1] for t in network.tables]).reshape(len(network), -1)

@@ -1,4 +1,6 @@
-"""The same as audit/wasserstein.py, plainly, with fractions: a distribution carried along the chain, once a node."""
+"""The same as audit/wasserstein.py, plainly, with fractions: a distribution carried along the
+chain, once a node.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,11 @@ Law = dict[int, Fraction]
 
 
 def laws_given_secrets(
-    matrix: Sequence[Sequence[Fraction]], initial: Sequence[Fraction], length: int, weights: Sequence[int], node: int
+    matrix: Sequence[Sequence[Fraction]],
+    initial: Sequence[Fraction],
+    length: int,
+    weights: Sequence[int],
+    node: int,
 ) -> dict[int, Law]:
     """P(N = n, X_node = x) for every state x of positive probability."""
     k = len(matrix)
@@ -34,7 +40,10 @@ def laws_given_secrets(
 
 
 def chain_wasserstein(
-    matrix: Sequence[Sequence[Fraction]], initial: Sequence[Fraction], length: int, weights: Sequence[int]
+    matrix: Sequence[Sequence[Fraction]],
+    initial: Sequence[Fraction],
+    length: int,
+    weights: Sequence[int],
 ) -> int:
     """W of Σ_t weights[X_t] over all nodes and pairs of secrets."""
     largest = 0
@@ -48,5 +57,7 @@ def chain_wasserstein(
 
 def infinity_distance(first: Law, second: Law) -> Fraction:
     """W∞ of two laws, each divided by its sum."""
-    p, q = ({Fraction(n): law[n] / sum(law.values()) for n in sorted(law)} for law in (first, second))
+    p, q = (
+        {Fraction(n): law[n] / sum(law.values()) for n in sorted(law)} for law in (first, second)
+    )
     return wasserstein_infinity(p, q)

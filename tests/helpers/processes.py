@@ -1,4 +1,6 @@
-"""Random processes of every kind, with distributions that lie in their families: what bounds must hold for."""
+"""Random processes of every kind, with distributions that lie in their families: what bounds must
+hold for.
+"""
 
 from typing import NamedTuple
 
@@ -20,11 +22,15 @@ class Drawn(NamedTuple):
 
     def joints(self):
         """Probabilities of all sequences, an array with an axis a record for each of the chains."""
-        return [label_law(steps, start, self.seen, self.seen.max() + 1) for start, steps in self.chains]
+        return [
+            label_law(steps, start, self.seen, self.seen.max() + 1) for start, steps in self.chains
+        ]
 
 
 def matrices(rng, k, count=1):
-    """Dense, sparse, absorbing and slow ones, permutations, nearly equal rows, states that nothing leads to."""
+    """Dense, sparse, absorbing and slow ones, permutations, nearly equal rows, states that nothing
+    leads to.
+    """
     found = rng.dirichlet(np.full(k, rng.choice([0.1, 0.5, 2.0])), (count, k))
     found[rng.random(found.shape) < rng.choice([0.0, 0.0, 0.4])] = 0.0
     found += np.eye(k) * rng.choice([0.0, 0.1, 0.5, 20.0])
@@ -78,7 +84,11 @@ def one_chain(start):
 
 def chains(rng, k, length):
     both = [pf.MarkovChain(matrices(rng, k)[0], start) for start in (a_start(rng, k), "any")]
-    return Drawn(pf.ChainFamily(both), [pair for one in both for pair in members(rng, one, length)], np.arange(k))
+    return Drawn(
+        pf.ChainFamily(both),
+        [pair for one in both for pair in members(rng, one, length)],
+        np.arange(k),
+    )
 
 
 def binary_interval(rng, _, length):
@@ -86,7 +96,9 @@ def binary_interval(rng, _, length):
     stays = [(low, low), (high, high), (low, high), *rng.uniform(low, high, (2, 2))]
     both = [pf.MarkovChain([[a, 1 - a], [1 - b, b]], "any") for a, b in stays]
     return Drawn(
-        pf.BinaryInterval(low, high), [pair for one in both for pair in members(rng, one, length)], np.arange(2)
+        pf.BinaryInterval(low, high),
+        [pair for one in both for pair in members(rng, one, length)],
+        np.arange(2),
     )
 
 
@@ -97,7 +109,9 @@ def periodic(start):
         found = []
         for phase in rng.permutation(chain.period)[:4]:  # segments begin at any
             steps = [chain.transition_matrix((phase + t) % chain.period) for t in range(length - 1)]
-            starts = any_starts(rng, k) if start == "any" else [chain.stationary_distributions[phase]]
+            starts = (
+                any_starts(rng, k) if start == "any" else [chain.stationary_distributions[phase]]
+            )
             found += [(first, steps) for first in starts]
         return Drawn(chain, found, np.arange(k))
 
@@ -127,7 +141,11 @@ def durations(rng, k, length):
     jumps = (1 - np.eye(k)) * rng.dirichlet(np.ones(k), k)
     lasts = rng.dirichlet(np.ones(int(rng.integers(2, 5))), k)
     start = drawn_start(rng, k, str(rng.choice(["stationary", "any", "given"])))
-    return _hidden(rng, pf.HiddenChain.with_durations(jumps / jumps.sum(axis=1, keepdims=True), lasts, start), length)
+    return _hidden(
+        rng,
+        pf.HiddenChain.with_durations(jumps / jumps.sum(axis=1, keepdims=True), lasts, start),
+        length,
+    )
 
 
 def of_order(start):
@@ -162,7 +180,7 @@ def pushed(rng, matrix, radius):
 
 
 def reversed_steps(start, steps):
-    """Distributions of each record given the next one; of itself where the next one does not occur."""
+    """Distributions of each record given the next; of itself where the next does not occur."""
     found = []
     for matrix in steps:
         joint = start[:, None] * matrix
@@ -184,7 +202,9 @@ def total_variation(rng, k, length):
     (matrix,), radius = matrices(rng, k), float(rng.choice(RADII))
     steps = [pushed(rng, matrix, radius) for _ in range(length - 1)]
     starts = any_starts(rng, k)
-    return Drawn(pf.TotalVariationFamily(matrix, radius), [(start, steps) for start in starts], np.arange(k))
+    return Drawn(
+        pf.TotalVariationFamily(matrix, radius), [(start, steps) for start in starts], np.arange(k)
+    )
 
 
 def around(rng, found, width):
@@ -202,21 +222,28 @@ def ball(rng, found, width):
 
 
 def both_ways(family, bounds):
-    """Families known by bounds of the rows forwards and backwards, around one chain that changes with time."""
+    """Families known by bounds of the rows forwards and backwards, around one chain that changes
+    with time.
+    """
 
     def draw(rng, k, length):
         k = min(k, 4)
         start, width = a_start(rng, k), rng.choice(RADII)
         (matrix,) = matrices(rng, k)
         steps = [pushed(rng, matrix, rng.choice([0.0, 0.1])) for _ in range(max(length - 1, 1))]
-        forwards, backwards = (bounds(rng, of, width) for of in (steps, reversed_steps(start, steps)))
-        return Drawn(family(*forwards, backward=family(*backwards)), [(start, steps[: length - 1])], np.arange(k))
+        forwards, backwards = (
+            bounds(rng, of, width) for of in (steps, reversed_steps(start, steps))
+        )
+        drawn = family(*forwards, backward=family(*backwards))
+        return Drawn(drawn, [(start, steps[: length - 1])], np.arange(k))
 
     return draw
 
 
 def overlap(start, steps, apart):
-    """Least overlap of the distributions of two nodes so far apart, given two values that the other can take."""
+    """Least overlap of the distributions of two nodes so far apart, given two values that the other
+    can take.
+    """
     nodes, least = [start], 1.0
     for matrix in steps:
         nodes.append(nodes[-1] @ matrix)
@@ -233,7 +260,11 @@ def overlap(start, steps, apart):
 
 def mixing(rng, k, length):
     start = a_start(rng, k)
-    steps = list(matrices(rng, k, length - 1)) if rng.random() < 0.5 else [matrices(rng, k)[0]] * (length - 1)
+    steps = (
+        list(matrices(rng, k, length - 1))
+        if rng.random() < 0.5
+        else [matrices(rng, k)[0]] * (length - 1)
+    )
     apart = int(rng.integers(1, max(2, min(length, 5))))
     least = overlap(start, steps, apart) * (1 - 1e-12)
     if least <= 1e-3:  # of no more records than these steps nothing is asked
@@ -257,7 +288,7 @@ KINDS = {
 
 
 def drawn(kind, seed, lengths):
-    """One of a kind, of so many records at most for each number of values; None where none is drawn."""
+    """One of a kind, of at most so many records per number of values; None where none is drawn."""
     rng = np.random.default_rng([seed, *lengths.values(), *kind.encode()])
     k = 2 if kind == "binary_interval" else int(rng.choice(list(lengths)))
     length = int(rng.integers(1 if seed % 10 == 9 else 2, lengths[k] + 1))

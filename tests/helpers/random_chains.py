@@ -1,4 +1,4 @@
-"""Random chains for hypothesis: dense, sparse and permutation matrices, with every kind of start."""
+"""Random chains for hypothesis: dense, sparse and permutation matrices, with any start."""
 
 import numpy as np
 from hypothesis import strategies as st
@@ -27,6 +27,8 @@ def chains(draw, max_states=6, weights=WEIGHTS, permutations=True):
         matrix = np.array([draw(distributions(k, weights)) for _ in range(k)])
     start = draw(st.sampled_from(["any", "stationary", "given"]))
     try:
-        return pf.MarkovChain(matrix, draw(distributions(k, weights)) if start == "given" else start)
+        return pf.MarkovChain(
+            matrix, draw(distributions(k, weights)) if start == "given" else start
+        )
     except ChainError:  # no unique stationary law
         return pf.MarkovChain(matrix, "any")

@@ -12,7 +12,9 @@ def random_row(rng, k, kind):
     if kind == "tiny":
         row = [Fraction(TINY[i]) for i in rng.integers(0, len(TINY), k)]
     else:  # few values, so that exact ties are frequent
-        row = [Fraction(int(n)) for n in rng.multinomial(4 if kind == "ties" else 97, np.ones(k) / k)]
+        row = [
+            Fraction(int(n)) for n in rng.multinomial(4 if kind == "ties" else 97, np.ones(k) / k)
+        ]
     if not any(row):
         row[rng.integers(k)] = Fraction(1)
     return [p / sum(row) for p in row]
@@ -34,12 +36,16 @@ def random_case(rng, states=4):
 def loss(first, second, scale):
     """Largest log-ratio of the densities of two counts plus Laplace noise.
 
-    Between two integers both densities are sums of e^z and e^-z terms, whose ratio is monotone: integers suffice.
+    Between two integers both densities are sums of e^z and e^-z terms, whose ratio is monotone:
+    integers suffice.
     """
     top = max(*first, *second)
     outputs = np.arange(-1, top + 2)
     densities = [
-        sum(float(p / sum(law.values())) * np.exp(-np.abs(outputs - n) / scale) for n, p in law.items())
+        sum(
+            float(p / sum(law.values())) * np.exp(-np.abs(outputs - n) / scale)
+            for n, p in law.items()
+        )
         for law in (first, second)
     ]
     return float(np.abs(np.log(densities[0] / densities[1])).max())

@@ -1,6 +1,7 @@
 """Scales and certificates worked out once for all tests of what is done with them.
 
-Both depend on their arguments alone, and the tests of mechanisms and certificates work them out anew.
+Both depend on their arguments alone, and the tests of mechanisms and certificates work them out
+anew.
 """
 
 from collections.abc import Callable

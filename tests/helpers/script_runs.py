@@ -27,7 +27,9 @@ def run_script(name, input, output, **params):
     given, made = (Named({key: _text(path) for key, path in of.items()}) for of in (input, output))
     log = str(Path(made[0]).with_suffix(".log"))
     threads, before = numba.config.NUMBA_NUM_THREADS, dict(os.environ)
-    snakemake = SimpleNamespace(input=given, output=made, params=Named(params), threads=threads, log=[log])
+    snakemake = SimpleNamespace(
+        input=given, output=made, params=Named(params), threads=threads, log=[log]
+    )
     try:
         runpy.run_path(str(SCRIPTS / f"{name}.py"), init_globals={"snakemake": snakemake})
     finally:

@@ -1,8 +1,11 @@
-"""What can be told of a secret, by linear programs over all sequences: no Markov property, no coupling, no count.
+"""What can be told of a secret, by linear programs over all sequences.
 
-For two values u, u' of a window the best f is e^(c·d) larger at u than at u', d the places where they differ: what it
-is at u' extends to every value v of the window by f(v, ·) = e^(c·d(v, u')) f(u', ·). So the programs run over functions
-of the records outside of the window that are not known. :func:`plain_program` takes no such step.
+No Markov property, no coupling, no count.
+
+For two values u, u' of a window the best f is e^(c·d) larger at u than at u', d the places where
+they differ: what it is at u' extends to every value v of the window by f(v, ·) = e^(c·d(v, u'))
+f(u', ·). So the programs run over functions of the records outside of the window that are not
+known. :func:`plain_program` takes no such step.
 """
 
 from functools import lru_cache
@@ -35,7 +38,7 @@ def label_law(matrices, law, labels, count):
 
 @lru_cache(maxsize=64)
 def lipschitz(shape, cost):
-    """Rows f(s) − e^cost f(s') ≤ 0 for all sequences s, s' of this shape that differ in one record."""
+    """Rows f(s) − e^cost f(s') ≤ 0 for all sequences s, s' of this shape, one record apart."""
     numbers = np.arange(np.prod(shape, dtype=int)).reshape(shape)
     pairs = [
         (np.take(numbers, z, axis).ravel(), np.take(numbers, y, axis).ravel())
@@ -43,19 +46,21 @@ def lipschitz(shape, cost):
         for z, y in product(range(size), repeat=2)
         if z != y
     ]
-    above, below = (np.concatenate([pair[side] for pair in pairs] or [np.empty(0, int)]) for side in (0, 1))
+    above, below = (
+        np.concatenate([pair[side] for pair in pairs] or [np.empty(0, int)]) for side in (0, 1)
+    )
     values = np.concatenate([np.ones(len(above)), np.full(len(above), -np.exp(cost))])
     places = np.concatenate([np.arange(len(above))] * 2), np.concatenate([above, below])
     return csr_array((values, places), shape=(len(above), numbers.size))
 
 
 def largest_ratio(above, below, shape, cost):
-    """Largest log (above·f)/(below·f) over f > 0 that change by at most e^cost with one of the records."""
+    """Largest log (above·f)/(below·f) over f > 0 that change by at most e^cost per record."""
     return largest_of_ratios([(above, below)], shape, cost)
 
 
 def largest_of_ratios(pairs, shape, cost):
-    """The largest of these for pairs of laws: one program that falls apart into one for each pair."""
+    """The largest of these for pairs of distributions: one program that splits into one a pair."""
     pairs = [(above, below) for above, below in pairs if not np.array_equal(above, below)]
     if not shape or not pairs:
         return 0.0
@@ -79,11 +84,11 @@ def largest_of_ratios(pairs, shape, cost):
 
 
 def largest_loss(joint, cost, window=1, side_information="none", most=None):
-    """Largest log E[f | W = u, K] / E[f | W = u', K] over f > 0 that change by at most e^cost with one record.
+    """Largest log E[f | W = u, K] / E[f | W = u', K] over f > 0 that change by ≤ e^cost per record.
 
-    ``joint`` has the probability of every sequence, one axis a record; W are ``window`` consecutive records, u and u'
-    what they can be; K are no records, or with ``side_information`` "any" any sets of at most ``most`` others and all
-    values that they can have together with u and u'.
+    ``joint`` has the probability of every sequence, one axis a record; W are ``window`` consecutive
+    records, u and u' what they can be; K are no records, or with ``side_information`` "any" any
+    sets of at most ``most`` others and all values that they can have together with u and u'.
     """
     length = joint.ndim
     window = min(window, length)
@@ -92,7 +97,9 @@ def largest_loss(joint, cost, window=1, side_information="none", most=None):
         secret = tuple(range(start, start + window))
         others = [t for t in range(length) if t not in secret]
         sizes = (
-            [0] if side_information == "none" else range(min(len(others), len(others) if most is None else most) + 1)
+            [0]
+            if side_information == "none"
+            else range(min(len(others), len(others) if most is None else most) + 1)
         )
         for known in (set_ for size in sizes for set_ in combinations(others, size)):
             worst = max(worst, _of_window(joint, secret, known, cost))
@@ -100,11 +107,14 @@ def largest_loss(joint, cost, window=1, side_information="none", most=None):
 
 
 def largest_loss_of_counts(joint, cost, window=1):
-    """As :func:`largest_loss` with ``side_information="any"``: all sets of known records, all their values, all counts.
+    """As :func:`largest_loss` with ``side_information="any"``.
 
-    Counts of sets that change with time attain it (Theorem 10 of docs/leakage.md); nothing else is taken from there.
-    Every record outside of the window is counted in one of the proper sets of its values, or known to have one of
-    them: a matrix along its axis of the law works out all of these choices at once.
+    All sets of known records, all their values, all counts.
+
+    Counts of sets that change with time attain it (Theorem 10 of docs/leakage.md); nothing else is
+    taken from there. Every record outside of the window is counted in one of the proper sets of its
+    values, or known to have one of them: a matrix along its axis of the law works out all of these
+    choices at once.
     """
     length = joint.ndim
     window = min(window, length)
@@ -119,11 +129,17 @@ def largest_loss_of_counts(joint, cost, window=1):
                 plain = _along(np.concatenate([np.ones(sets.shape), known]), plain, axis)
         secret = tuple(range(start, start + window))
         shape = [joint.shape[t] for t in secret]
-        told, plain = (np.moveaxis(law, secret, range(window)).reshape(np.prod(shape), -1) for law in (told, plain))
+        told, plain = (
+            np.moveaxis(law, secret, range(window)).reshape(np.prod(shape), -1)
+            for law in (told, plain)
+        )
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = np.log(told / plain)  # NaN where the values cannot occur together
         for u, v in product(range(len(logs)), repeat=2):
-            apart = sum(x != y for x, y in zip(*(np.unravel_index(one, shape) for one in (u, v)), strict=True))
+            apart = sum(
+                x != y
+                for x, y in zip(*(np.unravel_index(one, shape) for one in (u, v)), strict=True)
+            )
             differences = logs[u] - logs[v]
             if u != v and not np.isnan(differences).all():
                 worst = max(worst, cost * apart + float(np.nanmax(differences)))
@@ -147,14 +163,16 @@ def _of_window(joint, secret, known, cost):
         for u, v in product(possible, repeat=2):
             if u != v:
                 apart = sum(x != y for x, y in zip(values[u], values[v], strict=True))
-                pairs.setdefault(apart, []).append((given[u] / given[u].sum(), given[v] / given[v].sum()))
+                pairs.setdefault(apart, []).append(
+                    (given[u] / given[u].sum(), given[v] / given[v].sum())
+                )
         for apart, laws in pairs.items():
             worst = max(worst, cost * apart + largest_of_ratios(laws, free, cost))
     return worst
 
 
 def plain_program(joint, cost):
-    """:func:`largest_loss` of single records from those who know none, over functions of all records."""
+    """:func:`largest_loss` of single records to who knows none, over functions of all records."""
     places = np.indices(joint.shape).reshape(joint.ndim, -1)
     flat, worst = joint.ravel(), cost
     for place in places:

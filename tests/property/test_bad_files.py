@@ -22,7 +22,11 @@ CHAIN = pf.MarkovChain([[0.8, 0.2], [0.3, 0.7]])
 FORM = Schema(states=StateSpace.categories(["sit", "walk"]), step_seconds=60)
 TIMES = np.datetime_as_string(np.datetime64("2021-06-01T00:00", "m") + np.arange(20)).tolist()
 TABLE = ["time,value", *(f"{time},{('sit', 'walk')[i // 3 % 2]}" for i, time in enumerate(TIMES))]
-MODEL = {"chains": [{"transition_matrix": [[0.8, 0.2], [0.3, 0.7]], "initial_distribution": "stationary"}]}
+MODEL = {
+    "chains": [
+        {"transition_matrix": [[0.8, 0.2], [0.3, 0.7]], "initial_distribution": "stationary"}
+    ]
+}
 CERTIFICATE = pf.certify(CHAIN, 20, 1.0)
 
 
@@ -61,7 +65,8 @@ def changed(document, path, *new):
 def bad_json(document):
     """Text that is no JSON, or JSON with a place that holds something impossible or is gone."""
     text = json.dumps(document)
-    inner = [p for p in places(document) if p[-1] not in ("left", "right")]  # where null is a quilt without that node
+    # where null is a quilt without that node
+    inner = [p for p in places(document) if p[-1] not in ("left", "right")]
     needed = [p for p in inner if p[-1] != "initial_distribution"]
     return st.one_of(
         st.integers(0, len(text) - 1).map(lambda n: text[:n].encode()),
@@ -70,7 +75,9 @@ def bad_json(document):
         st.binary(max_size=20).map(lambda more: b"\xff\xfe" + more),
         st.builds(lambda path, new: changed(document, path, new), st.sampled_from(inner), junk),
         st.sampled_from(needed).map(lambda path: changed(document, path)),
-        st.text(min_size=1, max_size=5).map(lambda key: json.dumps(document | {f"x{key}": 1}).encode()),
+        st.text(min_size=1, max_size=5).map(
+            lambda key: json.dumps(document | {f"x{key}": 1}).encode()
+        ),
     )
 
 
@@ -89,7 +96,9 @@ SCALE = ("scale", "model.json", "--length", 10, "--epsilon", 1, "--mechanism", "
 )
 @examples(10, 120, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_one_sentence_and_nothing_written(tmp_path, monkeypatch, capsys, file, contents, words, data):
+def test_one_sentence_and_nothing_written(
+    tmp_path, monkeypatch, capsys, file, contents, words, data
+):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "data.csv").write_text("\n".join(TABLE))
     write_model(tmp_path / "public.json", CHAIN, FORM)

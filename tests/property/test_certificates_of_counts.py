@@ -1,4 +1,4 @@
-"""Certificates of wasserstein against exact laws: what the verifier accepts, and what certify makes."""
+"""Certificates of wasserstein against exact distributions: those accepted, those made."""
 
 import json
 import math
@@ -35,7 +35,9 @@ def document(matrix, start, lengths, weights, reach, slack="0", epsilon="1"):
             "chains": [
                 {
                     "transition_matrices": [[[str(p) for p in row] for row in matrix]],
-                    "initial_distribution": start if isinstance(start, str) else [str(p) for p in start],
+                    "initial_distribution": start
+                    if isinstance(start, str)
+                    else [str(p) for p in start],
                 }
             ]
         },
@@ -61,7 +63,9 @@ def accepted(certificate):
 @given(SEEDS)
 def test_the_laws_hold_the_exact_ones(seed):
     matrix, start, length, weights = random_case(np.random.default_rng(seed), 3)
-    for node, laws in distributions_at_nodes(Model(Chain([matrix], start), Work(1e9)), length, weights):
+    for node, laws in distributions_at_nodes(
+        Model(Chain([matrix], start), Work(1e9)), length, weights
+    ):
         exact = laws_given_secrets(matrix, start, length, weights, node)
         for x, [law] in enumerate(laws):
             assert law.possible == (x in exact)
@@ -70,7 +74,9 @@ def test_the_laws_hold_the_exact_ones(seed):
                 assert mass.is_zero() == (p == 0)
                 for found, value in ((mass, p), (law.below[n], _sum(exact, x, 0, n))):
                     assert abs(float(found.mid()) - float(value)) <= 1e-30 + 1e-12 * float(value)
-                assert float(law.above[n].mid()) == pytest.approx(float(_sum(exact, x, n + 1, 99)), rel=1e-12)
+                assert float(law.above[n].mid()) == pytest.approx(
+                    float(_sum(exact, x, n + 1, 99)), rel=1e-12
+                )
 
 
 def _sum(laws, x, first, last):
@@ -99,7 +105,9 @@ def test_accepted_are_those_within_w_and_nothing_else(seed, reach):
 
 
 @examples(12, 120)
-@given(SEEDS, st.integers(0, 3), st.sampled_from(["1e-9", "1e-3", "1/2"]), st.sampled_from(["1", "3"]))
+@given(
+    SEEDS, st.integers(0, 3), st.sampled_from(["1e-9", "1e-3", "1/2"]), st.sampled_from(["1", "3"])
+)
 def test_plans_prove_the_scale(seed, reach, slack, epsilon):
     """From the exact laws, whatever slack a certificate gives itself."""
     matrix, start, length, weights = random_case(np.random.default_rng(seed), 3)
@@ -114,7 +122,9 @@ def test_plans_prove_the_scale(seed, reach, slack, epsilon):
         laws = list(laws_given_secrets(matrix, start, length, weights, node).values())
         for index, first in enumerate(laws):
             for second in laws[:index]:
-                p, q = ({n: v / sum(law.values()) for n, v in law.items()} for law in (first, second))
+                p, q = (
+                    {n: v / sum(law.values()) for n, v in law.items()} for law in (first, second)
+                )
                 if reach == 0:
                     assert all(p[n] <= (1 + Fraction(slack)) * q.get(n, 0) for n in p)
                 else:
@@ -130,12 +140,19 @@ def test_any_start_covers_every_start(seed, reach, slack):
     if not accepted(document(matrix, "any", [length], weights, reach, slack)):
         return
     points = [[Fraction(int(x == y)) for x in range(k)] for y in range(k)]
-    mixed = [[Fraction(int(n), 10 ** int(m)) for n, m in rng.integers((0, 0), (4, 9), (k, 2))] for _ in "12345"]
+    mixed = [
+        [Fraction(int(n), 10 ** int(m)) for n, m in rng.integers((0, 0), (4, 9), (k, 2))]
+        for _ in "12345"
+    ]
     for law in [*points, *mixed]:
         if any(law):
             law = [p / sum(law) for p in law]
             within = chain_wasserstein(matrix, law, length, weights) <= reach
-            assert within if slack == "0" else accepted(document(matrix, law, [length], weights, reach, slack))
+            assert (
+                within
+                if slack == "0"
+                else accepted(document(matrix, law, [length], weights, reach, slack))
+            )
 
 
 @examples(12, 120)
@@ -162,4 +179,6 @@ def test_certified_scales(seed, k, lengths, data):
     if proof["W"] > chain_sensitivity(chain, lengths, weights).W:  # of ties
         return
     if proof["W"]:
-        assert not accepted(proved.certificate | {"proofs": [{"count": proof | {"W": proof["W"] - 1}}]})
+        assert not accepted(
+            proved.certificate | {"proofs": [{"count": proof | {"W": proof["W"] - 1}}]}
+        )

@@ -1,4 +1,6 @@
-"""Bounds of every kind of process: above all that is told, equal to plain recursions, and what scales obey."""
+"""Bounds of every kind of process: above all that is told, equal to plain recursions, and what
+scales obey.
+"""
 
 from itertools import product
 
@@ -26,7 +28,9 @@ def protection(rng, length):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("cases", counts(14, 500))
 def test_never_below_the_program(kind, cases):
-    """All functions of all sequences: no Markov property, no coupling, no count, but where records are known."""
+    """All functions of all sequences: no Markov property, no coupling, no count, but where records
+    are known.
+    """
     found = 0
     for seed in range(cases):
         if (one := drawn(kind, seed, {2: 6, 3: 4})) is None:
@@ -36,7 +40,10 @@ def test_never_below_the_program(kind, cases):
         what = protection(rng, length)
         told = largest_loss if what["side_information"] == "none" else largest_loss_of_counts
         program = max(told(joint, cost, what["window"]) for joint in process.joints())
-        bounds = [pf.leakage_loss(process.family, length, 1 / cost, max_states=most, **what) for most in (64, 0)]
+        bounds = [
+            pf.leakage_loss(process.family, length, 1 / cost, max_states=most, **what)
+            for most in (64, 0)
+        ]
         assert min(bounds) >= program * (1 - 1e-6), (seed, what)  # the tolerance of the solver
         found += what["window"] < length and bounds[0] < length * cost * (1 - 1e-6)
     assert found  # below the loss of all records together
@@ -44,9 +51,13 @@ def test_never_below_the_program(kind, cases):
 
 @pytest.mark.parametrize("seed", seeds(3, 60))
 def test_programs_equal_plainer_ones(seed):
-    """Over functions of all records, and with all values of all sets of known records instead of counts."""
+    """Over functions of all records and all values of all sets of known records, not counts."""
     rng, _, process = drawn("given", seed, {2: 4, 3: 3})
-    (joint,), cost, window = process.joints(), float(rng.choice([0.01, 0.5, 1.5])), int(rng.integers(1, 3))
+    (joint,), cost, window = (
+        process.joints(),
+        float(rng.choice([0.01, 0.5, 1.5])),
+        int(rng.integers(1, 3)),
+    )
     assert largest_loss(joint, cost) == pytest.approx(plain_program(joint, cost), rel=1e-6)
     every = largest_loss(joint, cost, window, "any")
     assert largest_loss_of_counts(joint, cost, window) == pytest.approx(every, rel=1e-6)
@@ -55,7 +66,9 @@ def test_programs_equal_plainer_ones(seed):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", seeds(4, 500))
 def test_no_count_tells_more(kind, seed):
-    """More records and values than linear programs allow; bounds of longer segments hold for these as well."""
+    """More records and values than linear programs allow; bounds of longer segments hold for these
+    as well.
+    """
     if (one := drawn(kind, seed, {k: 40 // k for k in (2, 3, 4, 5, 7)})) is None:
         return
     rng, length, process = one
@@ -63,10 +76,16 @@ def test_no_count_tells_more(kind, seed):
     what = protection(rng, length)
     start, steps = process.chains[rng.integers(len(process.chains))]
     window = int(rng.integers(length - what["window"] + 1)), what["window"]
-    known = {} if what["side_information"] == "none" else seen_of(rng, steps, start, process.seen, window)
+    known = (
+        {}
+        if what["side_information"] == "none"
+        else seen_of(rng, steps, start, process.seen, window)
+    )
     told = worst_count(rng, steps, start, cost, process.seen, window, known)
     for records in (length, int(rng.choice([500, 10**6]))):
-        bound = pf.leakage_loss(process.family, records, 1 / cost, max_states=int(rng.choice([64, 64, 0])), **what)
+        bound = pf.leakage_loss(
+            process.family, records, 1 / cost, max_states=int(rng.choice([64, 64, 0])), **what
+        )
         assert bound >= told * (1 - 1e-9) - 1e-12
 
 
@@ -79,17 +98,25 @@ def seen_of(rng, steps, start, labels, window):
     return {t: labels[x] for t, x in enumerate(states) if t not in inside and rng.random() < 0.25}
 
 
-# -- plain recursions --------------------------------------------------------------------------------
+# -- plain recursions ------------------------------------------------------------------------------
 
 
 def plain_step(rows, costs):
     """Φ of docs/leakage.md: a linear program for each pair of rows, all of them in one."""
     k = len(rows)
-    pairs = [(x, y) for x, y in product(range(k), repeat=2) if x != y and not np.array_equal(rows[x], rows[y])]
+    pairs = [
+        (x, y)
+        for x, y in product(range(k), repeat=2)
+        if x != y and not np.array_equal(rows[x], rows[y])
+    ]
     told = np.zeros((k, k))
     if pairs:
         above, below = (np.array([rows[pair[side]] for pair in pairs]) for side in (0, 1))
-        table = [np.eye(k)[z] - np.exp(costs[z, y]) * np.eye(k)[y] for z, y in product(range(k), repeat=2) if z != y]
+        table = [
+            np.eye(k)[z] - np.exp(costs[z, y]) * np.eye(k)[y]
+            for z, y in product(range(k), repeat=2)
+            if z != y
+        ]
         limits = kron(eye_array(len(pairs)), np.reshape(table, (-1, k)), format="csr")
         found = linprog(
             -above.ravel(),
@@ -100,7 +127,9 @@ def plain_step(rows, costs):
             bounds=(0, None),
         )
         assert found.status == 0, found.message
-        told[tuple(np.transpose(pairs))] = np.log((above * found.x.reshape(above.shape)).sum(axis=1))
+        told[tuple(np.transpose(pairs))] = np.log(
+            (above * found.x.reshape(above.shape)).sum(axis=1)
+        )
     return told
 
 
@@ -125,7 +154,11 @@ def plain_loss(start, steps, cost):
     [(3, 12, seed) for seed in range(3)]
     + [(6, 5, seed) for seed in range(2)]
     + [(12, 3, 0)]
-    + [pytest.param(k, 40 // k, seed, marks=pytest.mark.long) for k in (3, 4, 8, 20) for seed in range(20)],
+    + [
+        pytest.param(k, 40 // k, seed, marks=pytest.mark.long)
+        for k in (3, 4, 8, 20)
+        for seed in range(20)
+    ],
 )
 def test_known_chains_equal_the_plain_recursion(kind, k, length, seed):
     rng = np.random.default_rng([seed, k])
@@ -134,14 +167,17 @@ def test_known_chains_equal_the_plain_recursion(kind, k, length, seed):
     if kind == "periodic":
         process = pf.PeriodicChain(found)
         tours = [(process.stationary_distributions[phase], phase) for phase in (0, 1)]
-        plain = max(plain_loss(start, [found[(i + t) % 2] for t in range(length - 1)], cost) for start, i in tours)
+        plain = max(
+            plain_loss(start, [found[(i + t) % 2] for t in range(length - 1)], cost)
+            for start, i in tours
+        )
     else:
         process = pf.MarkovChain(found[0], a_start(rng, k) if kind == "given" else kind)
         plain = plain_loss(process.initial_distribution, [found[0]] * (length - 1), cost)
     assert pf.leakage_loss(process, length, 1 / cost) == pytest.approx(plain, rel=1e-5)
 
 
-# -- what scales obey --------------------------------------------------------------------------------
+# -- what scales obey ------------------------------------------------------------------------------
 
 LONG = ("fifty_one", "twenty", "intervals_of_four")
 LARGER = ("periodic_day", "seventy", "intervals_of_seven", "intervals_of_fourteen")
@@ -154,7 +190,9 @@ HAVE_CHAINS = (pf.MarkovChain, pf.ChainFamily, pf.BinaryInterval)
 @pytest.mark.parametrize(
     ("name", "epsilon"),
     [  # one ε each in every run
-        pytest.param(name, epsilon, marks=[pytest.mark.long] * (name.startswith(LONG) or (i + j) % 2))
+        pytest.param(
+            name, epsilon, marks=[pytest.mark.long] * (name.startswith(LONG) or (i + j) % 2)
+        )
         for (i, name), (j, epsilon) in product(enumerate(NAMES), enumerate(EPSILONS))
     ],
 )
@@ -167,20 +205,28 @@ def test_scales_of_all_families(name, epsilon):
 def test_scales_of_random_processes(kind, seed):
     if (one := drawn(kind, seed, {2: 30, 3: 20, 4: 9})) is not None:
         rng, length, process = one
-        obeys(process.family, length, float(rng.choice([0.01, 0.3, 2.0, 6.0])), may_lack_a_proof=True)
+        obeys(
+            process.family, length, float(rng.choice([0.01, 0.3, 2.0, 6.0])), may_lack_a_proof=True
+        )
 
 
 def obeys(family, length, epsilon, may_lack_a_proof=False):
-    """More is never cheaper; the loss is ε; above the lower bound, below MQMExact; its certificate is accepted."""
+    """More is never cheaper; the loss is ε; above the lower bound, below MQMExact; its certificate
+    is accepted.
+    """
 
     def scale(length, window=1, side_information="none"):
-        return pf.leakage(family, length, epsilon, window=window, side_information=side_information).scale
+        return pf.leakage(
+            family, length, epsilon, window=window, side_information=side_information
+        ).scale
 
     one = scale(length)
     assert (1 - 1e-9) / epsilon <= one <= length / epsilon * (1 + 1e-9)
     if pf.leakage(family, length, epsilon).quilt is None:
         assert pf.leakage_loss(family, length, one) <= epsilon * (1 + 1e-5)
-    assert pf.leakage_loss(family, length, one, window=length) == pytest.approx(length / one, rel=1e-12)
+    assert pf.leakage_loss(family, length, one, window=length) == pytest.approx(
+        length / one, rel=1e-12
+    )
     for more in (scale(2 * length), scale(length, window=2), scale(length, side_information="any")):
         assert more >= one * (1 - SLACK)
     if isinstance(family, HAVE_CHAINS):
@@ -199,7 +245,9 @@ def obeys(family, length, epsilon, may_lack_a_proof=False):
 def nested(rng, k):
     """Families of which the second holds the first, and how many times the loss it may have."""
     P, Q = 0.9 * matrices(rng, k, 2) + 0.1 * rng.dirichlet(np.ones(k), (2, k))
-    chain, given, free = (pf.MarkovChain(P, start) for start in ("stationary", a_start(rng, k), "any"))
+    chain, given, free = (
+        pf.MarkovChain(P, start) for start in ("stationary", a_start(rng, k), "any")
+    )
     R, low, high = chain.time_reversal, 0.9 * P, np.minimum(1.05 * P + 0.01, 1)
     exact, wide = pf.IntervalFamily(P, P), pf.IntervalFamily(low, high)
     clock, steps = pf.PeriodicChain([P, Q], repeat=3), int(rng.integers(1, 4))
@@ -212,14 +260,26 @@ def nested(rng, k):
         "observations are the states": (given, pf.HiddenChain(given, range(k)), 1.15),
         "order 1": (free, pf.HiddenChain.of_order(P, "any"), 1.15),
         "idle order": (chain, pf.HiddenChain.of_order(np.stack([P] * k)), 4),
-        "any start of a period": (clock, pf.PeriodicChain([P, Q], repeat=3, initial_distribution="any"), np.inf),
+        "any start of a period": (
+            clock,
+            pf.PeriodicChain([P, Q], repeat=3, initial_distribution="any"),
+            np.inf,
+        ),
         "a phase for each": (clock, pf.PeriodicChain(np.repeat([P, Q], 3, axis=0)), 1.15),
         "no intervals": (free, exact, 1.3),
         "wider intervals": (exact, wide, np.inf),
-        "no intervals both ways": (chain, pf.IntervalFamily(P, P, backward=pf.IntervalFamily(R, R)), 1.15),
+        "no intervals both ways": (
+            chain,
+            pf.IntervalFamily(P, P, backward=pf.IntervalFamily(R, R)),
+            1.15,
+        ),
         "one way alone": (pf.IntervalFamily(low, high, backward=wide), wide, np.inf),
         "no distance": (exact, pf.TotalVariationFamily(P, 0.0), 1.15),
-        "larger distances": (pf.TotalVariationFamily(P, 0.01), pf.TotalVariationFamily(P, 0.03), np.inf),
+        "larger distances": (
+            pf.TotalVariationFamily(P, 0.01),
+            pf.TotalVariationFamily(P, 0.03),
+            np.inf,
+        ),
         "binary class": (
             pf.MarkovChain([[stays[1], 1 - stays[1]], [1 - stays[2], stays[2]]], "any"),
             pf.BinaryInterval(stays[0], stays[3]),
@@ -227,10 +287,16 @@ def nested(rng, k):
         ),
         "intervals of a binary class": (
             pf.BinaryInterval(stays[0], stays[3]),
-            pf.IntervalFamily(*(np.array([[a, 1 - b], [1 - b, a]]) for a, b in (stays[[0, 3]], stays[[3, 0]]))),
+            pf.IntervalFamily(
+                *(np.array([[a, 1 - b], [1 - b, a]]) for a, b in (stays[[0, 3]], stays[[3, 0]]))
+            ),
             np.inf,
         ),
-        "chains that mix": (chain, pf.MixingFamily(steps, overlap(chain.initial_distribution, [P] * 9, steps)), np.inf),
+        "chains that mix": (
+            chain,
+            pf.MixingFamily(steps, overlap(chain.initial_distribution, [P] * 9, steps)),
+            np.inf,
+        ),
         "slower mixing": (pf.MixingFamily(steps, 0.5), pf.MixingFamily(steps + 1, 0.4), np.inf),
     }
 
@@ -248,5 +314,7 @@ def test_larger_families_never_lose_less(name, seed):
     slack = SLACK if what["side_information"] == "none" else 0.05
     assert one * (1 - slack) <= other <= one * most * (1 + slack)
     if isinstance(few, HAVE_CHAINS) and isinstance(more, HAVE_CHAINS):
-        one, other = (pf.mqm_exact(family, length, 2.0, window=what["window"]).scale for family in (few, more))
+        one, other = (
+            pf.mqm_exact(family, length, 2.0, window=what["window"]).scale for family in (few, more)
+        )
         assert one <= other * (1 + 1e-9)

@@ -48,7 +48,11 @@ def test_loss_encloses_enumeration(seed):
     chain = chain_with_one_law(rng, k)
     length = int(rng.integers(1, {1: 8, 2: 8, 3: 6, 4: 4}[k]))
     query, bins, coordinates = query_of(rng, k)
-    ratio = Fraction(1, int(rng.integers(2, 2**30))) if rng.random() < 0.3 else Fraction(int(rng.integers(1, 300)), 300)
+    ratio = (
+        Fraction(1, int(rng.integers(2, 2**30)))
+        if rng.random() < 0.3
+        else Fraction(int(rng.integers(1, 300)), 300)
+    )
     if ratio == 1:
         ratio = Fraction(300, 301)
     scale = -1 / (query.lipschitz * log_fraction(ratio))
@@ -57,7 +61,8 @@ def test_loss_encloses_enumeration(seed):
     densities = conditional_densities(chain.matrix, law, length, bins, coordinates, ratio)
     (largest, *_), _ = largest_ratios(densities, length)
     exact = log_fraction(largest)
-    rounding = 1e-15 * (1 + exact)  # of the scale, which stands for the fraction, and of the logarithm
+    # of the scale, which stands for the fraction, and of the logarithm
+    rounding = 1e-15 * (1 + exact)
     assert found.lower - rounding <= exact <= found.loss + rounding
     assert found.loss - found.lower <= 1e-9 * (1 + exact)
     if found.node is None:
@@ -90,7 +95,8 @@ def test_no_initial_law_loses_more_than_any_and_some_mixture_nearly_as_much(seed
             for odds in np.exp(np.linspace(-23, 23, 47)):
                 law = np.zeros(k)
                 law[[r, s]] = odds, 1
-                best = max(best, pf.privacy_loss(pf.MarkovChain(matrix, law / law.sum()), length, scale, query).loss)
+                chain = pf.MarkovChain(matrix, law / law.sum())
+                best = max(best, pf.privacy_loss(chain, length, scale, query).loss)
     assert best >= found.lower * 0.98 - 1e-6
     assert found.loss - found.lower <= 1e-9
 
@@ -98,7 +104,7 @@ def test_no_initial_law_loses_more_than_any_and_some_mixture_nearly_as_much(seed
 @given(st.integers(0, 2**32 - 1))
 @examples(10, 30)
 def test_outputs_that_are_not_whole_lose_no_more(seed):
-    """The densities at random real outputs, inside the range and beyond, from the enumeration in floats."""
+    """The densities at random real outputs, in the range and beyond, by enumeration in floats."""
     rng = np.random.default_rng(seed)
     k, length = int(rng.integers(2, 4)), int(rng.integers(1, 5))
     chain = chain_with_one_law(rng, k)
@@ -128,12 +134,16 @@ def test_more_noise_loses_no_more(seed):
     chain = pf.MarkovChain(*chain_with_one_law(rng, k).floats())
     query, _, _ = query_of(rng, k)
     length = int(rng.integers(1, 12))
-    losses = [pf.privacy_loss(chain, length, float(scale), query) for scale in np.geomspace(0.2, 100, 12)]
+    losses = [
+        pf.privacy_loss(chain, length, float(scale), query) for scale in np.geomspace(0.2, 100, 12)
+    ]
     assert all(b.lower <= a.loss for a, b in pairwise(losses))
 
 
 def loss_or_reason(chain, length, scale, query):
-    """The loss, or None where floats cannot tell it: a scale too small, starts too far apart, a state too rare."""
+    """The loss, or None where floats cannot tell it: a scale too small, starts too far apart, a
+    state too rare.
+    """
     try:
         return pf.privacy_loss(chain, length, scale, query)
     except (ParameterError, ChainError) as error:
@@ -143,10 +153,11 @@ def loss_or_reason(chain, length, scale, query):
 
 
 @given(chains(4), st.integers(1, 8), st.floats(-90, 90), st.booleans())
-@example(pf.MarkovChain([[1.0]], "any"), 1, 0.0, True)  # one state tells nothing: the smallest scale computed is found
+# one state tells nothing: the smallest scale computed is found
+@example(pf.MarkovChain([[1.0]], "any"), 1, 0.0, True)
 @examples(10, 220)
 def test_smallest_scale_of_any_epsilon_is_proved(chain, length, exponent, counts):
-    """Tiny and huge ε, every start, single records: a proved loss, or the one reason why there is none."""
+    """Tiny and huge ε, every start, single records: a proved loss, or the reason for none."""
     epsilon = 10.0 ** (exponent if exponent < -3 else exponent % 6 - 3)
     query = CountQuery([chain.states - 1]) if counts else HistogramQuery()
     finest = finest_scale(chain, length, query)
@@ -188,7 +199,8 @@ def test_extended_exponents_agree_with_fractions_where_floats_end():
     found = pf.privacy_loss(
         pf.MarkovChain([[0.9375, 0.0625], [0.25, 0.75]], [0.5, 0.5]), length, scale, CountQuery({1})
     )
-    # the tails: a transfer-matrix recursion with fractions (each step rounded up or down to 400 bits)
+    # the tails: a transfer-matrix recursion with fractions (each step rounded up or down to 400
+    # bits)
     matrix = [[stay, 1 - stay], [Fraction(1, 4), Fraction(3, 4)]]
     best = 0.0
     for reward in (1 / ratio, ratio):
@@ -197,11 +209,17 @@ def test_extended_exponents_agree_with_fractions_where_floats_end():
         before = [[Fraction(1, 2)] * 2]
         mass = [[Fraction(1, 2)] * 2]
         for _ in range(length - 1):
-            after.append([_short(sum(matrix[x][y] * weight[y] * after[-1][y] for y in range(2))) for x in range(2)])
-            before.append([_short(sum(before[-1][x] * weight[x] * matrix[x][y] for x in range(2))) for y in range(2)])
-            mass.append([_short(sum(mass[-1][x] * matrix[x][y] for x in range(2))) for y in range(2)])
+            ahead = [weight[y] * after[-1][y] for y in range(2)]
+            past = [before[-1][x] * weight[x] for x in range(2)]
+            after.append([_short(row[0] * ahead[0] + row[1] * ahead[1]) for row in matrix])
+            columns = list(zip(*matrix, strict=True))
+            before.append([_short(past[0] * p + past[1] * q) for p, q in columns])
+            mass.append([_short(mass[-1][0] * p + mass[-1][1] * q) for p, q in columns])
         for node in range(length):
-            value = [before[node][x] * weight[x] * after[length - 1 - node][x] / mass[node][x] for x in range(2)]
+            value = [
+                before[node][x] * weight[x] * after[length - 1 - node][x] / mass[node][x]
+                for x in range(2)
+            ]
             best = max(best, abs(log_fraction(value[0] / value[1])))
     assert math.isclose(found.loss, best, rel_tol=1e-9)  # this chain is worst in its tails
     assert best - 1e-9 <= found.lower <= found.loss
@@ -210,7 +228,10 @@ def test_extended_exponents_agree_with_fractions_where_floats_end():
 def _short(value):
     """The fraction to 400 significant bits."""
     shift = 400 - value.numerator.bit_length() + value.denominator.bit_length()
-    return Fraction(int(value * 2**shift) if shift >= 0 else int(value / 2**-shift), 1) / Fraction(2) ** shift
+    return (
+        Fraction(int(value * 2**shift) if shift >= 0 else int(value / 2**-shift), 1)
+        / Fraction(2) ** shift
+    )
 
 
 @examples(12, 120)

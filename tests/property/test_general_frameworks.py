@@ -39,14 +39,19 @@ def frameworks(draw):
 
 
 def likely_pairs(scenarios):
-    return [(name, a, b) for name, given in scenarios.items() for a in given for b in given if a != b]
+    return [
+        (name, a, b) for name, given in scenarios.items() for a in given for b in given if a != b
+    ]
 
 
 @given(frameworks())
 @examples(15, 660)
 def test_sensitivity_is_the_smallest_gap_of_a_coupling(scenarios):
     found = pf.PufferfishFramework(scenarios).wasserstein()
-    exact = {(n, a, b): plain.w_infinity(scenarios[n][a], scenarios[n][b]) for n, a, b in likely_pairs(scenarios)}
+    exact = {
+        (n, a, b): plain.w_infinity(scenarios[n][a], scenarios[n][b])
+        for n, a, b in likely_pairs(scenarios)
+    }
     widest = max(exact.values())
     assert float_up(widest) == found.W
     if widest:
@@ -61,7 +66,8 @@ def test_no_coupling_of_a_linear_program_keeps_closer(p, q):
     w = pf.PufferfishFramework({"only": {"s": p, "t": q}}).wasserstein().W
     assert plain.coupling_exists(p, q, w + 1e-9)
     if w:
-        assume(min(mass for law in (p, q) for mass in law.values() if mass) > 1e-5)  # a linear program has tolerances
+        # a linear program has tolerances
+        assume(min(mass for law in (p, q) for mass in law.values() if mass) > 1e-5)
         assert not plain.coupling_exists(p, q, w - 1e-9)
 
 
@@ -77,7 +83,9 @@ def test_noise_of_the_mechanism_loses_at_most_epsilon(scenarios, epsilon):
         return
     loss = framework.privacy_loss(scale)
     assert loss <= epsilon * (1 + 1e-9) + 1e-12
-    points = sorted({float(value) for one in scenarios.values() for law in one.values() for value in law})
+    points = sorted(
+        {float(value) for one in scenarios.values() for law in one.values() for value in law}
+    )
     grid = [*points, *np.linspace(points[0] - 1, points[-1] + 1, 40)]
     for name, a, b in likely_pairs(scenarios) if epsilon < 100 else []:
         for w in grid:
@@ -88,7 +96,12 @@ def test_noise_of_the_mechanism_loses_at_most_epsilon(scenarios, epsilon):
         return
     assert loss == pytest.approx(
         max(
-            abs(math.log(plain.density(scenarios[n][a], w, scale) / plain.density(scenarios[n][b], w, scale)))
+            abs(
+                math.log(
+                    plain.density(scenarios[n][a], w, scale)
+                    / plain.density(scenarios[n][b], w, scale)
+                )
+            )
             for n, a, b in likely_pairs(scenarios)
             for w in points
         ),
@@ -99,15 +112,19 @@ def test_noise_of_the_mechanism_loses_at_most_epsilon(scenarios, epsilon):
 @given(frameworks(), frameworks(), st.sampled_from([0.1, 1.0, 5.0]))
 @examples(10, 440)
 def test_close_adversaries(scenarios, beliefs, epsilon):
-    """Δ against sums over points, and Theorem 2.4: what an adversary outside Θ learns is at most ε + 2Δ."""
+    """Δ against sums over points; Theorem 2.4: an adversary outside Θ learns at most ε + 2Δ."""
     framework = pf.PufferfishFramework(scenarios)
     known = {secret for one in scenarios.values() for secret in one}
-    belief = {secret: law for secret, law in next(iter(beliefs.values())).items() if secret in known}
+    belief = {
+        secret: law for secret, law in next(iter(beliefs.values())).items() if secret in known
+    }
     asked = {s for pair in framework.pairs if set(pair) <= belief.keys() for s in pair}
     distances = {
         name: max(
             (
-                max(plain.divergence(belief[s], one[s]), plain.divergence(one[s], belief[s])) if s in one else math.inf
+                max(plain.divergence(belief[s], one[s]), plain.divergence(one[s], belief[s]))
+                if s in one
+                else math.inf
                 for s in asked
             ),
             default=0.0,
@@ -122,11 +139,13 @@ def test_close_adversaries(scenarios, beliefs, epsilon):
         assert (inside.delta, inside.secret, inside.loss(epsilon)) == (0.0, None, epsilon)
     w = framework.wasserstein().W
     if w and asked and math.isfinite(close.delta):
-        learnt = pf.PufferfishFramework({"adversary": belief}, [p for p in framework.pairs if set(p) <= asked])
+        learnt = pf.PufferfishFramework(
+            {"adversary": belief}, [p for p in framework.pairs if set(p) <= asked]
+        )
         assert learnt.privacy_loss(w / epsilon) <= close.loss(epsilon) + 1e-9
 
 
-# -- databases and groups ----------------------------------------------------------------------------
+# -- databases and groups --------------------------------------------------------------------------
 
 
 @st.composite
@@ -136,17 +155,29 @@ def grouped(draw):
     parts = [list(product((0, 1), repeat=size)) for size in sizes]
     scenarios = {}
     for name in draw(st.lists(st.sampled_from("ABC"), min_size=1, max_size=2, unique=True)):
-        masses = [draw(st.lists(MASSES, min_size=len(part), max_size=len(part)).filter(any)) for part in parts]
+        masses = [
+            draw(st.lists(MASSES, min_size=len(part), max_size=len(part)).filter(any))
+            for part in parts
+        ]
         scenarios[name] = {
             sum((part[i] for part, i in zip(parts, place, strict=True)), ()): math.prod(
-                (Fraction(mass[i], sum(mass)) for mass, i in zip(masses, place, strict=True)), start=Fraction(1)
+                (Fraction(mass[i], sum(mass)) for mass, i in zip(masses, place, strict=True)),
+                start=Fraction(1),
             )
             for place in product(*(range(len(part)) for part in parts))
         }
     databases = list(next(iter(scenarios.values())))
-    query = dict(zip(databases, draw(st.lists(VALUES, min_size=len(databases), max_size=len(databases))), strict=True))
+    query = dict(
+        zip(
+            databases,
+            draw(st.lists(VALUES, min_size=len(databases), max_size=len(databases))),
+            strict=True,
+        )
+    )
     ends = np.cumsum(sizes).tolist()
-    groups = [[f"X{i + 1}" for i in range(end - size, end)] for end, size in zip(ends, sizes, strict=True)]
+    groups = [
+        [f"X{i + 1}" for i in range(end - size, end)] for end, size in zip(ends, sizes, strict=True)
+    ]
     return scenarios, query, groups
 
 
@@ -175,20 +206,29 @@ def test_dependent_groups_are_seen():
     twins = {"twins": {(0, 0): "1/2", (1, 1): "1/2"}}
     framework = pf.PufferfishFramework.from_databases(twins, sum, records=["ann", "bob"])
     alone = framework.group_sensitivity([])
-    assert (alone.sensitivity, alone.independent) == (0.0, False)  # no two listed databases differ in one record
+    # no two listed databases differ in one record
+    assert (alone.sensitivity, alone.independent) == (0.0, False)
     assert framework.group_sensitivity([["bob", "ann"]]).sensitivity == 2
     assert framework.group_sensitivity([["bob", "ann"]]).independent
     assert framework.wasserstein().W == 2
 
 
-# -- releases ----------------------------------------------------------------------------------------
+# -- releases --------------------------------------------------------------------------------------
 
 
 @given(frameworks(), st.data())
 @examples(10, 260)
 def test_releases_stay_on_the_lattice(scenarios, data):
     framework = pf.PufferfishFramework(scenarios)
-    values = sorted({value for one in scenarios.values() for law in one.values() for value, p in law.items() if p})
+    values = sorted(
+        {
+            value
+            for one in scenarios.values()
+            for law in one.values()
+            for value, p in law.items()
+            if p
+        }
+    )
     value = data.draw(st.sampled_from(values))
     released = framework.release(value, data.draw(st.sampled_from([1e-9, 0.5, 3, 1e90])))
     if not framework.wasserstein().W:
@@ -205,6 +245,12 @@ def test_logarithms_round_up():
         for _ in range(300):
             bits = int(rng.choice([2, 20, 60, 400]))
             low = int.from_bytes(rng.bytes(bits), "little") + 1
-            ratio = Fraction(low + 1 + int.from_bytes(rng.bytes(int(rng.integers(1, bits + 2))), "little"), low)
+            ratio = Fraction(
+                low + 1 + int.from_bytes(rng.bytes(int(rng.integers(1, bits + 2))), "little"), low
+            )
             exact = (Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln()
-            assert exact <= Decimal(log_up(ratio)) <= exact * (1 + Decimal("1e-14")) + Decimal("1e-320")
+            assert (
+                exact
+                <= Decimal(log_up(ratio))
+                <= exact * (1 + Decimal("1e-14")) + Decimal("1e-320")
+            )

@@ -1,4 +1,6 @@
-"""The fast search against its plain twins, for many nodes at once and node by node, and what every scale obeys."""
+"""The fast search against its plain twins, for many nodes at once and node by node, and what every
+scale obeys.
+"""
 
 import flint
 import numpy as np
@@ -45,10 +47,11 @@ LEAVES = quilts.LEAF_LIMIT
 
 @pytest.fixture
 def coarse(monkeypatch):
-    """So few distances of quilt nodes an octave, so few ranges of nodes told apart exactly, so few leaves."""
+    """Few distances of quilt nodes an octave, few ranges of nodes compared exactly, few leaves."""
 
     def coarse_(spaces, close=10**6, within=quilts.CLOSE, leaves=LEAVES):
-        for name, value in {"SPACES": spaces, "CLOSE_LIMIT": close, "CLOSE": within, "LEAF_LIMIT": leaves}.items():
+        constants = {"SPACES": spaces, "CLOSE_LIMIT": close, "CLOSE": within, "LEAF_LIMIT": leaves}
+        for name, value in constants.items():
             monkeypatch.setattr(quilts, name, value)
 
     return coarse_
@@ -63,7 +66,11 @@ def test_few_leaves_still_give_an_upper_bound_where_early_nodes_decide(start, st
         scale = pf.mqm_exact(chain, 300, epsilon).scale
         for leaves in (0, 1, 2, 3, 8, 5, 13, 21)[::every]:
             coarse(quilts.SPACES, leaves=leaves)
-            assert scale * (1 - 1e-12) <= pf.mqm_exact(chain, 300, epsilon).scale <= 300 / epsilon * (1 + 1e-15)
+            assert (
+                scale * (1 - 1e-12)
+                <= pf.mqm_exact(chain, 300, epsilon).scale
+                <= 300 / epsilon * (1 + 1e-15)
+            )
             coarse(quilts.SPACES)
 
 
@@ -71,7 +78,15 @@ SPACES = st.sampled_from([1, 2, 8])
 TAME = [*settings().suppress_health_check, HealthCheck.function_scoped_fixture]
 
 
-@given(chains(4) | MIXING, st.integers(1, 40), EPSILONS, CONVENTIONS, SPACES, st.integers(0, 3), st.integers(0, 5))
+@given(
+    chains(4) | MIXING,
+    st.integers(1, 40),
+    EPSILONS,
+    CONVENTIONS,
+    SPACES,
+    st.integers(0, 3),
+    st.integers(0, 5),
+)
 @examples(12, 270, suppress_health_check=TAME)
 def test_few_distances_and_close_nodes_raise_the_scale_by_what_is_said(
     coarse, chain, length, epsilon, convention, spaces, close, leaves
@@ -90,9 +105,10 @@ SYMMETRIC = pf.MarkovChain([[0.9, 0.1], [0.1, 0.9]], [0.1, 0.9])
 
 
 @given(chains(4) | MIXING, st.integers(1, 60), EPSILONS, st.floats(1.01, 10), SPACES)
-@example(chain=SYMMETRIC, length=37, epsilon=1.0, factor=2.0, spaces=1)  # 36.03, and 35.53 for 44 nodes
+# 36.03, and 35.53 for 44 nodes
+@example(chain=SYMMETRIC, length=37, epsilon=1.0, factor=2.0, spaces=1)
 @examples(12, 120, suppress_health_check=TAME)
-def test_scales_from_few_distances_rise_with_epsilon_and_fall_with_the_length_by_no_more_than_is_said(
+def test_scales_from_few_distances_rise_with_epsilon_and_fall_with_the_length_as_is_said(
     coarse, chain, length, epsilon, factor, spaces
 ):
     coarse(spaces)
@@ -105,13 +121,19 @@ def test_scales_from_few_distances_rise_with_epsilon_and_fall_with_the_length_by
 
 
 @pytest.mark.parametrize("rate", [1e-7, pytest.param(1e-6, marks=pytest.mark.long)])
-@pytest.mark.parametrize(("states", "start"), [(2, "any"), (3, "first"), (4, "stationary"), (2, "some")])
+@pytest.mark.parametrize(
+    ("states", "start"), [(2, "any"), (3, "first"), (4, "stationary"), (2, "some")]
+)
 @pytest.mark.parametrize("name", ["mqm-exact", "leakage"])
 def test_work_does_not_grow_as_a_chain_slows_down(name, rate, start, states, monkeypatch):
-    """Tables of k² logarithms and looks at them, not seconds; both grew with the square root and the size of quilts."""
+    """Tables of k² logarithms and looks at them, not seconds; both grew with the square root and
+    the size of quilts.
+    """
     tables, looks = [], []
     fill, look = InfluenceTables._fill, quilts.search_quilts
-    monkeypatch.setattr(InfluenceTables, "_fill", lambda self, *a, **k: (tables.append(1), fill(self, *a, **k))[1])
+    monkeypatch.setattr(
+        InfluenceTables, "_fill", lambda self, *a, **k: (tables.append(1), fill(self, *a, **k))[1]
+    )
     monkeypatch.setattr(quilts, "search_quilts", lambda *a: (looks.append(1), look(*a))[1])
     rng = np.random.default_rng(states)
     leave = rate * rng.uniform(0.3, 3, (states, states))
@@ -135,7 +157,8 @@ def test_what_every_scale_obeys(chain, length, epsilon, factor, data):
     assert exact <= pf.mqm_exact(chain, length, epsilon, convention="published").scale * (1 + 1e-9)
     assert exact >= pf.mqm_exact(chain, length, epsilon * factor).scale
     assert exact <= pf.mqm_exact(chain, length + 7, epsilon).scale * (1 + 1e-9)
-    assert pf.mqm_exact(chain, [1, length, 2], epsilon).scale == exact  # the longest of several segments decides
+    # the longest of several segments decides
+    assert pf.mqm_exact(chain, [1, length, 2], epsilon).scale == exact
     # node, quilt and influence explain it
     a, b = result.quilt
     assert a is None or 1 <= a < result.node
@@ -150,11 +173,14 @@ def test_what_every_scale_obeys(chain, length, epsilon, factor, data):
     assert low <= pf.mqm_exact(renamed, length, epsilon).scale <= high
     if chain.is_aperiodic:
         assert exact <= pf.mqm_approx(chain, length, epsilon).scale * (1 + 1e-12)
-        assert pf.mqm_approx(chain, length, epsilon).scale <= pf.group_dp(chain, length, epsilon).scale
+        assert (
+            pf.mqm_approx(chain, length, epsilon).scale <= pf.group_dp(chain, length, epsilon).scale
+        )
 
 
 @pytest.mark.parametrize(
-    ("name", "length"), [("mqm-exact", 40), ("mqm-exact", 10**6), ("leakage", 30), ("leakage", 10**9)]
+    ("name", "length"),
+    [("mqm-exact", 40), ("mqm-exact", 10**6), ("leakage", 30), ("leakage", 10**9)],
 )
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 def test_a_given_stationary_distribution_is_the_stationary_start(name, length, epsilon):
@@ -173,7 +199,9 @@ def test_approximation_equals_its_plain_twin(chain, length, epsilon, kind):
     smallest, gap = family.smallest_stationary_probability(), family.eigengap(kind)
     scale = pf.mqm_approx(chain, length, epsilon, eigengap=kind).scale
     low, high = between(
-        epsilon, lambda e: plain_influence.approximate_noise_scale(length, e, smallest, gap), slack=1e-12 * epsilon
+        epsilon,
+        lambda e: plain_influence.approximate_noise_scale(length, e, smallest, gap),
+        slack=1e-12 * epsilon,
     )
     assert low <= scale <= high
 
@@ -195,9 +223,14 @@ def test_binary_interval_covers_the_chains_inside(end, other, zero, one, start, 
     matrix = [[stay[0], 1 - stay[0]], [1 - stay[1], stay[1]]]
     chain = pf.MarkovChain(matrix, [zero, 1 - zero] if start == "given" else start)
     for mechanism in (pf.mqm_exact, pf.mqm_approx):
-        whole, inside = mechanism(family, length, epsilon).scale, mechanism(chain, length, epsilon).scale
+        whole, inside = (
+            mechanism(family, length, epsilon).scale,
+            mechanism(chain, length, epsilon).scale,
+        )
         assert inside <= whole * (1 + 1e-9)
-    corners = [pf.MarkovChain([[p, 1 - p], [1 - r, r]], "any") for p in (low, high) for r in (low, high)]
+    corners = [
+        pf.MarkovChain([[p, 1 - p], [1 - r, r]], "any") for p in (low, high) for r in (low, high)
+    ]
     attained = max(pf.mqm_exact(corner, length, epsilon).scale for corner in corners)
     assert pf.mqm_exact(family, length, epsilon).scale == pytest.approx(attained, rel=1e-9)
     whole, inside = pf.gk16(family, length, epsilon).scale, pf.gk16(chain, length, epsilon).scale
@@ -208,7 +241,12 @@ def test_binary_interval_covers_the_chains_inside(end, other, zero, one, start, 
     ("name", "matrix", "start", "options"),
     [
         *(
-            ("mqm-exact", [[0.9, 0.1, 0], [0.2, 0.7, 0.1], [0.3, 0, 0.7]], start, {"convention": convention})
+            (
+                "mqm-exact",
+                [[0.9, 0.1, 0], [0.2, 0.7, 0.1], [0.3, 0, 0.7]],
+                start,
+                {"convention": convention},
+            )
             for start in ("any", "stationary", [1, 0, 0])
             for convention in ("exact", "published")
         ),
@@ -217,7 +255,9 @@ def test_binary_interval_covers_the_chains_inside(end, other, zero, one, start, 
 )
 def test_a_billion_records_cost_no_more_than_a_million(name, matrix, start, options):
     chain = pf.MarkovChain(matrix, start)
-    long, *longer = (MECHANISMS[name](chain, n, 0.5, **options).scale for n in (10**6, 10**9, 10**18))
+    long, *longer = (
+        MECHANISMS[name](chain, n, 0.5, **options).scale for n in (10**6, 10**9, 10**18)
+    )
     assert 2 < long < 1000
     assert longer == pytest.approx([long, long], rel=1e-9)
 
@@ -230,12 +270,12 @@ def test_a_chain_that_hardly_mixes_takes_a_billion_records(leave):
 
 @pytest.mark.parametrize(("move", "most"), [(1e-4, 5773), (1e-6, 577342)])
 def test_distributions_that_go_round_a_cycle_are_compared_after_a_round(move, most):
-    """In strides of one step no range of nodes would share a bound, and the scale be 4 to 7 % larger."""
+    """In strides of one no range of nodes would share a bound; the scale be 4 to 7 % larger."""
     cycle = (1 - move) * np.roll(np.eye(3), 1, 1) + move * np.eye(3)
     assert pf.mqm_exact(pf.MarkovChain(cycle, [0.2, 0.3, 0.5]), 10**9, 5.0).scale < most
 
 
-# -- given starts: bounds for many nodes at once, against the same node by node ---------------------------
+# -- given starts: bounds for many nodes at once, against the same node by node --------------------
 
 
 WEIGHTS = st.sampled_from([0.0, 0.0, 1e-12, 1e-3, 0.2, 1.0, 3.0])
@@ -244,7 +284,9 @@ STEPS = st.sampled_from([1e-9, 1e-4, 0.05, 0.3, 1.0, 2.5, 10.0, 1e90])
 
 @st.composite
 def starts(draw):
-    """Chains from given starts: any, hardly moving, mostly round a cycle, or two cycles of different length."""
+    """Chains from given starts: any, hardly moving, mostly round a cycle, or two cycles of
+    different length.
+    """
     k = draw(st.integers(1, 6))
     rows = np.array([draw(distributions(k, WEIGHTS)) for _ in range(k)])
     pace = draw(st.sampled_from([1.0, 0.3, 0.01, 1e-4, 0.0]))
@@ -267,7 +309,9 @@ def test_search_equals_the_search_node_by_node(chain, length, epsilon, conventio
     assert low <= scale <= high
 
 
-@pytest.mark.parametrize("start", [[1, 0, 0], [0.2, 0.3, 0.5], pytest.param([0.5, 0.5, 0], marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "start", [[1, 0, 0], [0.2, 0.3, 0.5], pytest.param([0.5, 0.5, 0], marks=pytest.mark.long)]
+)
 @pytest.mark.parametrize(
     ("move", "epsilon"), [(0.03, 5.0), (0.97, 0.2), pytest.param(0.03, 1.0, marks=pytest.mark.long)]
 )
@@ -279,7 +323,9 @@ def test_slow_cycles_equal_the_search_node_by_node(start, move, epsilon):
 
 
 LEAVING = pf.MarkovChain([[1.0, 0.0], [1 - 5e-12, 5e-12]], [0, 1])
-"""From node 27 on its probability of state 2 is below what counts as a float here, from node 30 on it rounds to 0."""
+"""From node 27 on its probability of state 2 is below what counts as a float here, from node 30 on
+it rounds to 0.
+"""
 
 
 @given(starts(), st.integers(0, 60), st.integers(1, 60), st.integers(1, 3))
@@ -291,7 +337,10 @@ def test_first_terms_of_ranges_bound_those_of_all_their_nodes(chain, node, steps
     search = QuiltSearch(influence_tables(chain, "exact", 1), 10**6, 1.0)
     first, stride = search.supports.settled + node, search.supports.period * strides
     last = first + steps * stride
-    found, states = search.nodes(first, last, stride), np.flatnonzero(search.supports.at(first)).tolist()
+    found, states = (
+        search.nodes(first, last, stride),
+        np.flatnonzero(search.supports.at(first)).tolist(),
+    )
     bound = found.initial[np.ix_(states, states)]
     with flint.ctx.workprec(100):  # the distributions leave the range of floats
         step = flint.arb_mat(chain.transition_matrix.tolist())
@@ -329,6 +378,6 @@ def test_every_interval_is_cut(low, width):
 
 @pytest.mark.parametrize("epsilon", [1.0, 1e90])
 def test_the_longest_chain_whose_start_alone_tells_nothing(epsilon):
-    """Only the first node is a quilt, at any distance: products of distances would leave 64 bits."""
+    """Only the first node is a quilt, at any distance: their products would leave 64 bits."""
     chain = pf.MarkovChain([[0, 0.5, 0.5], [0, 1, 0], [0, 0, 1]], [1, 0, 0])
     assert pf.mqm_exact(chain, 2**62, epsilon).scale == pytest.approx(2**62 / epsilon)

@@ -1,4 +1,4 @@
-"""Each rule of the verifier bounds what a linear program, or an enumeration, finds, whatever its witness."""
+"""Each rule of the verifier bounds what a linear program or enumeration finds."""
 
 from fractions import Fraction
 
@@ -12,7 +12,14 @@ from scipy.optimize import linprog
 
 from pufferflow.verify.counts import _copositive
 from pufferflow.verify.parse import Balls, Flows, Intervals, Mixing
-from pufferflow.verify.rules import by_flows, by_tree, entry_bounds, largest_ratios, overlapping, reweighted
+from pufferflow.verify.rules import (
+    by_flows,
+    by_tree,
+    entry_bounds,
+    largest_ratios,
+    overlapping,
+    reweighted,
+)
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -24,8 +31,12 @@ def balls(table):
 def largest(p, q, growth):
     """max (p·h)/(q·h) over h ≥ 0 with h(z) ≤ h(y) growth[z, y]."""
     k = len(p)
-    rows = [np.eye(k)[z] - growth[z, y] * np.eye(k)[y] for z in range(k) for y in range(k) if z != y]
-    found = linprog(-p, A_ub=np.reshape(rows, (-1, k)), b_ub=np.zeros(len(rows)), A_eq=[q], b_eq=[1.0])
+    rows = [
+        np.eye(k)[z] - growth[z, y] * np.eye(k)[y] for z in range(k) for y in range(k) if z != y
+    ]
+    found = linprog(
+        -p, A_ub=np.reshape(rows, (-1, k)), b_ub=np.zeros(len(rows)), A_eq=[q], b_eq=[1.0]
+    )
     return -found.fun if found.status == 0 else np.inf
 
 
@@ -69,7 +80,9 @@ def test_any_reweighting_is_bounded(seed):
         p, q = weights[:, 0] * m, weights[:, 1] * m
         if p.sum() > 1e-12 and q.sum() > 1e-12:
             assert found >= largest(p / p.sum(), q / q.sum(), growth) * (1 - 1e-9)
-    ratios = np.array([[float(entry) for entry in row] for row in largest_ratios(balls(weights), (1 << k) - 1)])
+    ratios = np.array(
+        [[float(entry) for entry in row] for row in largest_ratios(balls(weights), (1 << k) - 1)]
+    )
     assert found <= ratios[0, 1] * ratios[1, 0] * (1 + 1e-9)
     with np.errstate(divide="ignore", invalid="ignore"):
         assert ratios[0, 1] == pytest.approx(np.nanmax(weights[:, 0] / weights[:, 1]))
@@ -79,12 +92,16 @@ def sets(rng, rows):
     """A family around rows, and members of the set of each row."""
     if rng.random() < 0.5:
         radius = 0.2 * rng.random(len(rows))
-        family = Balls([[Fraction(p) for p in row] for row in rows.tolist()], [Fraction(r) for r in radius])
+        family = Balls(
+            [[Fraction(p) for p in row] for row in rows.tolist()], [Fraction(r) for r in radius]
+        )
         other = rng.dirichlet(np.ones(len(rows)), (6, len(rows)))
         return family, [rows + radius[:, None] * (one - rows) for one in other]
     width = 0.2 * rng.random(rows.shape)
     low, high = np.maximum(rows - width, 0), np.minimum(rows + width, 1)
-    family = Intervals(*([[Fraction(p) for p in row] for row in bounds.tolist()] for bounds in (low, high)))
+    family = Intervals(
+        *([[Fraction(p) for p in row] for row in bounds.tolist()] for bounds in (low, high))
+    )
     members = []
     for _ in range(6):
         row = low.copy()
@@ -102,10 +119,17 @@ def test_sets_of_rows_hold_their_members(seed):
     family, members = sets(rng, rows)
 
     def table(largest_share):
-        return {(z, y): Fraction(largest_share * rng.random() / k) for z in range(k) for y in range(k) if z != y}
+        return {
+            (z, y): Fraction(largest_share * rng.random() / k)
+            for z in range(k)
+            for y in range(k)
+            if z != y
+        }
 
     parts = len(family.rows[0].parts)
-    flows = Flows(table(0.2), [table(1.0) for _ in range(parts)], [table(1.0) for _ in range(parts)])
+    flows = Flows(
+        table(0.2), [table(1.0) for _ in range(parts)], [table(1.0) for _ in range(parts)]
+    )
     found = float(by_flows(family.rows[0], family.rows[1], flows, balls(growth)))
     for member in members:
         assert found >= largest(member[0], member[1], growth) * (1 - 1e-9)
@@ -121,13 +145,19 @@ def test_overlaps_are_largest_at_one_of_few_nodes(steps, around, overlap, cost):
     def factor(n):
         if n < steps:
             return np.exp(n * cost)
-        return overlap * np.exp((steps - 1) * cost) + (1 - overlap) * np.exp(steps * cost) * factor(n - steps)
+        return overlap * np.exp((steps - 1) * cost) + (1 - overlap) * np.exp(steps * cost) * factor(
+            n - steps
+        )
 
     found = overlapping(Mixing(steps, Fraction(overlap)), arb(cost), around)
-    assert float(found) == pytest.approx(max(factor(j) * factor(around - j) for j in range(around + 1)), rel=1e-9)
+    assert float(found) == pytest.approx(
+        max(factor(j) * factor(around - j) for j in range(around + 1)), rel=1e-9
+    )
 
 
 def test_three_starts_that_go_together_two_by_two_need_not_together():
     one = [[arb(1), arb(-1), arb(-1)], [arb(-1), arb(1), arb(-1)], [arb(-1), arb(-1), arb(1)]]
     assert not _copositive(one)
-    assert _copositive([[arb(2), *row[1:]] if i == 0 else row for i, row in enumerate([one[0][:2], one[1][:2]])])
+    assert _copositive(
+        [[arb(2), *row[1:]] if i == 0 else row for i, row in enumerate([one[0][:2], one[1][:2]])]
+    )

@@ -14,7 +14,7 @@ from pufferflow.coupling.process import of_chain
 
 
 def one_by_one(loss, side, cost):
-    """Plain twin of the early nodes of a side, or of all: a node after the other, each set on its own."""
+    """Plain twin of the early nodes of a side, or of all: node by node, each set on its own."""
     process, chain = loss._process, side.side
     k, around = len(process.distance), process.around
     away, costs = 1 - np.eye(k), cost * process.distance
@@ -28,15 +28,21 @@ def one_by_one(loss, side, cost):
             there = early.possible[step + 1]
             rows, error, _, spreads = early._exact
             if early._which[step] >= 0:
-                image = np.minimum(image, ReweightedRows(early._roots[early._which[step]], cap).bound(beside))
+                image = np.minimum(
+                    image, ReweightedRows(early._roots[early._which[step]], cap).bound(beside)
+                )
                 for block in chain.blocks.pairwise:
                     if block.steps <= step + 1:
                         before = costs_of(found[step + 1 - block.steps], costs)
-                        image = np.minimum(image, block.rows.bound(before) + block.extra(cost) * away)
+                        image = np.minimum(
+                            image, block.rows.bound(before) + block.extra(cost) * away
+                        )
             if spreads[step] < np.inf:
                 known = ExactRows(rows[min(step, len(rows) - 1)], 0.0, there).bound(beside)
                 more = 2 * np.log1p(error * np.expm1(min(beside.max(), 700)))
-                image = np.minimum(image, known + more + beyond_stationary(*spreads[step : step + 2], beside.max()))
+                image = np.minimum(
+                    image, known + more + beyond_stationary(*spreads[step : step + 2], beside.max())
+                )
             image = np.where(there[:, None] & there, image, 0.0)
         found.append(image * away)
     return np.array(found)

@@ -1,4 +1,6 @@
-"""What is asked is what is computed, charged and certified: windows of records, adversaries who know others."""
+"""What is asked is what is computed, charged and certified: windows of records, adversaries who
+know others.
+"""
 
 import json
 import math
@@ -17,7 +19,10 @@ from pufferflow.errors import ParameterError
 from pufferflow.mechanisms import MECHANISMS, compute_scale
 
 BINARY = pf.MarkovChain([[0.7, 0.3], [0.4, 0.6]])
-UNFIT = {"window": {"gk16", "wasserstein"}, "side_information": {"gk16", "wasserstein", "mqm-exact", "mqm-approx"}}
+UNFIT = {
+    "window": {"gk16", "wasserstein"},
+    "side_information": {"gk16", "wasserstein", "mqm-exact", "mqm-approx"},
+}
 
 
 @pytest.mark.parametrize("asked", [{"window": 3}, {"side_information": "any"}])
@@ -48,7 +53,9 @@ def test_guarantee_and_accountant_state_what_is_asked(side_information):
     for one in (account, narrow):
         one.add(scale)
         one.add(scale)
-    assert account.cost().leakage == pytest.approx(pf.leakage_loss(BINARY, 9, scale / 2, **asked), rel=1e-9)
+    assert account.cost().leakage == pytest.approx(
+        pf.leakage_loss(BINARY, 9, scale / 2, **asked), rel=1e-9
+    )
     assert account.cost().epsilon > narrow.cost().epsilon
 
 
@@ -65,14 +72,18 @@ def test_certificates_hold_for_what_they_name(window, side_information):
 
 
 def plain_exact_loss(matrix, starts, length, scale, counted, window):
-    """Largest log ratio of the densities of a noisy count given two windows, over all sequences and whole outputs."""
+    """Largest log ratio of the densities of a noisy count given two windows, over all sequences and
+    whole outputs.
+    """
     k, worst = len(matrix), 0.0
     for start, i in product(starts, range(length - min(window, length) + 1)):
         densities = {}
         for s in product(range(k), repeat=length):
             p = start[s[0]] * math.prod(matrix[x][y] for x, y in pairwise(s))
             if p:
-                noisy = np.exp(-np.abs(np.arange(length + 1) - sum(x in counted for x in s)) / scale)
+                noisy = np.exp(
+                    -np.abs(np.arange(length + 1) - sum(x in counted for x in s)) / scale
+                )
                 total, density = densities.get(s[i : i + window], (0.0, 0.0))
                 densities[s[i : i + window]] = total + p, density + p * noisy
         for (p, one), (q, other) in product(densities.values(), repeat=2):
@@ -92,10 +103,16 @@ def test_exact_losses_of_windows_equal_their_enumeration(chain, length, window, 
     k, starts = chain.states, [chain.initial_distribution]
     if chain.start == "any":  # attained at mixtures of two starts
         starts = [
-            a * np.eye(k)[x] + (1 - a) * np.eye(k)[y] for x, y in product(range(k), repeat=2) for a in (1e-9, 0.5)
+            a * np.eye(k)[x] + (1 - a) * np.eye(k)[y]
+            for x, y in product(range(k), repeat=2)
+            for a in (1e-9, 0.5)
         ]
     plain = plain_exact_loss(chain.transition_matrix, starts, length, scale, {0}, window)
-    assert plain - 1e-9 <= found.loss <= pf.leakage_loss(chain, length, scale, window=window) * (1 + 1e-9) + 1e-12
+    assert (
+        plain - 1e-9
+        <= found.loss
+        <= pf.leakage_loss(chain, length, scale, window=window) * (1 + 1e-9) + 1e-12
+    )
     if chain.start != "any":
         assert found.loss == pytest.approx(plain, rel=1e-9, abs=1e-11)
         assert found.lower <= found.loss

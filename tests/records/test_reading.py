@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from cases import seeds
-
 from plain_reading import ZONES, RefusedError, draw, plain_read
+
 from pufferflow.errors import DataError, ModelError, ParameterError
 from pufferflow.models.files import parse_model
 from pufferflow.records import read as reader

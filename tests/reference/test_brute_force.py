@@ -55,22 +55,32 @@ def test_scales_of_windows_are_the_enumerated_ones_and_never_below(number, windo
             found = pf.mqm_exact(chain, length, epsilon, window=window)
             about = (exact_chain, length, epsilon)
             assert Decimal(found.scale) >= exact * (1 - Decimal("1e-25")), about
-            if chain.start != "any":  # otherwise the worst start of a pair of windows is not the worst of its records
+            # otherwise the worst start of a pair of windows is not the worst of its records
+            if chain.start != "any":
                 assert found.scale <= float(exact) * (1 + 1e-9 + 1e-12 / epsilon), about
             if number == 0:
                 proved = found.certified(chain)
                 assert proved.scale == pytest.approx(found.scale, rel=1e-9), about
-                assert pf.verify_certificate(proved.certificate).loss <= Fraction(repr(epsilon)), about
+                assert pf.verify_certificate(proved.certificate).loss <= Fraction(repr(epsilon)), (
+                    about
+                )
 
 
 @pytest.mark.parametrize("number", BATCHES)
 def test_published_scale_is_that_of_the_printed_formula(number):
     for exact_chain, length in batch(number):
-        chain, plain = pf.MarkovChain(*exact_chain.floats()), plain_quilts(exact_chain, length, "published")
+        chain, plain = (
+            pf.MarkovChain(*exact_chain.floats()),
+            plain_quilts(exact_chain, length, "published"),
+        )
         for epsilon in EPSILONS:
             scale = pf.mqm_exact(chain, length, epsilon, convention="published").scale
             twin = plain_influence.noise_scale(plain, epsilon)
-            assert twin * (1 - 1e-12) <= scale <= twin * (1 + 1e-9 + 1e-12 / epsilon), (exact_chain, length, epsilon)
+            assert twin * (1 - 1e-12) <= scale <= twin * (1 + 1e-9 + 1e-12 / epsilon), (
+                exact_chain,
+                length,
+                epsilon,
+            )
 
 
 TINY = [
@@ -87,7 +97,9 @@ TINY = [
 
 
 @pytest.mark.parametrize("matrix", TINY)
-@pytest.mark.parametrize("start", ["any", "stationary", "first", pytest.param("last", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "start", ["any", "stationary", "first", pytest.param("last", marks=pytest.mark.long)]
+)
 def test_probabilities_that_underflow_never_lower_the_scale(matrix, start):
     k = len(matrix)
     rational = [[Fraction(p) for p in row] for row in matrix]

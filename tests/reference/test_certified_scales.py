@@ -1,4 +1,4 @@
-"""Every frozen scale that certificates can state is certified, and most of them at hardly more noise."""
+"""Every frozen scale that certificates can state is certified, most at hardly more noise."""
 
 from pathlib import Path
 from statistics import median
@@ -11,7 +11,9 @@ import pufferflow as pf
 from pufferflow.errors import ParameterError
 from pufferflow.verify import MECHANISMS
 
-FROZEN = pd.read_csv(Path(__file__).with_name("scales.csv"), keep_default_na=False).to_dict("records")
+FROZEN = pd.read_csv(Path(__file__).with_name("scales.csv"), keep_default_na=False).to_dict(
+    "records"
+)
 ROWS = [row for row in FROZEN if row["scale"] and row["mechanism"] in MECHANISMS]
 SHORT = [row for row in ROWS if not row["run"] and row["length"] < 1000][::20]
 
@@ -21,7 +23,9 @@ def reason(row):
     family, mechanism = built(row["family"]), row["mechanism"]
     if mechanism == "entry-dp":
         return "records are correlated"
-    if mechanism.startswith("mqm") and isinstance(family, pf.IntervalFamily | pf.TotalVariationFamily):
+    if mechanism.startswith("mqm") and isinstance(
+        family, pf.IntervalFamily | pf.TotalVariationFamily
+    ):
         return "quilts prove scales of chains with one matrix"
     if mechanism == "leakage" and row["family"].startswith("seventy"):
         return "couplings are proved for at most 64"
@@ -30,7 +34,9 @@ def reason(row):
     return None
 
 
-@pytest.mark.parametrize("rows", [SHORT, pytest.param(ROWS, marks=pytest.mark.long)], ids=["some", "all"])
+@pytest.mark.parametrize(
+    "rows", [SHORT, pytest.param(ROWS, marks=pytest.mark.long)], ids=["some", "all"]
+)
 def test_frozen_scales_are_certified(rows):
     ratios = []
     for row in rows:

@@ -16,7 +16,13 @@ from rational_chains import loss, random_case
 import pufferflow as pf
 from pufferflow.audit import chain_sensitivity
 from pufferflow.audit._count_kernels import NOTHING, SPREAD, convolve, movable
-from pufferflow.audit.count_distributions import counts_at_records, log2, numbers, relative_error, sums
+from pufferflow.audit.count_distributions import (
+    counts_at_records,
+    log2,
+    numbers,
+    relative_error,
+    sums,
+)
 from pufferflow.audit.wasserstein import _moves, never_above, raised
 from pufferflow.errors import ParameterError
 
@@ -24,7 +30,8 @@ from pufferflow.errors import ParameterError
 def floats(matrix, start):
     stationary = stationary_law(matrix) == start
     return pf.MarkovChain(
-        [[float(p) for p in row] for row in matrix], "stationary" if stationary else [float(p) for p in start]
+        [[float(p) for p in row] for row in matrix],
+        "stationary" if stationary else [float(p) for p in start],
     )
 
 
@@ -50,7 +57,10 @@ def test_the_twin_against_a_list_of_all_paths():
                 found = given.get(x, {})
                 assert set(found) == set(listed)
                 total = sum(listed.values())
-                assert all(p / sum(found.values()) == Fraction(int(listed[n]), int(total)) for n, p in found.items())
+                assert all(
+                    p / sum(found.values()) == Fraction(int(listed[n]), int(total))
+                    for n, p in found.items()
+                )
 
 
 @pytest.mark.parametrize("cases", counts(50, 160))
@@ -77,10 +87,15 @@ def test_any_start_is_the_supremum_over_starts(cases):
         matrix, _, length, weights = random_case(rng, 3)
         k, length = len(matrix), min(length, 5)
         points = [[Fraction(int(x == y)) for x in range(k)] for y in range(k)]
-        mixed = [[Fraction(int(n), 10 ** int(m)) for n, m in rng.integers((0, 0), (4, 9), (k, 2))] for _ in "123"]
+        mixed = [
+            [Fraction(int(n), 10 ** int(m)) for n, m in rng.integers((0, 0), (4, 9), (k, 2))]
+            for _ in "123"
+        ]
         laws = [[p / sum(law) for p in law] for law in [*points, *mixed] if any(law)]
         largest = max(chain_wasserstein(whole(matrix), law, length, weights) for law in laws)
-        found = chain_sensitivity(pf.MarkovChain([[float(p) for p in r] for r in matrix], "any"), length, weights)
+        found = chain_sensitivity(
+            pf.MarkovChain([[float(p) for p in r] for r in matrix], "any"), length, weights
+        )
         assert largest <= found.W <= found.strict
         attained += largest == found.W
     assert attained > cases * 2 / 3
@@ -154,7 +169,9 @@ def test_scale_is_rounded_up():
     assert math.isclose(tie.scale(0.2), 5, rel_tol=1e-7)
 
 
-@pytest.mark.parametrize(("cases", "starts"), [(20, 21), pytest.param(60, 41, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    ("cases", "starts"), [(20, 21), pytest.param(60, 41, marks=pytest.mark.long)]
+)
 def test_mixed_starts_of_two_states(cases, starts):
     """No start needs more than "any" gives, and mixed starts may need more than certain ones."""
     rng = np.random.default_rng(7)
@@ -163,7 +180,9 @@ def test_mixed_starts_of_two_states(cases, starts):
         matrix, length = rng.dirichlet([0.5, 0.5], 2), int(rng.integers(2, 12))
         shares = [0, 1, *(1 / (1 + np.exp(np.linspace(-12, 12, starts))))]
         laws = ("any", *([q, 1 - q] for q in shares))
-        every, *needed = (chain_sensitivity(pf.MarkovChain(matrix, law), length, [0, 1]).W for law in laws)
+        every, *needed = (
+            chain_sensitivity(pf.MarkovChain(matrix, law), length, [0, 1]).W for law in laws
+        )
         assert max(needed) <= every
         mixed_matter += max(needed) > max(needed[:2])
     assert mixed_matter > cases / 12
@@ -171,7 +190,7 @@ def test_mixed_starts_of_two_states(cases, starts):
 
 @pytest.mark.parametrize("cases", counts(10, 60))
 def test_distributions_of_counts_against_the_twin(cases):
-    """Every probability to the error stated, zeros exactly, and what they add up to from either end."""
+    """Every probability to the error stated, zeros exactly, and their sums from either end."""
     rng = np.random.default_rng(6)
     for _ in range(cases):
         matrix, start, length, weights = random_case(rng, 3)
@@ -192,7 +211,10 @@ def test_distributions_of_counts_against_the_twin(cases):
 
 
 def fractions(m, e):
-    return [Fraction(float(a)) * Fraction(2) ** int(b) if a else Fraction(0) for a, b in zip(m, e, strict=True)]
+    return [
+        Fraction(float(a)) * Fraction(2) ** int(b) if a else Fraction(0)
+        for a, b in zip(m, e, strict=True)
+    ]
 
 
 def check_sums(m, e, tolerance):
@@ -200,7 +222,9 @@ def check_sums(m, e, tolerance):
     below, above = (log2(one)[0] for one in sums((m[None], e[None])))
     for n in range(len(m)):
         for logged, total in ((below[n], sum(exact[: n + 1])), (above[n], sum(exact[n + 1 :]))):
-            assert logged == pytest.approx(log_of(total) if total else -math.inf, rel=1e-13, abs=tolerance)
+            assert logged == pytest.approx(
+                log_of(total) if total else -math.inf, rel=1e-13, abs=tolerance
+            )
 
 
 def log_of(value):
@@ -240,7 +264,7 @@ def test_sums_of_numbers_of_any_size_lose_nothing(first, second):
 @examples(30, 300)
 @given(st.integers(1, 4), st.randoms(use_true_random=False))
 def test_what_is_proved_of_all_mixtures_of_starts_holds_for_each(starts, random):
-    """Σ r_u r_v c_uv ≥ 0 is proved only where it is so, and of two starts wherever it is clearly so."""
+    """Σ r_u r_v c_uv ≥ 0 is proved only if true, and of two starts wherever it is clearly so."""
 
     def drawn(choices):
         return np.array([random.choice(choices) for _ in range(starts)])
@@ -250,7 +274,9 @@ def test_what_is_proved_of_all_mixtures_of_starts_holds_for_each(starts, random)
     (proved,) = never_above(p[None], q[None], f[None], g[None], 2.0**-30)
     form = np.exp2(p)[:, None] * np.exp2(q) * (np.exp2(g) - np.exp2(f)[:, None])
     if proved:
-        weights = np.random.default_rng(random.randrange(2**32)).dirichlet(np.full(starts, 0.5), 400)
+        weights = np.random.default_rng(random.randrange(2**32)).dirichlet(
+            np.full(starts, 0.5), 400
+        )
         weights = np.concatenate([np.eye(starts), weights])
         assert np.einsum("nu,uv,nv->n", weights, form, weights).min() >= -1e-15
     elif starts <= 2:
@@ -264,11 +290,17 @@ def test_shifts_of_one_start_are_those_of_two_equal_ones(width, shift, random):
     values = [random.choice([-math.inf, -3.0, -2.0, -1.0, 0.0]) for _ in range(4 * width)]
     tails, sizes = np.array(values).reshape(2, 1, 2, width), np.array([[-1.0, -2.0]])
     single, _ = raised(tails, sizes, shift, 2.0**-20)
-    assert raised(np.repeat(tails, 2, axis=1), np.repeat(sizes, 2, axis=0), shift, 2.0**-20)[0] == single >= shift
+    assert (
+        raised(np.repeat(tails, 2, axis=1), np.repeat(sizes, 2, axis=0), shift, 2.0**-20)[0]
+        == single
+        >= shift
+    )
 
 
 def test_transport_plans_against_all_intervals():
-    """Mass p can be moved into slack times q if and only if no interval holds more than its surroundings take."""
+    """Mass p can be moved into slack times q if and only if no interval holds more than its
+    surroundings take.
+    """
     rng = np.random.default_rng(8)
     answers = []
     for _ in range(300):
@@ -282,13 +314,17 @@ def test_transport_plans_against_all_intervals():
         )
         power, shifts = rng.integers(-1500, 1500), rng.integers(-3, 4, (2, width))
         # the same exponents on both sides, written in different ways
-        first, second = ((np.ldexp(one, -by), power + by) for one, by in zip((p, q), shifts, strict=True))
+        first, second = (
+            (np.ldexp(one, -by), power + by) for one, by in zip((p, q), shifts, strict=True)
+        )
         assert movable(first, second, slack, reach) == expected
         answers.append(expected)
     assert 50 < sum(answers) < 250
 
 
-@pytest.mark.parametrize(("excess", "possible"), [(0.0, True), (1e-10, True), (1e-8, False), (0.1, False)])
+@pytest.mark.parametrize(
+    ("excess", "possible"), [(0.0, True), (1e-10, True), (1e-8, False), (0.1, False)]
+)
 def test_plans_allow_a_billionth(excess, possible):
     exponents = np.zeros(3, dtype=np.int64)
     given = {
@@ -301,7 +337,13 @@ def test_plans_allow_a_billionth(excess, possible):
 
 
 @examples(12, 120)
-@given(st.integers(1, 3), st.integers(1, 2), st.integers(1, 5), st.integers(0, 3), st.randoms(use_true_random=False))
+@given(
+    st.integers(1, 3),
+    st.integers(1, 2),
+    st.integers(1, 5),
+    st.integers(0, 3),
+    st.randoms(use_true_random=False),
+)
 def test_plans_move_what_the_masses_of_intervals_say(states, starts, width, reach, random):
     """Every interval holds at most the mass of its neighbourhood (Hall); equal, or far from it."""
     sizes, given = np.full((states, starts), -math.inf), {}
@@ -320,5 +362,9 @@ def test_plans_move_what_the_masses_of_intervals_say(states, starts, width, reac
         intervals = [(a, b) for a in range(width) for b in range(a + 1, width + 1)]
         return all(p[a:b].sum() <= q[max(a - reach, 0) : b + reach].sum() for a, b in intervals)
 
-    cases = [(*pair, u, v) for pair in permutations(range(states), 2) for u, v in np.ndindex(starts, starts)]
+    cases = [
+        (*pair, u, v)
+        for pair in permutations(range(states), 2)
+        for u, v in np.ndindex(starts, starts)
+    ]
     assert _moves(given, sizes.T, reach) == all(moves(*case) for case in cases)

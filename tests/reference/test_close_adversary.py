@@ -14,7 +14,7 @@ from pufferflow.errors import ChainError, ParameterError
 
 
 def paths(chain, length):
-    """Weights of all paths, up to a factor: P(path | secret) is one over the sum of those of the secret."""
+    """Weights of all paths, up to a factor: P(path | secret) is one over its secret's sum."""
     matrix = [[Fraction(float(p)) for p in row] for row in chain.transition_matrix]
     matrix = [[p / sum(row) for p in row] for row in matrix]
     if chain.start == "stationary":
@@ -105,7 +105,13 @@ def test_special_starts_and_lengths():
         ("interval", [0.5, 0.5], 5, ChainError, "finitely many chains"),
         ([0.5, 0.5], "any", 5, ChainError, "adversary needs a chain with one initial distribution"),
         ([1.0], [0.5, 0.5], 5, ChainError, "chain 1 has 1 states, the adversary's 2"),
-        ([0.5, 0.5], [0.5, 0.5], 0, ParameterError, "length is 0; it must be an integer of at least 1"),
+        (
+            [0.5, 0.5],
+            [0.5, 0.5],
+            0,
+            ParameterError,
+            "length is 0; it must be an integer of at least 1",
+        ),
         ([0.5, 0.5], [0.5, 0.5], 2.5, ParameterError, "length is 2.5"),
         ([0.5, 0.5], [0.5, 0.5], 10**12, ParameterError, "up to 10000000 records, and grows"),
     ],

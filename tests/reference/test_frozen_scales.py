@@ -1,4 +1,6 @@
-"""Scales of every kind of family, as an earlier engine gave them: none may become larger unless its row says why."""
+"""Scales of every kind of family, as an earlier engine gave them: none may become larger unless its
+row says why.
+"""
 
 import math
 from itertools import groupby
@@ -12,14 +14,19 @@ from pufferflow.mechanisms import compute_scale
 
 ROWS = pd.read_csv(Path(__file__).with_name("scales.csv"), keep_default_na=False).to_dict("records")
 TOLERANCE = {"leakage": 4e-6}
-"""How far, relatively, a scale may move: its root is found to 1e-7, from post-fixed points that leave 1e-6 a step."""
+"""How far, relatively, a scale may move: its root is found to 1e-7, from post-fixed points that
+leave 1e-6 a step.
+"""
 
 FAMILIES = {name: list(rows) for name, rows in groupby(ROWS, key=lambda row: row["family"])}
 
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=[pytest.mark.long] * bool(rows[0]["run"])) for name, rows in FAMILIES.items()],
+    [
+        pytest.param(name, marks=[pytest.mark.long] * bool(rows[0]["run"]))
+        for name, rows in FAMILIES.items()
+    ],
 )
 def test_no_scale_is_larger(name):
     wrong = []

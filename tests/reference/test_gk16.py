@@ -13,7 +13,7 @@ NEARLY_ONE_STATE = {k: 1e-13 / k + (1 - 1e-13) * np.eye(k) for k in (2, 3)}
 
 
 def influence_matrix(chain, length, laws):
-    """γ_ij = ½ sup log P(x_i | x_j, rest) / P(x_i | x_j', rest), over values of positive probability."""
+    """γ_ij = ½ sup log P(x_i | x_j, rest) / P(x_i | x_j', rest), over possible values."""
     k, gamma = chain.states, np.zeros((length, length))
     for law in laws:
         joint = np.asarray(law, dtype=float)
@@ -84,7 +84,9 @@ def test_norm_decides_to_the_last_digits(length):
     def family(far):
         return pf.BinaryInterval(0.5 - 0.4 * far, 0.5 + 0.4 * far)
 
-    limit = limit_of_the_norm(lambda far: family(far).chains[0], length, lambda chain: NEARLY_ONE_STATE[2])
+    limit = limit_of_the_norm(
+        lambda far: family(far).chains[0], length, lambda chain: NEARLY_ONE_STATE[2]
+    )
     assert pf.gk16(family(limit - 1e-8), length, 1.0).scale is not None
     assert pf.gk16(family(limit + 1e-8), length, 1.0).scale is None
 
@@ -112,7 +114,10 @@ def test_entries_are_suprema_over_the_family():
 @pytest.mark.parametrize(
     ("matrix", "reason"),
     [
-        ([[0.5, 0.5], [1, 0]], "a transition has probability 0, so the local influence is infinite"),
+        (
+            [[0.5, 0.5], [1, 0]],
+            "a transition has probability 0, so the local influence is infinite",
+        ),
         (
             [[0.9, 0.1], [0.1, 0.9]],
             "the spectral norm of the influence matrix is not below 1 (interior entries 1.857 and",

@@ -1,4 +1,4 @@
-"""A noisy histogram is not always worst in its tails: exact counterexamples (docs/histograms.md)."""
+"""A noisy histogram is not always worst in its tails: counterexamples (docs/histograms.md)."""
 
 import math
 from fractions import Fraction
@@ -15,12 +15,14 @@ from pufferflow.audit import CountQuery, HistogramQuery
 
 HALF = Fraction(1, 2)
 # alternates for ever (states 0 and 1) or tosses a coin for ever (2 and 3), with equal chances
-TWO_REGIMES = pf.MarkovChain([[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0.5, 0.5], [0, 0, 0.5, 0.5]], [0.25] * 4)
-THREE_STATES = [[Fraction(0), Fraction(1), Fraction(0)], [HALF, Fraction(0), HALF], [HALF, HALF, Fraction(0)]]
+FAIR = [0, 0, 0.5, 0.5]
+TWO_REGIMES = pf.MarkovChain([[0, 1, 0, 0], [1, 0, 0, 0], FAIR, FAIR], [0.25] * 4)
+NONE, SURE = Fraction(0), Fraction(1)
+THREE_STATES = [[NONE, SURE, NONE], [HALF, NONE, HALF], [HALF, HALF, NONE]]
 
 
 def largest_tail(matrix, law, length, base):
-    """Largest ratio of E[base^(visits to S) | X_i = x] over all sets S, records and pairs: base = e^(1/σ)."""
+    """Largest ratio of E[base^(visits to S) | X_i = x] over S, records, pairs; base = e^(1/σ)."""
     k = len(matrix)
     joint = joint_law(matrix, law, length)
     largest = Fraction(1)
@@ -44,15 +46,21 @@ def largest_tail(matrix, law, length, base):
     ],
 )
 def test_three_states_three_records(ratio, inside, tail):
-    """Stationary, e^(1/2σ) = 4, 2, 5/4: the histogram (0, 2, 1) tells X_2 = 2 from X_2 = 1 better than any tail."""
+    """Stationary, e^(1/2σ) = 4, 2, 5/4: the histogram (0, 2, 1) tells X_2 = 2 from X_2 = 1 better
+    than any tail.
+    """
     law = stationary_law(THREE_STATES)
     assert law == [Fraction(1, 3), Fraction(4, 9), Fraction(2, 9)]
-    largest, corner = largest_ratios(conditional_densities(THREE_STATES, law, 3, range(3), 3, ratio), 3)
+    largest, corner = largest_ratios(
+        conditional_densities(THREE_STATES, law, 3, range(3), 3, ratio), 3
+    )
     assert largest == (inside, 2, (2, 1), (0, 2, 1))
     assert corner[0] == tail == largest_tail(THREE_STATES, law, 3, 1 / ratio**2)
     assert inside > tail
     scale = -1 / (2 * math.log(ratio))
-    found = pf.privacy_loss(pf.MarkovChain([[0, 1, 0], [0.5, 0, 0.5], [0.5, 0.5, 0]]), 3, scale, HistogramQuery())
+    found = pf.privacy_loss(
+        pf.MarkovChain([[0, 1, 0], [0.5, 0, 0.5], [0.5, 0.5, 0]]), 3, scale, HistogramQuery()
+    )
     assert found.lower <= log_fraction(inside) <= found.loss
     assert (found.node, found.pair, found.output) == (2, (2, 1), (0, 2, 1))
 
@@ -60,11 +68,13 @@ def test_three_states_three_records(ratio, inside, tail):
 @pytest.mark.parametrize("length", [4, *counts(6, 8)])
 @pytest.mark.parametrize(("n", "share"), [(100, "0.93"), (1000, "0.99"), (10000, "0.999")])
 def test_two_states_come_near_three_minus_four_over_the_length(length, n, share):
-    """P = [[a, 1 − a], [1 − b, b]] from (a², 1 − a²), b = (T − 1) a³, e^(−1/2σ) = 1 − a², as a → 0."""
+    """P = [[a, 1 − a], [1 − b, b]] from (a², 1 − a²), b = (T − 1) a³, e^(−1/2σ) = 1 − a², a → 0."""
     a = Fraction(1, n)
     b = (length - 1) * a**3
     matrix, law, ratio = [[a, 1 - a], [1 - b, b]], [a**2, 1 - a**2], 1 - a**2
-    largest, corner = largest_ratios(conditional_densities(matrix, law, length, range(2), 2, ratio), length)
+    largest, corner = largest_ratios(
+        conditional_densities(matrix, law, length, range(2), 2, ratio), length
+    )
     assert largest[1:] == (2, (0, 1), (length // 2, length // 2))
     assert corner[0] == largest_tail(matrix, law, length, 1 / ratio**2)
     # log(1 + x) lies between x − x²/2 and x
@@ -74,19 +84,29 @@ def test_two_states_come_near_three_minus_four_over_the_length(length, n, share)
 
 def test_a_stationary_chain_comes_near_three_halves():
     a = Fraction(1, 1000)
-    matrix = [[Fraction(0), Fraction(1), Fraction(0)], [Fraction(0), Fraction(0), Fraction(1)], [1 - a, a / 2, a / 2]]
+    matrix = [
+        [Fraction(0), Fraction(1), Fraction(0)],
+        [Fraction(0), Fraction(0), Fraction(1)],
+        [1 - a, a / 2, a / 2],
+    ]
     ratio = 1 - a**2
-    largest, corner = largest_ratios(conditional_densities(matrix, stationary_law(matrix), 3, range(3), 3, ratio), 3)
+    largest, corner = largest_ratios(
+        conditional_densities(matrix, stationary_law(matrix), 3, range(3), 3, ratio), 3
+    )
     x, y = largest[0] - 1, corner[0] - 1
     assert x - x**2 / 2 > Fraction(149, 100) * y
 
 
 @pytest.mark.parametrize("length", [4, 8, 16, 64, 200])
 def test_two_regimes_exceed_the_tail_like_the_root_of_the_length(length):
-    """Exact laws: T/2 while alternating; 0 or 1 plus T − 1 tosses otherwise. e^(−1/σ) = 1 − 1/T²."""
+    """Exactly: T/2 while alternating; 0 or 1 plus T − 1 tosses otherwise. e^(−1/σ) = 1 − 1/T²."""
     ratio = 1 - Fraction(1, length**2)
     tosses = [Fraction(math.comb(length - 1, n), 2 ** (length - 1)) for n in range(length)]
-    laws = [{length // 2: Fraction(1)}, dict(enumerate(tosses)), {n + 1: p for n, p in enumerate(tosses)}]
+    laws = [
+        {length // 2: Fraction(1)},
+        dict(enumerate(tosses)),
+        {n + 1: p for n, p in enumerate(tosses)},
+    ]
 
     def density(law, w):
         return sum(p * ratio ** abs(w - n) for n, p in law.items())
@@ -95,8 +115,12 @@ def test_two_regimes_exceed_the_tail_like_the_root_of_the_length(length):
     inside = max(middle) / min(middle)
     tail = max(max(high) / min(high), max(low) / min(low))
     assert tail == 1 / ratio
-    mean_distance = Fraction((length - 1) * math.comb(length - 2, length // 2 - 1), 2 ** (length - 1))
-    assert log_fraction(inside) / log_fraction(tail) == pytest.approx(float(mean_distance), rel=0.02)
+    mean_distance = Fraction(
+        (length - 1) * math.comb(length - 2, length // 2 - 1), 2 ** (length - 1)
+    )
+    assert log_fraction(inside) / log_fraction(tail) == pytest.approx(
+        float(mean_distance), rel=0.02
+    )
     if length >= 8:
         assert inside > tail
 

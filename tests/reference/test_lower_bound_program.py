@@ -1,4 +1,6 @@
-"""Lower bounds: attained by the query that they state, and not above linear programs over all sequences."""
+"""Lower bounds: attained by the query that they state, and not above linear programs over all
+sequences.
+"""
 
 from fractions import Fraction
 
@@ -28,11 +30,16 @@ def test_one_record_needs_what_the_program_says(seed, start):
     except ChainError:  # no unique stationary distribution
         return
     if start != "given":
-        law = chain.stationary_distribution if start != "any" or chain.is_irreducible else np.full(k, 1 / k)
+        law = (
+            chain.stationary_distribution
+            if start != "any" or chain.is_irreducible
+            else np.full(k, 1 / k)
+        )
     joint, found = sequence_law(matrix, law, length), pf.lower_bound(chain, length, epsilon)
     if found.scale:
         program = largest_loss(joint, 1 / found.scale)
-        assert epsilon * (1 - 1e-6) <= program <= epsilon * (1 + 1e-6)  # the tolerance of the solver
+        # the tolerance of the solver
+        assert epsilon * (1 - 1e-6) <= program <= epsilon * (1 + 1e-6)
     one_set = pf.lower_bound(chain, length, epsilon, alternating=False)
     assert one_set.scale <= found.scale * (1 + 1e-9)
     assert set(one_set.earlier + one_set.later) <= {one_set.states}
@@ -45,17 +52,25 @@ def fractions(row):
 def stated_loss(matrix, law, found):
     """What the query that a lower bound states tells just below its scale, in ball arithmetic."""
     cost = 1 / (flint.arb(found.scale) * (1 - flint.arb(2) ** -60))
-    k, steps, end = len(matrix), [fractions(row) for row in matrix], min(found.length, found.node + len(found.later))
+    k, steps, end = (
+        len(matrix),
+        [fractions(row) for row in matrix],
+        min(found.length, found.node + len(found.later)),
+    )
 
     def told(tilted):
         """E[e^count; X_node = x] for the two values x of the pair."""
         rows, last = [fractions(law)], 1  # from the node on, one row a value of it
         for node in range(1, end + 1):
             if node > last:
-                rows = [[sum(row[x] * steps[x][y] for x in range(k)) for y in range(k)] for row in rows]
+                rows = [
+                    [sum(row[x] * steps[x][y] for x in range(k)) for y in range(k)] for row in rows
+                ]
             if tilted:
                 counted = [(cost * (y in found.counted(node))).exp() for y in range(k)]
-                rows = [[p * weight for p, weight in zip(row, counted, strict=True)] for row in rows]
+                rows = [
+                    [p * weight for p, weight in zip(row, counted, strict=True)] for row in rows
+                ]
             if node == found.node:
                 rows = [[rows[0][y] * (x == y) for y in range(k)] for x in found.pair]
         return [sum(row) for row in rows]
@@ -68,13 +83,18 @@ def stated_loss(matrix, law, found):
 @given(st.integers(0, 2**32 - 1))
 @examples(12, 200)
 def test_the_query_that_is_stated_tells_epsilon(seed):
-    """Slow, periodic and absorbing chains, whose windows are not symmetric; entries below the range of floats."""
+    """Slow, periodic and absorbing chains, whose windows are not symmetric; entries below the range
+    of floats.
+    """
     rng = np.random.default_rng(seed)
     k, length = int(rng.integers(2, 4)), int(rng.integers(1, 80))
     matrix = random_matrix(rng, k)
     if rng.random() < 0.3:  # slow
         rare = Fraction(1, 2 ** int(rng.integers(5, 46)))  # floats hold these entries exactly
-        matrix = [[(x == y) * (1 - rare) + p * rare for y, p in enumerate(row)] for x, row in enumerate(matrix)]
+        matrix = [
+            [(x == y) * (1 - rare) + p * rare for y, p in enumerate(row)]
+            for x, row in enumerate(matrix)
+        ]
     if rng.random() < 0.3:  # a cycle, too long for every node to be looked at
         k, length = int(rng.choice([3, 5])), int(rng.integers(501, 560))
         matrix = [[Fraction(int(y == (x + 1) % k)) for y in range(k)] for x in range(k)]

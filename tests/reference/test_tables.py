@@ -1,4 +1,4 @@
-"""Every entry of a max-influence table is an upper bound of the exact logarithm, and a close one."""
+"""Every entry of a max-influence table bounds the exact logarithm from above, and closely."""
 
 import math
 from decimal import Decimal, localcontext
@@ -36,7 +36,9 @@ def test_forward_backward_and_initial_terms(number, steps):
     rng = np.random.default_rng([3, number])
     k = int(rng.integers(1, 4))
     matrix = random_matrix(rng, k)
-    tables = InfluenceTables(pf.MarkovChain([[float(p) for p in row] for row in matrix], "any"), "exact")
+    tables = InfluenceTables(
+        pf.MarkovChain([[float(p) for p in row] for row in matrix], "any"), "exact"
+    )
     power = plain_influence.powers(matrix, steps)[steps]
     columns = list(zip(*power, strict=True))
     sources = rng.random(k) < 0.7

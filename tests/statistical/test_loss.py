@@ -1,6 +1,7 @@
-"""The privacy loss that Laplace noise of each mechanism's scale really has, by the exact loss of every count.
+"""The privacy loss that Laplace noise of each mechanism's scale has, by exact losses of counts.
 
-``privacy_loss`` is compared with enumerations in fractions in ``tests/property/test_exact_loss.py``.
+``privacy_loss`` is compared with enumerations in fractions in
+``tests/property/test_exact_loss.py``.
 """
 
 import numpy as np
@@ -58,6 +59,8 @@ def test_what_is_private_and_what_is_not():
     assert 0 < largest_loss(chain, 12, result.scale) <= 4.0
     sticky = pf.MarkovChain([[0.95, 0.05], [0.05, 0.95]])
     scale = pf.mechanisms.entry_dp(sticky, 8, 1.0).scale
-    assert largest_loss(sticky, 8, scale) == pytest.approx(5.378239, abs=1e-6)  # ε = 1 was asked for
+    # ε = 1 was asked for
+    assert largest_loss(sticky, 8, scale) == pytest.approx(5.378239, abs=1e-6)
     half = pf.MarkovChain([[0.5, 0.5]] * 2)
-    assert largest_loss(half, 5, 0.999) > 1.0 > largest_loss(half, 5, 1.0) - 1e-12  # 1/ε is exactly enough
+    # 1/ε is exactly enough
+    assert largest_loss(half, 5, 0.999) > 1.0 > largest_loss(half, 5, 1.0) - 1e-12

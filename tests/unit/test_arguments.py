@@ -16,14 +16,19 @@ from reproduction.data.sample import Participant, Sample
 pytestmark = pytest.mark.usefixtures("only_svg", "scales_once")
 NO_NUMBER = ("3", True, math.nan, [], [1.5], 1j)
 NEVER = {int: (*NO_NUMBER, math.inf, 1.5), float: (*NO_NUMBER, math.inf, -1, 10**400)}
-ANYTHING = (None, "x", True, math.nan, -1, 0, 1.5, [1.5], {}, RNG, "", math.inf, [], [None], b"x", 1j)
+SOMETHING = (None, "x", True, math.nan, -1, 0, 1.5, [1.5], {}, RNG)
+ANYTHING = (*SOMETHING, "", math.inf, [], [None], b"x", 1j)
 
 
 def each(test):
-    """Every function; an argument is given every kind of thing, or some of the kinds and the next argument others."""
+    """Every function; an argument is given every kind of thing, or some of the kinds and the next
+    argument others.
+    """
     ids = [f"{function.__qualname__}-{','.join(arguments)}" for function, arguments in CALLS]
     test = pytest.mark.parametrize(("function", "arguments"), CALLS, ids=ids)(test)
-    return pytest.mark.usefixtures("in_a_folder")(pytest.mark.parametrize("every", counts(4, 1))(test))
+    return pytest.mark.usefixtures("in_a_folder")(
+        pytest.mark.parametrize("every", counts(4, 1))(test)
+    )
 
 
 @pytest.fixture
@@ -69,16 +74,20 @@ def secrets():
     exact = Participant("p", "g", (6,), counts[0], counts)
     sample = Sample("x", "file", "x", 60, ("a", "b"), (exact,))
     return [
-        *(values, values.to_frame(), values.tolist(), values.to_numpy(), set(values), dict.fromkeys(values, 1)),
-        *(numbers, numbers["value"], numbers.to_numpy(), counts, counts.tolist(), counts[0], tuple(counts[0].tolist())),
-        *({"x": [NUMBER]}, [[NUMBER, SECRET]], [NUMBER * 1j], f"time,value\n1,{SECRET}\n", SECRET * 50),
+        *(values, values.to_frame(), values.tolist(), values.to_numpy()),
+        *(set(values), dict.fromkeys(values, 1)),
+        *(numbers, numbers["value"], numbers.to_numpy()),
+        *(counts, counts.tolist(), counts[0], tuple(counts[0].tolist())),
+        *({"x": [NUMBER]}, [[NUMBER, SECRET]], [NUMBER * 1j]),
+        *(f"time,value\n1,{SECRET}\n", SECRET * 50),
         *(fit, sample, exact, fit.model, [fit], (sample,), Secretive(), [Secretive()]),
-        *(SECRET.encode(), bytearray(SECRET.encode()), values.index.map(str) + SECRET, pd.Categorical(values)),
+        *(SECRET.encode(), bytearray(SECRET.encode())),
+        *(values.index.map(str) + SECRET, pd.Categorical(values)),
     ]
 
 
 PATHS = ("source", "theta", "path", "ledger", "output")
-"""What a message about a file that is not there has to name: a text of one line is taken for such a name."""
+"""What a message about a missing file has to name: a text of one line is taken for a name."""
 
 MODELS = (
     *("document", "columns", "priors", "secrets", "parents", "quilt", "mechanisms"),
@@ -113,4 +122,8 @@ def test_no_error_shows_what_an_argument_holds(function, arguments, every):
             except Exception as error:
                 said = told(error)
                 assert SECRET not in said or may_be_shown(name, secret), (name, type(secret), said)
-                assert str(NUMBER) not in said.replace(",", "").replace(".", ""), (name, type(secret), said)
+                assert str(NUMBER) not in said.replace(",", "").replace(".", ""), (
+                    name,
+                    type(secret),
+                    said,
+                )

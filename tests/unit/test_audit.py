@@ -64,11 +64,13 @@ def test_a_family_loses_what_its_worst_chain_loses():
 def test_queries_that_reveal_nothing():
     for query in (CountQuery({0}), HistogramQuery()):
         found = pf.privacy_loss(pf.MarkovChain([[1.0]]), 7, 1.0, query)
-        assert (found.loss, found.lower, found.node, found.pair, found.output) == (0, 0, None, None, None)
+        assert found.loss == found.lower == 0
+        assert found.node is found.pair is found.output is None
     found = pf.privacy_loss(THETA_1, 30, 1.0, CountQuery({0, 1}))
     assert found.lower == 0 <= found.loss < 1e-10
     assert found.node is None
-    cycle = pf.MarkovChain([[0, 1, 0], [0, 0, 1], [1, 0, 0]], "any")  # a full turn is the same from anywhere
+    # a full turn is the same from anywhere
+    cycle = pf.MarkovChain([[0, 1, 0], [0, 0, 1], [1, 0, 0]], "any")
     assert pf.privacy_loss(cycle, 6, 1.0, HistogramQuery()).loss < 1e-12
     assert pf.privacy_loss(cycle, 7, 1.0, HistogramQuery()).loss == pytest.approx(1.0)
 
@@ -88,7 +90,10 @@ def test_long_chains_reach_a_limit():
         ((THETA_1, 10**6, 1.0, ONE), r"multiplications, above 3e\+12; .*leakage_loss bounds it"),
         ((THETA_1, 0, 1.0, ONE), "length is 0; it must be an integer of at least 1"),
         ((THETA_1, [3, 4], 1.0, ONE), "length is a list; it must be an integer"),
-        ((THETA_1, 10, 1.0, CountQuery({2})), "state 2 is requested, but the chain has the states 0 to 1"),
+        (
+            (THETA_1, 10, 1.0, CountQuery({2})),
+            "state 2 is requested, but the chain has the states 0 to 1",
+        ),
         ((THETA_1, 10, 1.0, "count"), "give a CountQuery or a HistogramQuery"),
         ((THETA_1, 10**5, 1.0, HistogramQuery()), "GiB"),
         ((THETA_1, 100, 0.01, HistogramQuery()), "for scales of at least 0.2"),
@@ -150,26 +155,28 @@ def test_smallest_scale_where_every_record_counts(chain, epsilon):
 @pytest.mark.parametrize("query", [ONE, HistogramQuery()])
 @pytest.mark.parametrize("epsilon", [100.0, 1e90])
 def test_smallest_scale_from_any_start_stops_where_floats_do(query, epsilon):
-    found = pf.audit.smallest_scale(pf.MarkovChain(THETA_1.transition_matrix, "any"), 7, epsilon, query)
+    found = pf.audit.smallest_scale(
+        pf.MarkovChain(THETA_1.transition_matrix, "any"), 7, epsilon, query
+    )
     assert found.loss <= epsilon
     assert found.scale <= 7 / 150 * (1 + 1e-9)
 
 
-# -- the command -------------------------------------------------------------------------------------
+# -- the command -----------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def audit(tmp_path, run):
     path = tmp_path / "model.json"
-    path.write_text(
-        json.dumps({"chains": [{"transition_matrix": [[0.9, 0.1], [0.4, 0.6]], "initial_distribution": [1, 0]}]})
-    )
+    chain = {"transition_matrix": [[0.9, 0.1], [0.4, 0.6]], "initial_distribution": [1, 0]}
+    path.write_text(json.dumps({"chains": [chain]}))
 
     return lambda *arguments: run("audit", path, *arguments)
 
 
 def test_audit_of_a_mechanism(audit):
-    arguments = ("--length", 100, "--count", 1, "--mechanism", "mqm-exact", "--epsilon", 1, "--convention", "published")
+    arguments = ("--length", 100, "--count", 1, "--mechanism", "mqm-exact", "--epsilon", 1)
+    arguments += ("--convention", "published")
     code, out, err = audit(*arguments, "--json")
     assert (code, err) == (0, "")
     (row,) = json.loads(out)
@@ -188,10 +195,17 @@ def test_audit_of_windows(audit):
     assert code == 0
     scale = pf.leakage(THETA_1, 40, 1.0, window=5).scale
     assert (rows["leakage"]["scale"], rows["leakage"]["window"]) == (scale, 5)
-    assert rows["leakage"]["loss"] == pf.privacy_loss(THETA_1, 40, scale, CountQuery([1]), window=5).loss <= 1
+    assert (
+        rows["leakage"]["loss"]
+        == pf.privacy_loss(THETA_1, 40, scale, CountQuery([1]), window=5).loss
+        <= 1
+    )
     assert rows["wasserstein"]["scale"] is None
     assert "windows of 5" in audit("--length", 40, "--count", 1, "--scale", 30, "--protect", 5)[1]
-    for query, window, said in (("--histogram", 5, "--count STATE"), ("--count=1", 0, "at least 1")):
+    for query, window, said in (
+        ("--histogram", 5, "--count STATE"),
+        ("--count=1", 0, "at least 1"),
+    ):
         code, out, err = audit("--length", 40, query, "--scale", 30, "--protect", window)
         assert (code, out, said in err) == (2, "", True)
 
@@ -234,7 +248,10 @@ def test_audit_of_a_scale(audit):
         (("--scale", 1), "either --count STATE or --histogram"),
         (("--scale", 1, "--histogram", "--count", 1), "either --count STATE or --histogram"),
         (("--count", 1), "give --scale S, or --epsilon E"),
-        (("--count", 1, "--scale", 1, "--mechanism", "mqm-exact"), "--scale goes without --mechanism"),
+        (
+            ("--count", 1, "--scale", 1, "--mechanism", "mqm-exact"),
+            "--scale goes without --mechanism",
+        ),
         (("--count", 1, "--scale", 1, "--epsilon", 1, "--epsilon", 2), "a single --epsilon"),
         (("--count", 5, "--scale", 1), "state 5 is requested"),
         (("--count", 1, "--scale", -1), "scale is -1.0"),
@@ -255,7 +272,8 @@ def test_a_scale_of_zero_is_a_fact_and_the_other_rows_go_on(audit):
     assert (code, err) == (0, "")
     rows = {row["mechanism"]: row for row in json.loads(out)}
     nothing = rows.pop("wasserstein")
-    assert (nothing["scale"], nothing["loss"], nothing["ratio"], nothing["status"]) == (0, 0, 0, "ok")
+    assert nothing["scale"] == nothing["loss"] == nothing["ratio"] == 0
+    assert nothing["status"] == "ok"
     assert "reveals nothing" in nothing["reason"]
     assert all(row["loss"] < 1e-9 for row in rows.values() if row["scale"] is not None)
     assert "reveals nothing" in audit(*asked)[1]
@@ -276,7 +294,7 @@ def test_a_scale_too_small_to_audit_costs_its_row_only(audit):
     assert "at least 0.00667" in err
 
 
-# -- work ------------------------------------------------------------------------------------------------
+# -- work ------------------------------------------------------------------------------------------
 
 
 MANY = pf.MarkovChain(np.full((200, 200), 1 / 200), "any")
@@ -302,8 +320,12 @@ def test_work_is_known_before_it_starts(ask):
 
 def test_audit_refuses_before_it_computes_a_scale(tmp_path, run, monkeypatch):
     path = tmp_path / "many.json"
-    path.write_text(json.dumps({"chains": [{"transition_matrix": MANY.transition_matrix.tolist()}]}))
-    monkeypatch.setattr("pufferflow.cli.audit.scales_of", lambda *_: pytest.fail("the scale was computed"))
+    path.write_text(
+        json.dumps({"chains": [{"transition_matrix": MANY.transition_matrix.tolist()}]})
+    )
+    monkeypatch.setattr(
+        "pufferflow.cli.audit.scales_of", lambda *_: pytest.fail("the scale was computed")
+    )
     code, out, err = run("audit", path, "--length", 17_520, "--count", 1, "--epsilon", 1)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "multiplications, above 3e+12; use a shorter length" in err
@@ -316,7 +338,9 @@ def test_audit_takes_on_no_more_than_it_was_allowed(tmp_path, run):
     code, out, err = run(*arguments, "--length", 1000)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert re.search(
-        r"1000 records would take about .*e\+11 operations\), above the 1.5e\+11 .*, or allow more \(--most-work\)", err
+        r"1000 records would take about .*e\+11 operations\), above the 1.5e\+11 .*, "
+        r"or allow more \(--most-work\)",
+        err,
     )
     assert run(*arguments, "--length", 20)[0] == 0
     assert run(*arguments, "--length", 20, "--most-work", 1000)[0] == 2
@@ -326,7 +350,10 @@ def test_audit_takes_on_no_more_than_it_was_allowed(tmp_path, run):
 @pytest.mark.parametrize("query", [CountQuery({1}), HistogramQuery()])
 @pytest.mark.parametrize("start", ["stationary", "any"])
 def test_losses_at_several_scales_are_those_of_each(query, start):
-    family = [pf.MarkovChain([[0.8, 0.2], [0.3, 0.7]], start), pf.MarkovChain([[0.6, 0.4], [0.1, 0.9]], start)]
+    family = [
+        pf.MarkovChain([[0.8, 0.2], [0.3, 0.7]], start),
+        pf.MarkovChain([[0.6, 0.4], [0.1, 0.9]], start),
+    ]
     scales = [5.0, 0.7, 40.0]
     assert privacy_losses(pf.ChainFamily(family), 9, scales, query) == [
         pf.privacy_loss(pf.ChainFamily(family), 9, scale, query) for scale in scales

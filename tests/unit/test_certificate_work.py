@@ -17,7 +17,13 @@ def rows(k):
 
 
 def certificate(mechanism, family, length, proof):
-    known = {"certificate": "pufferflow", "version": 2, "mechanism": mechanism, "family": family, "epsilon": "1"}
+    known = {
+        "certificate": "pufferflow",
+        "version": 2,
+        "mechanism": mechanism,
+        "family": family,
+        "epsilon": "1",
+    }
     known |= {"window": 1, "side_information": "none", "proofs": [proof]}
     return known | {"length": length, "scale": "1e300"}
 
@@ -53,8 +59,12 @@ HOSTILE = {
     "quilts": of_chain("mqm-exact", 20, "any", 10**12, single_nodes(3000, 10**12)),
     "any distribution": of_chain("leakage", 70, "any", 10**6, program(70, power=1)),
     "many steps": of_chain("leakage", 20, "any", 10**6, program(20, 1000, power=1)),
-    "many trees": of_chain("leakage", 30, "stationary", 10**6, program(30, 1000, all_trees(30), witnesses=0)),
-    "period": of_chain("leakage", 4, "stationary", 9, program(4, 0, all_trees(4), 20_000, witnesses=0), 20_000),
+    "many trees": of_chain(
+        "leakage", 30, "stationary", 10**6, program(30, 1000, all_trees(30), witnesses=0)
+    ),
+    "period": of_chain(
+        "leakage", 4, "stationary", 9, program(4, 0, all_trees(4), 20_000, witnesses=0), 20_000
+    ),
     "power of rows": certificate("leakage", BOUNDS, 10**18, program(2, power=10**15)),
     "power of phases": of_chain("leakage", 2, "any", 10**18, program(2, period=2, power=10**15), 2),
     "wasserstein": of_chain("wasserstein", 2, "stationary", 2000, counts(2000, 1)),
@@ -65,7 +75,9 @@ HOSTILE = {
 @pytest.mark.parametrize("hostile", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_documents_are_refused_in_one_sentence(hostile):
     begun = time.process_time()
-    with pytest.raises(CertificateError, match=r"over 2.0e\+04 operations; allow more|away from step 1 of") as error:
+    with pytest.raises(
+        CertificateError, match=r"over 2.0e\+04 operations; allow more|away from step 1 of"
+    ) as error:
         pf.verify_certificate(hostile, most_work=SHORT)
     assert time.process_time() - begun < 5
     assert "\n" not in str(error.value)
@@ -85,7 +97,9 @@ def test_denominators_that_multiply_up_are_refused(digits):
 
 def test_the_command_allows_more_work(tmp_path, run):
     path = tmp_path / "proof.json"
-    path.write_text(json.dumps(pf.certify(pf.MarkovChain([[0.55, 0.45], [0.45, 0.55]], "any"), 50, 1.0)))
+    path.write_text(
+        json.dumps(pf.certify(pf.MarkovChain([[0.55, 0.45], [0.45, 0.55]], "any"), 50, 1.0))
+    )
     code, out, error = run("verify", path, "--most-work", 1)
     assert (code, out, error.count("\n")) == (2, "", 1)
     assert "certificate rejected: its check takes over 1.0e+00 operations; allow more" in error

@@ -23,7 +23,8 @@ from pufferflow.verify import read_certificate
 P1, P2 = [[0.9, 0.1], [0.4, 0.6]], [[0.8, 0.2], [0.3, 0.7]]
 THETA_1, THETA_2 = pf.MarkovChain(P1, [1, 0]), pf.MarkovChain(P2, [0.9, 0.1])
 INTERVALS = pf.IntervalFamily(
-    [[0.5, 0.1, 0.1], [0.2, 0.4, 0.1], [0.1, 0.2, 0.5]], [[0.7, 0.3, 0.25], [0.4, 0.6, 0.2], [0.3, 0.35, 0.6]]
+    [[0.5, 0.1, 0.1], [0.2, 0.4, 0.1], [0.1, 0.2, 0.5]],
+    [[0.7, 0.3, 0.25], [0.4, 0.6, 0.2], [0.3, 0.35, 0.6]],
 )
 
 
@@ -71,22 +72,28 @@ def test_the_verifier_shares_no_code_with_what_it_checks():
             elif isinstance(node, ast.ImportFrom):
                 imported.add(node.module)
     ours = {name for name in imported if name.split(".")[0] == "pufferflow"}
-    assert ours - {f"pufferflow.verify.{path.stem}" for path in folder.glob("*.py")} == {"pufferflow.errors"}
+    assert ours - {f"pufferflow.verify.{path.stem}" for path in folder.glob("*.py")} == {
+        "pufferflow.errors"
+    }
     assert {name.split(".")[0] for name in imported - ours} <= {*sys.stdlib_module_names, "flint"}
     # nor does anything that it imports load the numerical code
     script = "import sys, pufferflow.verify; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
-    assert not {"numpy", "numba", "pufferflow.influence", "pufferflow.mechanisms", "pufferflow.markov"} & set(loaded)
+    command = [sys.executable, "-c", script]
+    loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    unused = {"pufferflow.influence", "pufferflow.mechanisms", "pufferflow.markov"}
+    assert not ({"numpy", "numba"} | unused) & set(loaded)
 
 
-# -- what is proved ----------------------------------------------------------------------------------
+# -- what is proved --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("family", "convention", "scale"), WORKED)
 def test_worked_examples(family, convention, scale):
     result = compute_scale("mqm-exact", family, 100, 1.0, convention=convention, certified=True)
     assert result.scale == pytest.approx(scale, rel=1e-3 if scale in (7.22, 33.63) else 1e-5)
-    assert result.scale == pytest.approx(pf.mqm_exact(family, 100, 1.0, convention=convention).scale, rel=1e-12)
+    assert result.scale == pytest.approx(
+        pf.mqm_exact(family, 100, 1.0, convention=convention).scale, rel=1e-12
+    )
     found = pf.verify_certificate(json.loads(json.dumps(result.certificate)))
     assert found.loss <= 1
     if convention == "exact":
@@ -96,7 +103,9 @@ def test_worked_examples(family, convention, scale):
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 5.0])
-@pytest.mark.parametrize("family", [THETA_1, symmetric(0.9, "any"), pf.ChainFamily([THETA_1, THETA_2])])
+@pytest.mark.parametrize(
+    "family", [THETA_1, symmetric(0.9, "any"), pf.ChainFamily([THETA_1, THETA_2])]
+)
 def test_the_larger_scale_of_mqm_approx_is_proved_by_quilts(family, epsilon):
     scale = pf.mqm_approx(family, 100, epsilon).scale
     document = pf.certify(family, 100, epsilon, mechanism="mqm-approx")
@@ -106,11 +115,14 @@ def test_the_larger_scale_of_mqm_approx_is_proved_by_quilts(family, epsilon):
     rejected(document | {"scale": repr(least * (1 - 1e-9))}, "is not excluded")
 
 
-THREE = pf.MarkovChain([[0.25, 0.75, 0], [0.25, 0.75, 0], [0, 0.5, 0.5]])  # the third state never occurs
+# the third state never occurs
+THREE = pf.MarkovChain([[0.25, 0.75, 0], [0.25, 0.75, 0], [0, 0.5, 0.5]])
 
 
 @pytest.mark.parametrize("length", [1, 3, 10**9])
-@pytest.mark.parametrize("chain", [pf.MarkovChain([[0.3, 0.7]] * 2, [0.9, 0.1]), pf.BinaryInterval(0.5, 0.5), THREE])
+@pytest.mark.parametrize(
+    "chain", [pf.MarkovChain([[0.3, 0.7]] * 2, [0.9, 0.1]), pf.BinaryInterval(0.5, 0.5), THREE]
+)
 def test_entry_dp_of_independent_records(chain, length):
     for epsilon in (0.1, 0.3, 1.0):
         document = pf.certify(chain, length, epsilon, mechanism="entry-dp")
@@ -122,29 +134,43 @@ def test_entry_dp_of_independent_records(chain, length):
 def test_entry_dp_of_correlated_records():
     slightly = pf.MarkovChain([[0.5, 0.5], [0.5 + 1e-7, 0.5 - 1e-7]], "any")
     for family in (THETA_1, slightly, pf.ChainFamily([symmetric(0.5, "any"), slightly])):
-        with pytest.raises(ParameterError, match=r"records are correlated, and of correlated ones .* use mqm-exact$"):
+        with pytest.raises(
+            ParameterError,
+            match=r"records are correlated, and of correlated ones .* use mqm-exact$",
+        ):
             pf.certify(family, 100, 1.0, mechanism="entry-dp")
     pf.verify_certificate(pf.certify(THETA_1, 1, 1.0, mechanism="entry-dp"))
 
 
-@pytest.mark.parametrize(("epsilon", "length"), [(0.2, 20), (5.0, 20), pytest.param(1.0, 100, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    ("epsilon", "length"), [(0.2, 20), (5.0, 20), pytest.param(1.0, 100, marks=pytest.mark.long)]
+)
 def test_wasserstein(epsilon, length):
     for family in (THETA_1, THETA_2, pf.ChainFamily([THETA_1, THETA_2]), pf.MarkovChain(P1, "any")):
         result = pf.wasserstein(family, length, epsilon).certified(family)
         assert Fraction(result.scale) >= 4 / Fraction(repr(epsilon))
         assert result.scale == pytest.approx(4 / epsilon, rel=1e-15)
-        assert pf.verify_certificate(json.loads(json.dumps(result.certificate))).loss == 4 / Fraction(
-            repr(result.scale)
-        )
+        assert pf.verify_certificate(
+            json.loads(json.dumps(result.certificate))
+        ).loss == 4 / Fraction(repr(result.scale))
         smaller = copy.deepcopy(result.certificate) | {"scale": repr(3 / epsilon)}
         for proof in smaller["proofs"]:
             proof["count"]["W"] = 3
-        rejected(smaller, r"\d+ records, node \d+: given states 1 and 2 the distributions .* not within W = 3$")
+        rejected(
+            smaller,
+            r"\d+ records, node \d+: given states 1 and 2 the distributions .* not within W = 3$",
+        )
 
 
 def test_wasserstein_of_independent_records():
-    """W = 1, but the distribution functions are equal there: rounding decides, and plans with slack prove it."""
-    for chain in (symmetric(0.5, "any"), pf.MarkovChain([[0.3, 0.7], [0.3, 0.7]]), pf.BinaryInterval(0.5, 0.5)):
+    """W = 1, but the distribution functions are equal there: rounding decides, and plans with slack
+    prove it.
+    """
+    for chain in (
+        symmetric(0.5, "any"),
+        pf.MarkovChain([[0.3, 0.7], [0.3, 0.7]]),
+        pf.BinaryInterval(0.5, 0.5),
+    ):
         document = pf.certify(chain, 30, 1.0, mechanism="wasserstein")
         proof = document["proofs"][0]["count"]
         assert (proof["W"], proof["slack"]) == (1, "1e-9")
@@ -165,11 +191,16 @@ def test_wasserstein_of_any_count():
     assert "segments of 12 records, the count with weights 1, 0, 1 alone" in found.subject
     rejected(changed(weights=[1, 0]), "one weight a state")
     rejected(changed(lengths=[11]), "12 for the longest of its lengths")
-    rejected(document | {"mechanism": "leakage"}, "a count alone proves the scale of wasserstein, and no other one")
+    rejected(
+        document | {"mechanism": "leakage"},
+        "a count alone proves the scale of wasserstein, and no other one",
+    )
     rejected(document | {"proofs": [{}]}, "a count alone proves the scale of wasserstein")
     rejected(document | {"window": 2}, "a count has a proof for listed chains, single records")
     rejected(changed(weights=[1, 0, 10**9]), "takes over .* operations")
-    with pytest.raises(ParameterError, match=r"^no certificate for wasserstein: the query is missing"):
+    with pytest.raises(
+        ParameterError, match=r"^no certificate for wasserstein: the query is missing"
+    ):
         pf.certify(chain, 12, 2.0, mechanism="wasserstein")
 
 
@@ -234,7 +265,9 @@ def test_periodic_and_reducible_chains():
     cycle = [[0, 1, 0], [0, 0, 1], [1, 0, 0]]
     first = pf.MarkovChain(cycle, [1, 0, 0])
     assert compute_scale("mqm-exact", first, 10**9, 2.0, certified=True).scale == pytest.approx(0.5)
-    assert compute_scale("mqm-exact", pf.MarkovChain(cycle), 10**6, 2.0, certified=True).scale == 5e5
+    assert (
+        compute_scale("mqm-exact", pf.MarkovChain(cycle), 10**6, 2.0, certified=True).scale == 5e5
+    )
     split = pf.MarkovChain(np.eye(2), [0.5, 0.5])
     assert compute_scale("mqm-exact", split, 10**9, 1.0, certified=True).scale == 1e9
     transient = pf.MarkovChain([[0.5, 0.25, 0.25], [0, 0.6, 0.4], [0, 0.4, 0.6]])
@@ -247,19 +280,27 @@ def test_tiny_probabilities_need_more_bits():
     chain = pf.MarkovChain([[1 - 1e-5, 1e-5], [0.5, 0.5]])
     for epsilon in (0.01, 30.0):
         pf.verify_certificate(pf.certify(chain, 1000, epsilon))
-    pf.verify_certificate(pf.certify(pf.MarkovChain([[0.5, 0.5, 0], [0, 1, 1e-300], [1, 0, 0]]), 50, 1000.0))
+    pf.verify_certificate(
+        pf.certify(pf.MarkovChain([[0.5, 0.5, 0], [0, 1, 1e-300], [1, 0, 0]]), 50, 1000.0)
+    )
 
 
 def test_fields_of_the_noise_scale():
-    plain, certified = (compute_scale("mqm-exact", THETA_1, 100, 1.0, certified=c) for c in (False, True))
+    plain, certified = (
+        compute_scale("mqm-exact", THETA_1, 100, 1.0, certified=c) for c in (False, True)
+    )
     assert plain.certificate is None
     assert certified.certificate == pf.certify(THETA_1, 100, 1.0)
     assert "certificate" not in certified.to_dict()
     assert "certificate" not in repr(certified)
-    assert (certified.node, certified.quilt, certified.chain) == (plain.node, plain.quilt, plain.chain)
+    assert (certified.node, certified.quilt, certified.chain) == (
+        plain.node,
+        plain.quilt,
+        plain.chain,
+    )
 
 
-# -- what is rejected --------------------------------------------------------------------------------
+# -- what is rejected ------------------------------------------------------------------------------
 
 
 def test_ranges(document):
@@ -275,20 +316,29 @@ def test_ranges(document):
     rejected(quilts(*good[:-1], (96, 101, 5, None)), "do not follow node 95 of 100")
     for a, b in ((10, 5), (5, 6), (0, 5), (-1, 5)):
         rejected(quilts(*good[:3], (10, 95, a, b), good[4]), "does not fit")
-    for one, place in (((8, 8, 6, 5), 1), ((8, 8, 7, 4), 1), ((10, 95, 1, 1), 3), ((1, 7, None, None), 0)):
+    others = {(8, 8, 6, 5): 1, (8, 8, 7, 4): 1, (10, 95, 1, 1): 3, (1, 7, None, None): 0}
+    for one, place in others.items():
         rejected(quilts(*good[:place], one, *good[place + 1 :]), "is not excluded")
     rejected(document | {"proofs": []}, "there are 0 proofs for 1 members")
     rejected(document | {"proofs": document["proofs"] * 2}, "there are 2 proofs for 1 members")
     for odd in ([1, 100], [1, 100, None, "1"], [1, None, 1, 1], {}):
-        rejected(document | {"proofs": [{"quilts": [odd]}]}, "an entry has 2 parts, not 4|not an integer|not a list")
+        rejected(
+            document | {"proofs": [{"quilts": [odd]}]},
+            "an entry has 2 parts, not 4|not an integer|not a list",
+        )
     rejected(document | {"proofs": [{}], "scale": "99.9"}, "is not excluded")
-    rejected(document | {"side_information": "any"}, "quilts prove scales .* for no side information")
+    rejected(
+        document | {"side_information": "any"}, "quilts prove scales .* for no side information"
+    )
 
 
 @pytest.mark.parametrize(
     ("key", "value", "reason"),
     [
-        *(("scale", odd, "scale is") for odd in (12.93, "nan", "-1", "1e999999999", "9" * 5000, "1/0", "1_0")),
+        *(
+            ("scale", odd, "scale is")
+            for odd in (12.93, "nan", "-1", "1e999999999", "9" * 5000, "1/0", "1_0")
+        ),
         ("scale", "0", "without noise a loss is not bounded"),
         ("epsilon", "0.9", "a loss of 1.00000 is not excluded, epsilon is 0.9"),
         ("epsilon", "0", "epsilon is 0"),
@@ -313,7 +363,11 @@ def test_ranges(document):
         ("family", {"chains": [], "binary_interval": ["0.3", "0.7"]}, "family has one key of"),
         ("family", {"binary_interval": ["0.3"]}, "has 1 parts, not 2"),
         ("family", {"binary_interval": ["0.7", "0.3"]}, "two numbers"),
-        ("family", {"mixing": {"steps": 3, "overlap": "1.1"}}, "overlap must be above 0 and at most 1"),
+        (
+            "family",
+            {"mixing": {"steps": 3, "overlap": "1.1"}},
+            "overlap must be above 0 and at most 1",
+        ),
         ("proofs", {}, "proofs is a dict"),
         ("extra", 1, "unknown key 'extra'"),
     ],
@@ -322,9 +376,13 @@ def test_fields(document, key, value, reason):
     rejected(document | {key: value}, reason)
 
 
-@pytest.mark.parametrize("key", ["mechanism", "family", "epsilon", "length", "scale", "window", "proofs"])
+@pytest.mark.parametrize(
+    "key", ["mechanism", "family", "epsilon", "length", "scale", "window", "proofs"]
+)
 def test_missing_keys(document, key):
-    rejected({k: v for k, v in document.items() if k != key}, f"the certificate lacks the key {key}")
+    rejected(
+        {k: v for k, v in document.items() if k != key}, f"the certificate lacks the key {key}"
+    )
 
 
 @pytest.mark.parametrize(
@@ -332,8 +390,16 @@ def test_missing_keys(document, key):
     [
         ([], "any", "has no rows"),
         ([["1"], ["1"]], "any", "no square matrix"),
-        ([["0.9", "0.2"], ["0.4", "0.6"]], ["1", "0"], r"does not sum to 1 exactly but to 1 \+ 0.1"),
-        ([["0.9", "0.1"], ["0.4", "0.6"]], ["1", "0", "0"], "initial distribution has not one entry a state"),
+        (
+            [["0.9", "0.2"], ["0.4", "0.6"]],
+            ["1", "0"],
+            r"does not sum to 1 exactly but to 1 \+ 0.1",
+        ),
+        (
+            [["0.9", "0.1"], ["0.4", "0.6"]],
+            ["1", "0", "0"],
+            "initial distribution has not one entry a state",
+        ),
         ([["0.9", "0.1"], ["0.4", "0.6"]], "anything", "initial_distribution is 'anything'"),
         ([["1", "0"], ["0", "1"]], "stationary", "not unique"),
         ([["0.91", "0.09"], ["0.4", "0.6"]], ["1", "0"], "is not excluded"),
@@ -366,7 +432,8 @@ def test_bounds(low, high, reason):
 
 
 @pytest.mark.parametrize(
-    "text", [b"", b"{", b"\xff", b"[" * 100_000, b'{"a": 1, "a": 2}', b'{"length": ' + b"9" * 5000 + b"}"]
+    "text",
+    [b"", b"{", b"\xff", b"[" * 100_000, b'{"a": 1, "a": 2}', b'{"length": ' + b"9" * 5000 + b"}"],
 )
 def test_texts_that_are_no_json(text):
     with pytest.raises(CertificateError):
@@ -375,13 +442,15 @@ def test_texts_that_are_no_json(text):
         rejected(read_certificate(other), "no certificate of pufferflow")
 
 
-# -- the commands ------------------------------------------------------------------------------------
+# -- the commands ----------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def files(tmp_path):
     model = tmp_path / "model.json"
-    model.write_text(json.dumps({"chains": [{"transition_matrix": P1, "initial_distribution": [1, 0]}]}))
+    model.write_text(
+        json.dumps({"chains": [{"transition_matrix": P1, "initial_distribution": [1, 0]}]})
+    )
     return model, tmp_path / "out.json"
 
 
@@ -393,8 +462,8 @@ def test_scale_and_verify(files, run, monkeypatch):
     assert run("verify", out) == (
         0,
         "verified: mqm-exact at epsilon 1 for 1 chain of 2 states, segments of up to 100 records: "
-        "protects single records, side information none: at scale 12.934051086186921 the loss is at most "
-        "0.99999999999997190\n",
+        "protects single records, side information none: at scale 12.934051086186921 the loss is "
+        "at most 0.99999999999997190\n",
         "",
     )
     code, printed, _ = run("verify", out, "--json")
@@ -408,7 +477,11 @@ def test_scale_and_verify(files, run, monkeypatch):
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ("12.934051086186921", "12.934051085186921", "a loss of 1.00000 is not excluded, epsilon is 1"),
+        (
+            "12.934051086186921",
+            "12.934051085186921",
+            "a loss of 1.00000 is not excluded, epsilon is 1",
+        ),
         ("{", "", "the file is not JSON"),
     ],
 )
@@ -426,7 +499,8 @@ def test_verify_rejects(files, run, old, new, reason):
 
 def test_the_scale_that_was_asked_for_is_the_one_certified(files, run):
     model, out = files
-    arguments = ("scale", model, "--length", 100, "--epsilon", 1, "--mechanism", "mqm-approx", "--eigengap", "general")
+    arguments = ("scale", model, "--length", 100, "--epsilon", 1)
+    arguments += ("--mechanism", "mqm-approx", "--eigengap", "general")
     _, plain, _ = run(*arguments, "--json")
     code, certified, _ = run(*arguments, "--json", "--certificate", out)
     assert code == 0

@@ -42,12 +42,17 @@ def test_kinds_of_start():
     assert some.initial_distribution is None
     assert given_.initial_distribution.tolist() == [0, 1]
     assert [c.start for c in (stationary, some, given_)] == ["stationary", "any", "given"]
-    assert [c.initial_support.tolist() for c in (stationary, some, given_)] == [[True] * 2, [True] * 2, [False, True]]
+    assert [c.initial_support.tolist() for c in (stationary, some, given_)] == [
+        [True] * 2,
+        [True] * 2,
+        [False, True],
+    ]
 
 
 def test_names_of_states_in_one_order():
     named = pd.DataFrame(THETA_1, index=[*"ab"], columns=[*"ab"])
-    for frame in (named, pd.DataFrame(THETA_1), pd.DataFrame(THETA_1, columns=[*"ab"]), named.reset_index(drop=True)):
+    half_named = pd.DataFrame(THETA_1, columns=[*"ab"]), named.reset_index(drop=True)
+    for frame in (named, pd.DataFrame(THETA_1), *half_named):
         assert pf.MarkovChain(frame).transition_matrix.tolist() == THETA_1
     for start in (pd.Series({"a": 0.7, "b": 0.3}), [0.7, 0.3]):
         assert pf.MarkovChain(named, start).initial_distribution.tolist() == [0.7, 0.3]
@@ -91,10 +96,17 @@ def test_stationary_probabilities_that_are_tiny_or_beyond_floats():
     transient = pf.MarkovChain([[0.5, 0.5, 0], [0, 0.5, 0.5], [0, 0.5, 0.5]])
     assert transient.stationary_distribution.tolist() == [0, 0.5, 0.5]
     assert transient.initial_support.tolist() == [False, True, True]
-    beyond = pf.MarkovChain([[0.5, 0.5, 0], [rare, 0.5, 0.5], [0, rare, 1]])  # π is proportional to 1, .5e200, .25e400
+    # π is proportional to 1, .5e200, .25e400
+    beyond = pf.MarkovChain([[0.5, 0.5, 0], [rare, 0.5, 0.5], [0, rare, 1]])
     assert beyond.stationary_distribution == pytest.approx([0, 2e-200, 1], rel=1e-14)
-    assert beyond.eigengap("general") == pf.ChainFamily([beyond]).smallest_stationary_probability() == 0
-    with pytest.raises(ChainError, match="time reversal needs stationary probabilities of at least 1e-290; state 1"):
+    assert (
+        beyond.eigengap("general")
+        == pf.ChainFamily([beyond]).smallest_stationary_probability()
+        == 0
+    )
+    with pytest.raises(
+        ChainError, match="time reversal needs stationary probabilities of at least 1e-290; state 1"
+    ):
         _ = beyond.time_reversal
 
 

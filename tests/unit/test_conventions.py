@@ -13,32 +13,41 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 
 PERSON = {"family-names", "given-names", "orcid", "affiliation", "email"}
 ENTITY = {"name", "website", "email", "orcid"}
-"""Keys that the Citation File Format 1.2.0 has for people, and for entities, of those that are used here."""
+"""Keys of the Citation File Format 1.2.0 for people and entities, of those used here."""
 
 
 def test_the_citation_is_as_its_format_asks():
-    """The part of the schema of CFF 1.2.0 that this file uses: required keys, known keys, kinds of values."""
+    """The part of CFF 1.2.0's schema that is used: required and known keys, kinds of values."""
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert (citation["version"], citation["license"]) == (PROJECT["version"], PROJECT["license"])
     assert citation["title"].startswith(PROJECT["name"])
     assert citation["cff-version"] == "1.2.0"
     assert citation["type"] in ("software", "dataset")
     assert set(citation) <= {
-        *("cff-version", "message", "title", "abstract", "type", "authors", "version", "license", "keywords"),
+        *("cff-version", "message", "title", "abstract", "type"),
+        *("authors", "version", "license", "keywords"),
         *("references", "repository-code", "url", "doi", "date-released", "identifiers", "contact"),
     }
-    assert all(isinstance(citation[key], str) and citation[key] for key in ("message", "title", "abstract", "version"))
+    assert all(
+        isinstance(citation[key], str) and citation[key]
+        for key in ("message", "title", "abstract", "version")
+    )
     assert len(set(citation["keywords"])) == len(citation["keywords"]) > 0
     for work in (citation, *citation["references"]):
         assert work["authors"]
-        assert all(set(author) <= PERSON or ("name" in author and set(author) <= ENTITY) for author in work["authors"])
+        assert all(
+            set(author) <= PERSON or ("name" in author and set(author) <= ENTITY)
+            for author in work["authors"]
+        )
         assert re.fullmatch(r"10\.\d{4,9}(\.\d+)?/\S+", work.get("doi", "10.1145/none"))
     for work in citation["references"]:
         assert {"type", "title", "authors"} <= set(work)
 
 
 def test_the_catalogue_of_workflows_finds_what_it_asks_for():
-    usage = yaml.safe_load((ROOT / ".snakemake-workflow-catalog.yml").read_text(encoding="utf-8"))["usage"]
+    usage = yaml.safe_load((ROOT / ".snakemake-workflow-catalog.yml").read_text(encoding="utf-8"))[
+        "usage"
+    ]
     assert usage["mandatory-flags"]["flags"].strip()
     assert usage["mandatory-flags"]["desc"].strip()
     assert set(usage["software-stack-deployment"]) <= {"conda", "apptainer", "apptainer+conda"}
@@ -67,6 +76,8 @@ def test_files_that_pages_name_exist(page):
 
 def test_continuous_integration_runs_what_the_project_says():
     """With every Python that the package promises, from the oldest on."""
-    flow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8"))["jobs"]["all"]
+    flow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8"))["jobs"][
+        "all"
+    ]
     assert ".ci/run" in [step.get("run") for step in flow["steps"]]
     assert f">={flow['strategy']['matrix']['python'][0]}" == PROJECT["requires-python"]

@@ -1,4 +1,4 @@
-"""Results show themselves in one line, without any value of a record, and are their values; public names."""
+"""Results show themselves in one line, without values of records, and are values."""
 
 import inspect
 from dataclasses import replace
@@ -27,10 +27,14 @@ def public_classes():
 
 
 def made():
-    """At least one object of every public class that is no error: results and arguments of all functions."""
+    """An object of every public class that is no error: results and arguments of all functions."""
     for function, arguments in CALLS:
         if arguments.get("path") != "missing":
-            for one in (function(**arguments), getattr(function, "__self__", None), *arguments.values()):
+            for one in (
+                function(**arguments),
+                getattr(function, "__self__", None),
+                *arguments.values(),
+            ):
                 yield from one if isinstance(one, tuple | list) else [one]
 
 
@@ -47,7 +51,13 @@ def holding_records():
     counts = np.array([[NUMBER, 3], [2, NUMBER]])
     person = Participant("p", "g", (6,), counts[0], counts)
     yield from (person, Sample("x", "file", "x", 60, ("a", "b"), (person,)))
-    yield from (fit, fit.family, fit.family.chains[0], confidence_family(counts, 0.9), read(values, schema))
+    yield from (
+        fit,
+        fit.family,
+        fit.family.chains[0],
+        confidence_family(counts, 0.9),
+        read(values, schema),
+    )
     yield from (pf.Accountant(fit, 5), pf.mqm_exact(fit, 5, 1.0))
     yield pf.release(values, public, 1.0, seed=1, accept_noise=True, fitted_to_others=True)
     yield pf.fit_chain(counts)
@@ -84,7 +94,11 @@ def test_completion_offers_public_names_only(part):
 
 
 def test_models_are_their_values():
-    models = [*map(built, BUILDERS), pf.MarkovChain([[1.0]], "any"), pf.TotalVariationFamily(np.eye(2), 0.1)]
+    models = [
+        *map(built, BUILDERS),
+        pf.MarkovChain([[1.0]], "any"),
+        pf.TotalVariationFamily(np.eye(2), 0.1),
+    ]
     again = [make() for make in BUILDERS.values()]
     assert again == models[: len(again)]
     assert list(map(hash, again)) == list(map(hash, models[: len(again)]))

@@ -30,9 +30,14 @@ def test_files_are_the_same_on_every_run(tmp_path, monkeypatch):
     for one, two in zip(*runs, strict=True):
         content = one.read_bytes()
         assert content == two.read_bytes()
-        assert not re.search(rb"CreationDate|Creator|Producer|dc:date|Software|20\d\d-\d\d-\d\d", content)
-    packed = re.findall(rb"FlateDecode[^>]*>>\s*stream\n(.*?)\nendstream", runs[0][1].read_bytes(), re.DOTALL)
-    assert any(b"glyf" in stream for stream in map(zlib.decompress, packed))  # text is text in the PDF as well
+        assert not re.search(
+            rb"CreationDate|Creator|Producer|dc:date|Software|20\d\d-\d\d-\d\d", content
+        )
+    packed = re.findall(
+        rb"FlateDecode[^>]*>>\s*stream\n(.*?)\nendstream", runs[0][1].read_bytes(), re.DOTALL
+    )
+    # text is text in the PDF as well
+    assert any(b"glyf" in stream for stream in map(zlib.decompress, packed))
 
 
 def test_user_settings_neither_matter_nor_change(tmp_path, only_svg):
@@ -62,7 +67,9 @@ def test_an_unknown_mechanism_has_its_own_fixed_style():
     assert look == style.mechanism_style("mechanism-of-2030")
     assert look.label == "mechanism-of-2030"
     for attribute in ("color", "marker", "dashes"):
-        assert getattr(look, attribute) not in {getattr(known, attribute) for known in style.MECHANISMS.values()}
+        assert getattr(look, attribute) not in {
+            getattr(known, attribute) for known in style.MECHANISMS.values()
+        }
     names = ["new", "mqm-exact", "participant-dp", "new"]
     assert style.in_order(names) == ["participant-dp", "mqm-exact", "new"]
     assert style.state_label(">=10000 W") == "≥ 10000 W"

@@ -23,7 +23,7 @@ HIGH = [[0.9, 0.5, 0.2], [0.6, 0.6, 0.6], [0.5, 0.5, 0.5]]
 BOX = pf.IntervalFamily(LOW, HIGH)
 
 
-# -- finitely many chains, and the binary interval -----------------------------------------------------
+# -- finitely many chains, and the binary interval -------------------------------------------------
 
 
 def test_smallest_probability_and_gaps_of_the_running_example():
@@ -34,13 +34,16 @@ def test_smallest_probability_and_gaps_of_the_running_example():
     assert family.eigengap("reversible") == family.eigengap("auto") == pytest.approx(1)
     line = pf.MarkovChain([[0.9, 0.1, 0], [0.05, 0.9, 0.05], [0, 0.1, 0.9]])
     mixed = pf.ChainFamily([line, IRREVERSIBLE])
-    assert mixed.eigengap("auto") == min(line.eigengap("reversible"), IRREVERSIBLE.eigengap("general"))
+    assert mixed.eigengap("auto") == min(
+        line.eigengap("reversible"), IRREVERSIBLE.eigengap("general")
+    )
     assert as_family(mixed) is mixed
     assert as_family(THETA_1).chains == (THETA_1,)
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "stay"), [(0.25, 0.75, 0.75), (0.2, 0.6, 0.2), (0.4, 0.9, 0.9), (0.8, 0.9, 0.9), (0.1, 0.1, 0.1)]
+    ("low", "high", "stay"),
+    [(0.25, 0.75, 0.75), (0.2, 0.6, 0.2), (0.4, 0.9, 0.9), (0.8, 0.9, 0.9), (0.1, 0.1, 0.1)],
 )
 def test_dominating_chain(low, high, stay):
     (chain,) = pf.BinaryInterval(low, high).chains
@@ -48,11 +51,17 @@ def test_dominating_chain(low, high, stay):
     assert chain.transition_matrix == pytest.approx(np.array([[stay, 1 - stay], [1 - stay, stay]]))
 
 
-@pytest.mark.parametrize(("low", "high"), [(0.3, 0.7), (0.2, 0.6), (0.4, 0.9), (0.5, 0.5), (0.1, 0.2)])
+@pytest.mark.parametrize(
+    ("low", "high"), [(0.3, 0.7), (0.2, 0.6), (0.4, 0.9), (0.5, 0.5), (0.1, 0.2)]
+)
 def test_interval_numbers_are_minima_over_a_grid(low, high):
     family = pf.BinaryInterval(low, high)
-    inside = pf.ChainFamily([pf.MarkovChain([[p, 1 - p], [1 - r, r]]) for p in (low, high) for r in (low, high)])
-    assert family.smallest_stationary_probability() == pytest.approx(inside.smallest_stationary_probability())
+    inside = pf.ChainFamily(
+        [pf.MarkovChain([[p, 1 - p], [1 - r, r]]) for p in (low, high) for r in (low, high)]
+    )
+    assert family.smallest_stationary_probability() == pytest.approx(
+        inside.smallest_stationary_probability()
+    )
     for kind in ("general", "reversible", "auto"):
         assert family.eigengap(kind) == pytest.approx(inside.eigengap(kind), abs=1e-11)
 
@@ -73,12 +82,16 @@ def test_intervals_of_the_smallest_numbers_and_of_one_chain():
     assert pf.audit.close_adversary(one, pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]]), 5).delta < 1e-12
 
 
-# -- families between bounds ---------------------------------------------------------------------------
+# -- families between bounds -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["entry-dp", "group-dp", "mqm-exact", "mqm-approx", "gk16", "wasserstein"])
+@pytest.mark.parametrize(
+    "name", ["entry-dp", "group-dp", "mqm-exact", "mqm-approx", "gk16", "wasserstein"]
+)
 def test_which_mechanisms_serve_families_between_bounds(name):
-    found, other = (compute_scale(name, theta, 10, 1.0) for theta in (BOX, pf.BinaryInterval(0.3, 0.7)))
+    found, other = (
+        compute_scale(name, theta, 10, 1.0) for theta in (BOX, pf.BinaryInterval(0.3, 0.7))
+    )
     if name.endswith("-dp"):
         assert found == other
     else:
@@ -97,7 +110,9 @@ def test_bounds_are_made_as_tight_as_the_row_sums_allow():
     rng = np.random.default_rng(0)
     for k in (2, 3, 5):
         centre = rng.dirichlet(np.ones(k), size=k)
-        once = pf.IntervalFamily(centre * rng.random((k, k)), np.minimum(centre + rng.random((k, k)), 1))
+        once = pf.IntervalFamily(
+            centre * rng.random((k, k)), np.minimum(centre + rng.random((k, k)), 1)
+        )
         assert pf.IntervalFamily(once.low, once.high) == once
     row = [0.1] * 10  # misses 1 by rounding
     assert pf.IntervalFamily([row] * 10, [row] * 10).low.sum() == pytest.approx(10)
@@ -110,7 +125,10 @@ def test_a_ball_lies_in_a_box_and_needs_less_noise():
         assert vertex.sum() == pytest.approx(1)
         assert np.abs(vertex - matrix[0]).sum() / 2 == pytest.approx(0.02)
         assert holds(ball, np.vstack([vertex, matrix[1:]]))
-    assert pf.leakage(ball, 500, 1.0).scale < pf.leakage(pf.IntervalFamily(ball.low, ball.high), 500, 1.0).scale
+    assert (
+        pf.leakage(ball, 500, 1.0).scale
+        < pf.leakage(pf.IntervalFamily(ball.low, ball.high), 500, 1.0).scale
+    )
 
 
 def holds(family, matrix, tolerance=1e-9):
@@ -128,17 +146,24 @@ def test_short_chains_one_state_and_states_reached_in_the_end():
 
 def test_states_that_may_be_kept_for_ever_are_named():
     seen = np.array([[50, 9, 4, 1], [8, 40, 5, 0], [3, 4, 6, 0], [0, 0, 0, 0]])
-    assert not pf.leakage(confidence_family(seen), 1000, 1.0).reason  # one state that may be kept is met in the end
+    # one state that may be kept is met in the end
+    assert not pf.leakage(confidence_family(seen), 1000, 1.0).reason
     seen[2] = 0, 0, 3, 0
     found = pf.leakage(confidence_family(seen), 1000, 1.0)
-    assert "may stay for ever in state 3, and for ever in state 4, so it need not forget" in found.reason
+    assert (
+        "may stay for ever in state 3, and for ever in state 4, so it need not forget"
+        in found.reason
+    )
     assert found.scale == pytest.approx(1000)
     assert pf.leakage(confidence_family(seen), 20, 1.0).scale <= 20 * (1 + 1e-9)
     swapped = pf.IntervalFamily(np.zeros((4, 4)), np.kron([[1, 0], [0, 1]], np.ones((2, 2))))
     assert "state 1, and for ever in state 2" in pf.leakage(swapped, 9, 1.0).reason
-    left = pf.IntervalFamily(np.zeros((3, 3)), 1 - np.eye(3) / 2)  # in the end, as often as it may be kept
+    # in the end, as often as it may be kept
+    left = pf.IntervalFamily(np.zeros((3, 3)), 1 - np.eye(3) / 2)
     assert not pf.leakage(left, 9, 1.0).reason
-    pairs = pf.IntervalFamily(np.kron(np.eye(2), np.full((2, 2), 0.4)), np.kron(np.eye(2), np.full((2, 2), 0.6)))
+    pairs = pf.IntervalFamily(
+        np.kron(np.eye(2), np.full((2, 2), 0.4)), np.kron(np.eye(2), np.full((2, 2), 0.6))
+    )
     assert "states 1 and 2, and for ever in states 3 and 4" in pf.leakage(pairs, 9, 1.0).reason
 
 
@@ -148,7 +173,9 @@ def test_many_states_are_bounded_by_ratios_alone():
     family = pf.IntervalFamily(matrix * 0.99, np.minimum(matrix * 1.01, 1))
     found = pf.leakage(family, 30, 1.0)
     assert found.scale < 15
-    assert found.scale == pytest.approx(pf.leakage(family, 30, 1.0, side_information="any").scale, rel=1e-5)
+    assert found.scale == pytest.approx(
+        pf.leakage(family, 30, 1.0, side_information="any").scale, rel=1e-5
+    )
     assert found.reason == f"couplings are computed for at most 12 states, not for {k}"
     proved = pf.certify(family, 30, 1.0, mechanism="leakage")
     assert pf.verify_certificate(proved).loss <= 1
@@ -159,11 +186,14 @@ def test_many_states_are_bounded_by_ratios_alone():
     assert f"of {many} states no other bound is computed" in simplex.reason
 
 
-# -- confidence --------------------------------------------------------------------------------------
+# -- confidence ------------------------------------------------------------------------------------
 
 
 def test_confidence_intervals_by_their_definition():
-    two, three = confidence_family([[30, 10], [0, 7]], 0.9), confidence_family([[30, 10, 0]] * 3, 0.9)
+    two, three = (
+        confidence_family([[30, 10], [0, 7]], 0.9),
+        confidence_family([[30, 10, 0]] * 3, 0.9),
+    )
     from scipy.stats import betabinom, binom
 
     ends = [(30, 40, two.high[0, 0], 2), (30, 40, two.low[0, 0], 2), (0, 7, two.high[1, 0], 2)]

@@ -92,12 +92,19 @@ def test_no_file_and_standard_input_are_not_in_the_way(folder):
         check_outputs(["x", folder / "x"])
 
 
-@pytest.mark.parametrize("asked", [["--from", "2030-01-01"], ["--minutes", "99999999"], ["--minutes", "9" * 30]])
-def test_a_window_outside_the_bundled_data_names_what_was_asked_and_what_there_is(folder, capsys, asked):
+@pytest.mark.parametrize(
+    "asked", [["--from", "2030-01-01"], ["--minutes", "99999999"], ["--minutes", "9" * 30]]
+)
+def test_a_window_outside_the_bundled_data_names_what_was_asked_and_what_there_is(
+    folder, capsys, asked
+):
     assert cli.main(["example", "x.csv", *asked]) == 2
     said = capsys.readouterr().err
     assert f"{asked[0].removeprefix('--')}: {asked[1]}" in said
-    assert "reach from 2007-05-01T00:00 to 2009-04-29T23:59 (1051200 minutes); choose a window inside" in said
+    assert (
+        "reach from 2007-05-01T00:00 to 2009-04-29T23:59 (1051200 minutes); choose a window inside"
+        in said
+    )
     assert not (folder / "x.csv").exists()
 
 
@@ -161,7 +168,9 @@ def test_a_pipe_is_read(folder, run):
     """As a shell's <(command)."""
     with ThreadPoolExecutor() as pool:
         writing = pool.submit((folder / "pipe").write_text, MODEL)  # waits for the reader
-        code, out, _ = run("scale", "pipe", "--length", 5, "--epsilon", 1, "--mechanism", "group-dp")
+        code, out, _ = run(
+            "scale", "pipe", "--length", 5, "--epsilon", 1, "--mechanism", "group-dp"
+        )
         writing.result()
     assert code == 0
     assert "group-dp" in out

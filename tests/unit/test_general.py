@@ -1,4 +1,4 @@
-"""Frameworks given as data: distances, errors, tables and the command ``pufferflow related general``."""
+"""Frameworks as data: distances, errors, tables and ``pufferflow related general``."""
 
 import json
 import math
@@ -18,12 +18,17 @@ from pufferflow.general.distributions import distribution
 WELL = {0: "0.2", 1: "0.225", 2: "0.5", 3: "0.075"}
 FLU = {"well": WELL, "ill": {4 - n: p for n, p in WELL.items()}}
 COUNT = (10, 15, 50, 15, 10)
-ROWS = "secret,value,probability\n" + "\n".join(f"{s},{n},{p}" for s, given in FLU.items() for n, p in given.items())
+ROWS = "secret,value,probability\n" + "\n".join(
+    f"{s},{n},{p}" for s, given in FLU.items() for n, p in given.items()
+)
 
 
 def clique(weights=COUNT):
-    """Four people: every database with its probability, the number of the ill being all that matters."""
-    return {d: Fraction(weights[sum(d)], sum(weights) * math.comb(4, sum(d))) for d in product((0, 1), repeat=4)}
+    """Four people: every database with its probability; only the number of the ill matters."""
+    return {
+        d: Fraction(weights[sum(d)], sum(weights) * math.comb(4, sum(d)))
+        for d in product((0, 1), repeat=4)
+    }
 
 
 def clique_table(weights=COUNT):
@@ -52,7 +57,11 @@ def test_the_flu_clique_in_every_way(tmp_path):
     path = tmp_path / "flu.csv"
     path.write_text(ROWS)
     people = pf.PufferfishFramework.from_databases({"clique": clique()}, sum)
-    for found in (pf.PufferfishFramework({"clique": FLU}), people, pf.PufferfishFramework.from_table(path)):
+    for found in (
+        pf.PufferfishFramework({"clique": FLU}),
+        people,
+        pf.PufferfishFramework.from_table(path),
+    ):
         assert found.wasserstein().W == 2
         assert found.wasserstein().scale(0.5) == 4
         assert found.wasserstein().scale(0.1) * Fraction(0.1) >= 2
@@ -61,7 +70,7 @@ def test_the_flu_clique_in_every_way(tmp_path):
 
 
 def test_floats_stand_for_their_decimals():
-    """0.1 + 0.2 is not 0.3 in binary, which would make two distributions differ by a mass far away."""
+    """0.1 + 0.2 is not 0.3 in binary: two distributions would differ by a mass far away."""
     given = {"s": {0: 0.1, 1: 0.2, 9: 0.7}, "t": {0.0: np.float64(0.1), 1: 0.2, 9: 0.7}}
     found = pf.PufferfishFramework({"all": given})
     assert found.wasserstein() == framework.WassersteinSensitivity(0.0, None, None)
@@ -77,18 +86,30 @@ def test_floats_stand_for_their_decimals():
         ({"a": 1}, None, "the scenario 'a' is an int"),
         ({"a": {"s": 1}}, None, "the distribution given 's' in the scenario 'a' is an int"),
         ({"a": {"s": {0: 1}}, "b": {"t": {0: 1}}}, None, "no pair of secrets"),
-        ({"a": {"s": {0: 1}}, "b": {"t": {0: 1}}}, [("s", "t")], "no scenario gives two secrets 's' and 't' positive"),
+        (
+            {"a": {"s": {0: 1}}, "b": {"t": {0: 1}}},
+            [("s", "t")],
+            "no scenario gives two secrets 's' and 't' positive",
+        ),
         ({"a": FLU}, [], "no pair of secrets"),
         ({"a": FLU}, [("well", "sick")], "no scenario gives two secrets 'well' and 'sick'"),
         ({"a": FLU}, [("well", "well")], "two secrets 'well' and 'well'"),
         ({"a": FLU}, [("well",)], "two secrets 'well' positive"),
-        ({"a": FLU | {"ill": {0: "0.5", 1: 0.4}}}, None, "given 'ill' in the scenario 'a' sum to 0.9, not to 1"),
+        (
+            {"a": FLU | {"ill": {0: "0.5", 1: 0.4}}},
+            None,
+            "given 'ill' in the scenario 'a' sum to 0.9, not to 1",
+        ),
         ({"a": FLU | {"ill": {}}}, None, "sum to 0, not to 1"),
         ({"a": FLU | {"ill": {0: math.nan}}}, None, "is nan; it must be a finite number"),
         ({"a": FLU | {"ill": {math.inf: 1}}}, None, "is inf; it must be a finite number"),
         ({"a": FLU | {"ill": {0: -0.5, 1: 1.5}}}, None, "lies outside 0 to 1"),
         ({"a": FLU | {"ill": {1: 0.5, "1.0": 0.5}}}, None, "the same value twice"),
-        ({"a": FLU | {"ill": {n: Fraction(1, 10**600 + n) for n in range(3000)}}}, None, "need decimals"),
+        (
+            {"a": FLU | {"ill": {n: Fraction(1, 10**600 + n) for n in range(3000)}}},
+            None,
+            "need decimals",
+        ),
     ],
 )
 def test_bad_frameworks(given, pairs, message):
@@ -109,14 +130,20 @@ def test_bad_frameworks(given, pairs, message):
 )
 def test_bad_databases(change, message):
     with pytest.raises(ParameterError, match=message):
-        pf.PufferfishFramework.from_databases(**{"scenarios": {"a": clique()}, "query": sum} | change)
+        pf.PufferfishFramework.from_databases(
+            **{"scenarios": {"a": clique()}, "query": sum} | change
+        )
 
 
 def test_bad_questions():
     people = pf.PufferfishFramework.from_databases({"a": clique()}, sum)
     flu = pf.PufferfishFramework({"a": FLU})
     for asked, given, message in (
-        (people.group_sensitivity, [["X1", "X9"]], "no record is 'X9'; the records are X1, X2, X3, X4"),
+        (
+            people.group_sensitivity,
+            [["X1", "X9"]],
+            "no record is 'X9'; the records are X1, X2, X3, X4",
+        ),
         (people.group_sensitivity, [["X1", "X2"], ["X2"]], "'X2' is in two groups"),
         (people.group_sensitivity, [["X1", "X1"]], "'X1' is in two groups"),
         (flu.group_sensitivity, [["X1"]], "needs distributions of databases"),
@@ -132,13 +159,16 @@ def test_secrets_that_a_scenario_excludes():
     assert found.wasserstein().scenario == "a"
     # an adversary for whom somebody may be ill is not close to scenario b
     assert found.close_adversary(FLU).scenario == "a"
-    only = pf.PufferfishFramework({"a": {"well": {0: 1}, "away": {0: 1}}, "b": FLU}, [("well", "away")])
-    assert only.close_adversary({"well": {0: 1}}).delta == 0  # no pair is possible, so there is nothing to learn
+    only = pf.PufferfishFramework(
+        {"a": {"well": {0: 1}, "away": {0: 1}}, "b": FLU}, [("well", "away")]
+    )
+    # no pair is possible, so there is nothing to learn
+    assert only.close_adversary({"well": {0: 1}}).delta == 0
     assert only.close_adversary({"well": {0: 1}, "away": {0: 1}}).delta == 0
     assert only.close_adversary({"well": {0: 1}, "away": {1: 1}}).delta == math.inf
 
 
-# -- releases ----------------------------------------------------------------------------------------
+# -- releases --------------------------------------------------------------------------------------
 
 
 def test_the_noise_is_on_the_lattice_of_the_values(monkeypatch):
@@ -149,7 +179,8 @@ def test_the_noise_is_on_the_lattice_of_the_values(monkeypatch):
         return lambda counts: [count - 5 for count in counts]
 
     monkeypatch.setattr(framework, "vector_laplace", sampler)
-    halves = {"s": {"1/3": "1/2", "5/6": "1/2"}, "t": {"5/6": "1/2", "11/6": "1/2"}}  # steps of 1/2, W = 1
+    # steps of 1/2, W = 1
+    halves = {"s": {"1/3": "1/2", "5/6": "1/2"}, "t": {"5/6": "1/2", "11/6": "1/2"}}
     assert pf.PufferfishFramework({"a": halves}).release("5/6", 0.1) == pytest.approx(5 / 6 - 5 / 2)
     assert scales == [float_up(2 / Fraction(0.1))]  # up, not to nearest
     assert pf.PufferfishFramework({"a": FLU}).release(np.int64(3), 1.0) == -2
@@ -188,13 +219,16 @@ def test_releases_of_one_query_add_up():
     for first, second in ((0.5, 0.5), (1.0, 0.2)):
         worst = 0.0
         for x, y in product(range(-2, 7), repeat=2):
-            noise = {n: math.exp(-abs(x - n) * first / 2 - abs(y - n) * second / 2) for n in range(5)}  # W = 2
+            # W = 2
+            noise = {
+                n: math.exp(-abs(x - n) * first / 2 - abs(y - n) * second / 2) for n in range(5)
+            }
             one, other = (sum(p * noise[n] for n, p in law.items()) for law in given)
             worst = max(worst, abs(math.log(one / other)))
         assert first + second >= worst > max(first, second) / 2
 
 
-# -- the command -------------------------------------------------------------------------------------
+# -- the command -----------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -203,7 +237,9 @@ def general(run, tmp_path):
 
     def call(table, *options, **files):
         for name, content in {"table": table, **files}.items():
-            (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+            (tmp_path / name).write_bytes(
+                content if isinstance(content, bytes) else content.encode()
+            )
         named = [f"--{name}={tmp_path / name}" for name in files]
         return run("related", "general", str(tmp_path / "table"), *named, *options)
 
@@ -212,7 +248,8 @@ def general(run, tmp_path):
 
 def test_scales_groups_and_adversaries(general):
     people, other = clique_table(), clique_table((5, 20, 50, 20, 5))
-    options = ("--epsilon", 1, "--epsilon", 0.5, "--group", "ann,bob,cem,dan", "--pair", "bob=0", "bob=1", "--json")
+    options = ("--epsilon", 1, "--epsilon", 0.5, "--group", "ann,bob,cem,dan")
+    options += ("--pair", "bob=0", "bob=1", "--json")
     code, out, err = general(people, *options, adversary=other)
     assert (code, err) == (0, "")
     answer = json.loads(out)
@@ -222,7 +259,10 @@ def test_scales_groups_and_adversaries(general):
     (adversary,) = answer["adversaries"]
     assert adversary["delta"] == pytest.approx(math.log(2))
     assert adversary["losses"][0]["loss"] == pytest.approx(1 + 2 * math.log(2))
-    assert json.loads(general(people, "--epsilon", 1, "--group", "ann,bob")[1])["group"]["independent"] is False
+    assert (
+        json.loads(general(people, "--epsilon", 1, "--group", "ann,bob")[1])["group"]["independent"]
+        is False
+    )
     # a secret means the same in both kinds of table
     belief = "secret,value,probability\nbob=0,0,1\nbob=1,9,1\n"
     (adversary,) = json.loads(general(people, "--epsilon", 1, adversary=belief)[1])["adversaries"]
@@ -232,10 +272,15 @@ def test_scales_groups_and_adversaries(general):
 
 def test_release(general, run, tmp_path):
     """The true value comes from a file and is not shown; the noise is drawn anew each time."""
-    answers = [json.loads(general(ROWS, "--epsilon", 0.1, "--json", release=" 3\n")[1]) for _ in range(30)]
+    answers = [
+        json.loads(general(ROWS, "--epsilon", 0.1, "--json", release=" 3\n")[1]) for _ in range(30)
+    ]
     assert answers[0].keys() == {"W", "scenario", "pair", "scales", "release"}
     assert len({answer["release"] for answer in answers}) > 8
-    assert '"release": ' in run("related", "general", tmp_path / "table", "--epsilon=1", "--release=-", stdin="3")[1]
+    assert (
+        '"release": '
+        in run("related", "general", tmp_path / "table", "--epsilon=1", "--release=-", stdin="3")[1]
+    )
     assert '"release": ' not in run("related", "general", "-", "--epsilon", 1, stdin=ROWS)[1]
 
 
@@ -243,7 +288,16 @@ NUMBER = "71828"
 
 
 @pytest.mark.parametrize(
-    "content", [NUMBER, f"{NUMBER}x", f"{NUMBER}/0", f"3\n{NUMBER}", f"1e{NUMBER}", b"\xff71828", NUMBER * 5000]
+    "content",
+    [
+        NUMBER,
+        f"{NUMBER}x",
+        f"{NUMBER}/0",
+        f"3\n{NUMBER}",
+        f"1e{NUMBER}",
+        b"\xff71828",
+        NUMBER * 5000,
+    ],
 )
 def test_a_value_is_never_shown(general, content):
     code, out, err = general(ROWS, "--epsilon", 1, release=content)
@@ -269,13 +323,24 @@ HEAD = "secret,value,probability\n"
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        *((text, "the columns must be value, probability") for text in ("", "a,value\n", "a=b,value,probability\n")),
-        *((f"{text}value,probability\n1,1\n", "the columns must be") for text in ("", "secret,w,", "value,", ",")),
+        ("", "the columns must be value, probability"),
+        ("a,value\n", "the columns must be value, probability"),
+        ("a=b,value,probability\n", "the columns must be value, probability"),
+        ("value,probability\n1,1\n", "the columns must be"),
+        ("secret,w,value,probability\n1,1\n", "the columns must be"),
+        ("value,value,probability\n1,1\n", "the columns must be"),
+        (",value,probability\n1,1\n", "the columns must be"),
         (HEAD, "has no rows below the header"),
         (f"{HEAD}s,1\n", "line 2: the line has not as many fields"),
         (f"{HEAD}s,1,1,1\n", "line 2: the line has not as many fields"),
-        (f"{HEAD}s,1,nan\n", "probability of the distribution given 's' in the scenario 'all' is not an exact"),
-        (f"{HEAD}s,nan,1\n", "a value of the distribution given 's' in the scenario 'all' is not an exact number"),
+        (
+            f"{HEAD}s,1,nan\n",
+            "probability of the distribution given 's' in the scenario 'all' is not an exact",
+        ),
+        (
+            f"{HEAD}s,nan,1\n",
+            "a value of the distribution given 's' in the scenario 'all' is not an exact number",
+        ),
         (f"{HEAD}s,1,1/0\n", "division by zero"),
         (f"{HEAD}s,1,-1\n", "lies outside 0 to 1"),
         (f"{HEAD}s,1,0.5\nt,1,1\n", "given 's' in the scenario 'all' sum to 0.5, not to 1"),
@@ -283,8 +348,14 @@ HEAD = "secret,value,probability\n"
         (f"{HEAD}s,1,0.5\ns,1.0,0.5\n", "the same value twice"),
         (f"{HEAD} ,1,1\n", "line 2: a field is empty"),
         (f"scenario,{HEAD}a,s,1,1\nb,t,1,1\n", "no pair of secrets"),
-        ("x,value,probability\n0,1,0.5\n0,1,0.5\n", "line 3: another row has a probability of the same"),
-        ("x,value,probability,scenario\n0,1,1,a\n0,2,1,b\n", "line 3: another row has another value"),
+        (
+            "x,value,probability\n0,1,0.5\n0,1,0.5\n",
+            "line 3: another row has a probability of the same",
+        ),
+        (
+            "x,value,probability,scenario\n0,1,1,a\n0,2,1,b\n",
+            "line 3: another row has another value",
+        ),
         ("x,value,probability\n0,1,0.5\n1,1,0.6\n", "the scenario 'all' sum to 1.1"),
         (HEAD.encode() + b"\xff,1,1\n", "is not UTF-8 text"),
         (f'{HEAD}"s,1,1\n', "unexpected end of data"),
@@ -301,11 +372,20 @@ def test_bad_tables(general, content, message):
     ("options", "message"),
     [
         (["--epsilon", "nan"], "epsilon is nan"),
-        (["--epsilon", "1", "--pair", "well", "sick"], "no scenario gives two secrets 'well' and 'sick'"),
+        (
+            ["--epsilon", "1", "--pair", "well", "sick"],
+            "no scenario gives two secrets 'well' and 'sick'",
+        ),
         (["--epsilon", "1", "--group", "ann"], "needs distributions of databases"),
         (["--epsilon", "1", "--adversary", "missing.csv"], "cannot read missing.csv"),
-        (["--epsilon", "1", "--epsilon", "2", "--release", "missing"], "--release needs a single --epsilon"),
-        (["--epsilon", "1", "--adversary", "-", "--release", "-"], "only one of the files can be standard input"),
+        (
+            ["--epsilon", "1", "--epsilon", "2", "--release", "missing"],
+            "--release needs a single --epsilon",
+        ),
+        (
+            ["--epsilon", "1", "--adversary", "-", "--release", "-"],
+            "only one of the files can be standard input",
+        ),
         ([], "the following arguments are required: --epsilon"),
     ],
 )

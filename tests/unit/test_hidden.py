@@ -22,7 +22,9 @@ def test_order_2_and_hidden_states_have_their_distributions():
     law = joint(pf.HiddenChain.of_order(ORDER_2), 4)
     assert law.sum() == pytest.approx(1)
     for x, y, z, u in itertools.product(range(2), repeat=4):
-        assert law[x, y, z, u] == pytest.approx(law[x, y].sum() * ORDER_2[x, y, z] * ORDER_2[y, z, u])
+        assert law[x, y, z, u] == pytest.approx(
+            law[x, y].sum() * ORDER_2[x, y, z] * ORDER_2[y, z, u]
+        )
     emission = np.array([[0.9, 0.1, 0], [0.2, 0.3, 0.5]])
     pi, p = CHAIN.stationary_distribution, CHAIN.transition_matrix
     expected = np.einsum("a,ab,bc,ax,by,cz->xyz", pi, p, p, emission, emission, emission)
@@ -76,25 +78,36 @@ def test_who_knows_records_of_an_order_2(window):
     family = pf.HiddenChain.of_order(ORDER_2)
     known = pf.leakage(family, 10**6, 1.0, window=window, side_information="any").scale
     assert pf.leakage(family, 10**6, 1.0, window=window).scale < known < 1000
-    assert known == pytest.approx(pf.leakage(family, 10**5, 1.0, window=window, side_information="any").scale, rel=1e-6)
+    assert known == pytest.approx(
+        pf.leakage(family, 10**5, 1.0, window=window, side_information="any").scale, rel=1e-6
+    )
 
 
 @pytest.mark.parametrize(
     "family",
     [
-        *(pf.HiddenChain(pf.MarkovChain([[1.0]], start), [0]) for start in ("any", "stationary", [1.0])),
+        *(
+            pf.HiddenChain(pf.MarkovChain([[1.0]], start), [0])
+            for start in ("any", "stationary", [1.0])
+        ),
         pf.HiddenChain.hidden(CHAIN, [[0.3, 0.7], [0.3, 0.7]]),
     ],
 )
 def test_labels_that_tell_nothing_of_others_need_the_noise_of_one_record(family):
     """Also where it is one label, or drawn whatever the state is."""
     side_information = "any" if family.states == 1 else "none"
-    assert pf.leakage(family, 50, 0.5, side_information=side_information).scale == pytest.approx(2, rel=1e-5)
+    assert pf.leakage(family, 50, 0.5, side_information=side_information).scale == pytest.approx(
+        2, rel=1e-5
+    )
 
 
 def test_many_words_are_not_compared_and_that_is_said():
     law = {k: np.random.default_rng(0).dirichlet(np.full(k, 50), (k, k)) for k in (3, 7)}
-    few, many = (pf.leakage(pf.HiddenChain.of_order(law[k]), 40, 1.0, side_information="any") for k in (3, 7))
-    assert many.reason.endswith("histories of 2 observations are compared where there are at most 36, not 49")
+    few, many = (
+        pf.leakage(pf.HiddenChain.of_order(law[k]), 40, 1.0, side_information="any") for k in (3, 7)
+    )
+    assert many.reason.endswith(
+        "histories of 2 observations are compared where there are at most 36, not 49"
+    )
     assert not few.reason
     assert few.scale < 40 == many.scale

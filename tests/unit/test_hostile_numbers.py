@@ -1,4 +1,6 @@
-"""Numbers beyond floats prove nothing, whatever a step of a recursion returns; portions and threads change no bit."""
+"""Numbers beyond floats prove nothing, whatever a step of a recursion returns; portions and threads
+change no bit.
+"""
 
 import numpy as np
 import pytest
@@ -6,7 +8,12 @@ import pytest
 import pufferflow as pf
 from pufferflow.coupling import bounds, distribution_sets, solver, walks
 from pufferflow.coupling.blocks import known_blocks
-from pufferflow.coupling.distribution_sets import ExactRows, no_trees, reweighted_columns, reweighted_within
+from pufferflow.coupling.distribution_sets import (
+    ExactRows,
+    no_trees,
+    reweighted_columns,
+    reweighted_within,
+)
 from pufferflow.coupling.loss import ProcessLoss
 from pufferflow.coupling.process import of_chain, of_sets
 from pufferflow.coupling.robust import VertexRows
@@ -31,7 +38,9 @@ def test_costs_beyond_floats_prove_nothing(number):
         assert (found[~APART] == 0).all()
     for side in (reweighted_columns(ROWS), reweighted_within(BOUNDS.log_column_ratios())):
         assert (side.bound(spoilt(number)) >= side.bound(spoilt(1e6)) * (1 - 1e-12)).all()
-    _, found = Stretch(np.ones((2, 4), dtype=bool), ROWS[None]).walk(spoilt(number), 0.1 * APART, 50.0, no_trees(4))
+    _, found = Stretch(np.ones((2, 4), dtype=bool), ROWS[None]).walk(
+        spoilt(number), 0.1 * APART, 50.0, no_trees(4)
+    )
     assert (found[APART] == 50).all()
 
 
@@ -46,7 +55,9 @@ def test_what_is_no_number_proves_nothing(number, length):
             side.blocks.pairwise.clear()
             for rows in side.sets:
                 rows.bound = lambda costs: np.full((4, 4), number)
-        return ProcessLoss(process), process.forward.sets[-1].limit + process.backward.sets[-1].limit
+        return ProcessLoss(process), process.forward.sets[-1].limit + process.backward.sets[
+            -1
+        ].limit
 
     loss, limit = spoil(of_chain(pf.MarkovChain(ROWS), length))
     if length == 5:
@@ -65,11 +76,15 @@ def test_newton_steps_that_are_no_numbers_are_left(monkeypatch):
     expected = pf.leakage_loss(pf.MarkovChain(ROWS), 10**6, 2.0)
     monkeypatch.setattr(solver, "newton_step", lambda side, now, *others: np.full_like(now, np.nan))
     bounds._kept.clear()
-    assert expected * (1 - 1e-5) <= pf.leakage_loss(pf.MarkovChain(ROWS), 10**6, 2.0) <= expected * 1.01
+    assert (
+        expected * (1 - 1e-5)
+        <= pf.leakage_loss(pf.MarkovChain(ROWS), 10**6, 2.0)
+        <= expected * 1.01
+    )
 
 
 def test_rows_that_are_equal_after_rounding_only_keep_their_margin():
-    """Distributions known to a relative error may differ where their floats do not; exact ones may not."""
+    """Distributions known to a relative error may differ if their floats do not; exact ones not."""
     row, error, costs = np.array([0.25, 0.75]), 1e-9, np.array([[0.0, 2.0], [2.0, 0.0]])
     perturbed = np.array([row, row * [1 + error, 1]])
     truth = ExactRows(perturbed / perturbed.sum(axis=1, keepdims=True)).bound(costs)
@@ -85,7 +100,9 @@ def test_rows_of_powers_that_look_alike_are_told_apart_by_rounding():
     assert settled.steps == 2
     assert ((settled.limit > 0) == (np.abs(matrix[:, None] - matrix).max(axis=-1) > 0)).all()
     assert settled.limit.max() < 1e-8
-    alike = list(known_blocks(np.array([[0.5, 0.25, 0.25], [0.5, 0.25, 0.25], [0.1, 0.2, 0.7]]), 0.0, 100))
+    alike = list(
+        known_blocks(np.array([[0.5, 0.25, 0.25], [0.5, 0.25, 0.25], [0.1, 0.2, 0.7]]), 0.0, 100)
+    )
     assert all(d.limit[0, 1] == 0 < d.limit[0, 2] for d in alike)
     assert all(d.distance[0, 1] == 0 < d.distance[0, 2] for d in alike)
 
@@ -93,7 +110,10 @@ def test_rows_of_powers_that_look_alike_are_told_apart_by_rounding():
 def results():
     bounds._kept.clear()  # bounds of the same chain, which would begin where they ended last
     rng = np.random.default_rng(5)
-    matrices, slow = rng.dirichlet(np.ones(3), (2, 3)), 0.98 * np.eye(4) + 0.02 * rng.dirichlet(np.ones(4), 4)
+    matrices, slow = (
+        rng.dirichlet(np.ones(3), (2, 3)),
+        0.98 * np.eye(4) + 0.02 * rng.dirichlet(np.ones(4), 4),
+    )
     for start in ("stationary", "any"):
         yield pf.leakage_loss(pf.MarkovChain(slow, start), 50, 0.2)
         chain = pf.PeriodicChain(matrices, repeat=7, initial_distribution=start)
@@ -101,7 +121,9 @@ def results():
     yield pf.leakage(pf.MarkovChain(rng.dirichlet(np.ones(20), 20)), 10**6, 1.0).scale
     day = pf.PeriodicChain([[[0.6, 0.4], [0.5, 0.5]], [[0.95, 0.05], [0.1, 0.9]]], repeat=20)
     yield pf.certify(day, 1000, 1.0, mechanism="leakage")
-    yield pf.certify(pf.HiddenChain(pf.MarkovChain(slow), [0, 0, 1, 1]), 1000, 1.0, mechanism="leakage")
+    yield pf.certify(
+        pf.HiddenChain(pf.MarkovChain(slow), [0, 0, 1, 1]), 1000, 1.0, mechanism="leakage"
+    )
 
 
 @pytest.mark.parametrize("portion", [50, 20**4])  # a pair at a time, or on threads

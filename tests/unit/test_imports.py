@@ -45,7 +45,12 @@ def package(path):
 def arrows():
     """Pairs (package, another one it imports), wherever the import stands."""
     files = [path for path in ROOT.rglob("*.py") if package(path) != "__init__"]
-    pairs = {(package(path), name) for path in files for name in imports(path) if not name.startswith("__")}
+    pairs = {
+        (package(path), name)
+        for path in files
+        for name in imports(path)
+        if not name.startswith("__")
+    }
     return {(one, other) for one, other in pairs if one != other}
 
 
@@ -84,7 +89,7 @@ def module_name(path):
 
 
 def test_no_modules_import_one_another_in_a_circle():
-    """Through others neither, inside functions neither; what is imported for types alone never runs."""
+    """Nor through others, nor inside functions; what is imported for types alone never runs."""
     files = {module_name(path): path for path in ROOT.rglob("*.py")}
     graph = {}
     for name, path in files.items():

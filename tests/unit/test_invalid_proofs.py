@@ -1,4 +1,6 @@
-"""Certificates written by hand: each refused one lacks one thing, and the one beside it that has it is accepted."""
+"""Certificates written by hand: each refused one lacks one thing, and the one beside it that has it
+is accepted.
+"""
 
 import copy
 from decimal import Decimal, localcontext
@@ -13,8 +15,9 @@ NONE = {"prefix": []}
 
 
 def claim(family, epsilon, length, scale, proof, **fields):
-    head = {"certificate": "pufferflow", "version": 2, "mechanism": "leakage", "family": family, "window": 1}
-    head |= {"side_information": "none", "epsilon": str(epsilon), "length": length, "scale": str(scale)}
+    head = {"certificate": "pufferflow", "version": 2, "mechanism": "leakage", "family": family}
+    head |= {"window": 1, "side_information": "none", "length": length}
+    head |= {"epsilon": str(epsilon), "scale": str(scale)}
     return head | {"proofs": [proof]} | fields
 
 
@@ -53,11 +56,13 @@ STICKY = chain([[0.9, 0.1], [0.1, 0.9]], "stationary")
 TREES = [[1, 2, [0, -1]], [2, 1, [0, 1]]]
 
 
-# -- COUNT -------------------------------------------------------------------------------------------
+# -- COUNT -----------------------------------------------------------------------------------------
 
 
 def test_what_no_step_bounds_counts_all_records_of_that_side():
-    """Of 4 records c = 1 each: 1 for the secret, 3 on a side without a bound, nothing on those of independent ones."""
+    """Of 4 records c = 1 each: 1 for the secret, 3 on a side without a bound, nothing on those of
+    independent ones.
+    """
     free = cycle(2, 0, {"power": 1})
     accepted(claim(BITS, 1, 4, 1, program(free, free)))
     excluded(claim(BITS, 0.99, 4, 1, program(free, free)), 1)
@@ -79,19 +84,30 @@ def test_windows_are_counted():
 def test_the_first_and_the_last_value_of_a_window_are_two_pairs():
     """Read at one pair the loss of what lies ahead of one and behind another would be missed."""
     document = pf.certify(
-        pf.MarkovChain([[0.2, 0.8, 0], [0, 0.2, 0.8], [0.8, 0, 0.2]]), 50, 0.2, mechanism="leakage", window=2
+        pf.MarkovChain([[0.2, 0.8, 0], [0, 0.2, 0.8], [0.8, 0, 0.2]]),
+        50,
+        0.2,
+        mechanism="leakage",
+        window=2,
     )
     accepted(document)
     least = float(document["scale"])
     single = float(
-        pf.certify(pf.MarkovChain([[0.2, 0.8, 0], [0, 0.2, 0.8], [0.8, 0, 0.2]]), 50, 0.2, mechanism="leakage")["scale"]
+        pf.certify(
+            pf.MarkovChain([[0.2, 0.8, 0], [0, 0.2, 0.8], [0.8, 0, 0.2]]),
+            50,
+            0.2,
+            mechanism="leakage",
+        )["scale"]
     )
     assert least > single
     for factor in (0.9999, single / least):
-        rejected(document | {"scale": repr(least * factor)}, "not excluded|does not end at or below")
+        rejected(
+            document | {"scale": repr(least * factor)}, "not excluded|does not end at or below"
+        )
 
 
-# -- STEP and CLOSE ----------------------------------------------------------------------------------
+# -- STEP and CLOSE --------------------------------------------------------------------------------
 
 
 def independent(trees, family, **more):
@@ -102,7 +118,11 @@ def independent(trees, family, **more):
 
 ROW = ["0.5", "0.5"]
 NEARLY = ["0.5000001", "0.4999999"]
-PHASES = {"chains": [{"transition_matrices": [[ROW, NEARLY], [ROW, ROW]], "initial_distribution": "stationary"}]}
+PHASES = {
+    "chains": [
+        {"transition_matrices": [[ROW, NEARLY], [ROW, ROW]], "initial_distribution": "stationary"}
+    ]
+}
 
 
 def phases(trees):
@@ -122,7 +142,9 @@ def test_pairs_without_a_witness_have_no_bound():
     rejected(document, "does not end at or below where it starts")
 
 
-@pytest.mark.parametrize("parents", [[], [0], [0, 0], [0, 1, 1], [1, 1], [2, 1], [0, 3], [0, -3], [0, 2]])
+@pytest.mark.parametrize(
+    "parents", [[], [0], [0, 0], [0, 1, 1], [1, 1], [2, 1], [0, 3], [0, -3], [0, 2]]
+)
 def test_trees_have_one_root_and_reach_every_state(parents):
     rejected(phases([TREES[0], [2, 1, parents]]), "a tree has")
 
@@ -131,15 +153,21 @@ def test_lists_of_witnesses():
     rejected(phases([[1, 2]]), "an entry has 2 parts, not 3")
     rejected(phases(TREES * 2), "are the same, or given twice")
     document = phases(TREES)
-    for step in ({"witnesses": 1}, {"witnesses": -1}, {"power": 0}, {"power": -1}, {"power": 10**7}, {"power": "2"}):
+    powers = ({"power": power} for power in (0, -1, 10**7, "2"))
+    for step in ({"witnesses": 1}, {"witnesses": -1}, *powers):
         forged = copy.deepcopy(document)
         forged["proofs"][0]["forward"]["cycle"][0] = step
-        rejected(forged, "names witnesses that are not there|must be positive|not an integer|steps away from step")
+        rejected(
+            forged,
+            "names witnesses that are not there|must be positive|not an integer"
+            "|steps away from step",
+        )
     for cycle_ in ([], [{}], [{}] * 3):
         forged = copy.deepcopy(document)
         forged["proofs"][0]["forward"]["cycle"] = cycle_
         rejected(forged, "a cycle has a start, and a step for each of the 2 phases")
-    begins = {"chains": [PHASES["chains"][0] | {"initial_distribution": ROW}]}  # segments begin at any phase
+    # segments begin at any phase
+    begins = {"chains": [PHASES["chains"][0] | {"initial_distribution": ROW}]}
     rejected(document | {"family": begins}, "or is that of a period")
 
 
@@ -159,7 +187,10 @@ def test_a_table_must_lead_below_itself():
     accepted(claim(STICKY, 1.6, 10**6, 10, program(side, side, [TREES])))
     low = cycle(2, 0.35, {"witnesses": 0})
     for sides in ((low, side), (side, low)):
-        rejected(claim(STICKY, 1.6, 10**6, 10, program(*sides, [TREES])), "does not end at or below where it starts")
+        rejected(
+            claim(STICKY, 1.6, 10**6, 10, program(*sides, [TREES])),
+            "does not end at or below where it starts",
+        )
     excluded(claim(STICKY, 1.3, 10**6, 10, program(side, side, [TREES])), 1)
 
 
@@ -168,20 +199,26 @@ PAIRS = chain([[0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5]] * 2)
 
 
 def test_the_nodes_of_a_block_may_reveal_more_than_what_it_lets_through():
-    """Two steps let nothing through, but the node between reveals c: without it 3 would pass for 2."""
-    ahead = [[x + 1, y + 1, tree] for x, y in permutations(range(4), 2) for tree in ([0, -1, -1, -1],)]
+    """Two steps let nothing through, but the node between reveals c: else 3 would pass for 2."""
+    ahead = [
+        [x + 1, y + 1, tree] for x, y in permutations(range(4), 2) for tree in ([0, -1, -1, -1],)
+    ]
     forward = cycle(4, 1.001, {"witnesses": 0, "power": 2})
     backward = cycle(4, 1.001, {"power": 2})
     accepted(claim(PAIRS, "3.01", 50, 1, program(forward, backward, [ahead])))
     excluded(claim(PAIRS, "2.99", 50, 1, program(forward, backward, [ahead])), 3)
     lower = cycle(4, 0.5, {"power": 2})
-    rejected(claim(PAIRS, "3.01", 50, 1, program(forward, lower, [ahead])), "does not end at or below")
+    rejected(
+        claim(PAIRS, "3.01", 50, 1, program(forward, lower, [ahead])), "does not end at or below"
+    )
     early = {"prefix": [{"power": 2}], "start": table(4, 1.001), "cycle": [{"power": 2}]}
-    rejected(claim(PAIRS, "3.01", 50, 1, program(forward, early, [ahead])), "no node is 2 steps away")
+    rejected(
+        claim(PAIRS, "3.01", 50, 1, program(forward, early, [ahead])), "no node is 2 steps away"
+    )
 
 
 def test_a_table_of_all_nodes_is_no_lower_than_those_of_the_early_ones():
-    """Node 2 reveals c of node 1, whatever the nodes after it do; so does each that COUNT alone bounds."""
+    """Node 2 reveals c of node 1, whatever later nodes do; so does each that COUNT alone bounds."""
     free = cycle(2, 0, {"power": 1})
     late = {"prefix": [{}], "start": table(2, 0), "cycle": [{"power": 1}]}
     accepted(claim(BITS, 2.001, 9, 1, program(free, late)))
@@ -191,10 +228,16 @@ def test_a_table_of_all_nodes_is_no_lower_than_those_of_the_early_ones():
 
 
 def test_distributions_that_are_not_stationary_reveal_more():
-    """What trees prove of the reversed chain is exceeded by as much as node 3 may be off; node 1 may be off anyhow."""
+    """What trees prove of the reversed chain is exceeded by as much as node 3 may be off; node 1
+    may be off anyhow.
+    """
     family = chain([["0.9", "0.1"], ["0.4", "0.6"]])
-    stationary = pf.certify(pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]]), 10**6, 1.0, mechanism="leakage")
-    rejected(stationary | {"family": family}, "does not end at or below where it starts|is not excluded")
+    stationary = pf.certify(
+        pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]]), 10**6, 1.0, mechanism="leakage"
+    )
+    rejected(
+        stationary | {"family": family}, "does not end at or below where it starts|is not excluded"
+    )
 
 
 def test_no_tree_passes_through_a_state_that_does_not_occur():
@@ -218,11 +261,11 @@ def test_the_first_record_counts_where_its_values_never_return():
     excluded(claim(chain(rows, start), 1.9, 2, 1, proof), 2)
 
 
-# -- READ --------------------------------------------------------------------------------------------
+# -- READ ------------------------------------------------------------------------------------------
 
 
 def test_observations_without_a_tree_are_as_their_worst_values():
-    """Each tree bounds less than the worst two values; the observations of any two count, listed or not."""
+    """Each tree bounds less than the worst two; any two observations count, listed or not."""
     matrix = [[0.6, 0.2, 0.2], [0.1, 0.6, 0.3], [0.3, 0.1, 0.6]]
     family = pf.HiddenChain(pf.MarkovChain(matrix), [0, 1, 1])
     document = pf.certify(family, 10**6, 1.0, mechanism="leakage")
@@ -263,17 +306,22 @@ def test_what_is_proved_with_side_information():
     sticky = chain([["0.6", "0.4"], ["0.4", "0.6"]], "stationary")
     trees = cycle(2, 0.5, {"witnesses": 0})
     accepted(claim(sticky, 2, 9, 1, program(trees, trees, [TREES])))
-    rejected(claim(sticky, 2, 9, 1, program(trees, trees, [TREES]), side_information="any"), "does not end")
+    rejected(
+        claim(sticky, 2, 9, 1, program(trees, trees, [TREES]), side_information="any"),
+        "does not end",
+    )
     any_ = cycle(2, 0.9, {"power": 1})
     accepted(claim(sticky, "2.8", 9, 1, program(any_, any_), side_information="any"))
     accepted(claim(sticky, 1, 9, 9, {}, window=4, side_information="any"))
 
 
-# -- other readings ----------------------------------------------------------------------------------
+# -- other readings --------------------------------------------------------------------------------
 
 
 def test_shares_of_what_is_free_sum_to_at_most_1():
-    """With more than 1 at two states and less than nothing where it stays, free mass would be in two places."""
+    """With more than 1 at two states and less than nothing where it stays, free mass would be in
+    two places.
+    """
     family = {"interval": {"low": [["0.2"] * 3] * 3, "high": [["0.5"] * 3] * 3}}
 
     def document(shares):
@@ -300,7 +348,9 @@ def test_flows_and_ratios_of_columns_bound_different_tables():
 
     def document(*steps):
         side = {"prefix": list(steps[:-1]), "start": table(2, 3), "cycle": [steps[-1]]}
-        return claim({"interval": bounds | {"backward": bounds}}, 4, 4, 1, program(side, side, [flows]))
+        return claim(
+            {"interval": bounds | {"backward": bounds}}, 4, 4, 1, program(side, side, [flows])
+        )
 
     accepted(document({"power": 1}, {"power": 1}))
     accepted(document({"witnesses": 0}, {"witnesses": 0}))
@@ -327,16 +377,21 @@ def test_slack_of_plans_costs_epsilon():
     document = claim(family, 3, 4, 1, {"count": count}, mechanism="wasserstein")
     accepted(document)
     excluded(document | {"proofs": [{"count": count | {"W": 1, "slack": "1e6"}}]}, 14)
-    rejected(document | {"proofs": [{"count": count | {"W": 0, "slack": "0.01"}}]}, "are not within W = 0")
+    rejected(
+        document | {"proofs": [{"count": count | {"W": 0, "slack": "0.01"}}]},
+        "are not within W = 0",
+    )
 
 
 def test_a_scale_next_to_the_least_is_decided_with_more_bits():
-    """Of two nodes the last reveals log 3.5 through the one before it, so the least scale is irrational."""
+    """Of two nodes the last reveals log 3.5 through the first: the least scale is irrational."""
     quilts = {"quilts": [[1, 1, None, 1], [2, 2, 1, None]]}
     document = claim(chain([["0.6", "0.4"], ["0.3", "0.7"]]), 3, 2, "9", quilts)
     with localcontext(prec=80):
         least = 1 / (3 - Decimal("3.5").ln())
         for digits, bits in ((15, 128), (36, 128), (60, 256)):
-            found = pf.verify_certificate(document | {"scale": str(least * (1 + Decimal(10) ** -digits))})
+            found = pf.verify_certificate(
+                document | {"scale": str(least * (1 + Decimal(10) ** -digits))}
+            )
             assert found.precision == bits
             excluded(document | {"scale": str(least * (1 - Decimal(10) ** -digits))}, 3)

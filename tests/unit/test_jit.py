@@ -30,13 +30,17 @@ def imported_names(path):
 
 @pytest.mark.xdist_group("sources")
 def test_numba_is_used_in_one_module_only():
-    users = [p for p in PACKAGE.rglob("*.py") if "numba" in {n.split(".")[0] for n in imported_names(p)}]
+    users = [
+        p for p in PACKAGE.rglob("*.py") if "numba" in {n.split(".")[0] for n in imported_names(p)}
+    ]
     assert users == [Path(_jit.__file__)]
 
 
 @pytest.mark.xdist_group("sources")
 def test_the_digest_covers_all_kernels_and_what_they_take_from_the_package():
-    """Numba compiles a constant of another module in: its machine code would be stale after an edit there."""
+    """Numba compiles a constant of another module in: its machine code would be stale after an edit
+    there.
+    """
     kernel = f"from {_jit.__name__} import kernel"
     users = [p for p in PACKAGE.rglob("*.py") if kernel in p.read_text()]
     assert users
@@ -54,13 +58,16 @@ def test_a_changed_kernel_gives_another_folder(name, tmp_path, monkeypatch):
     source, folder = tmp_path / name, _jit.cache_folder.__wrapped__
     source.parent.mkdir()
     folders = []
-    for text, numba_version in (("one = 1", "0.60"), ("one = 2", "0.60"), ("one = 1", "0.61"), ("one = 1", "0.60")):
+    versions = [("1", "0.60"), ("2", "0.60"), ("1", "0.61"), ("1", "0.60")]
+    for text, numba_version in ((f"one = {number}", version) for number, version in versions):
         source.write_text(text)
         monkeypatch.setattr(_jit, "version", lambda name, number=numba_version: number)
         folders.append(Path(folder()))
     assert len(set(folders)) == 3
     assert folders[0] == folders[3]
-    assert {folder.parent for folder in folders if folder.is_dir()} == {tmp_path / "cache" / "pufferflow"}
+    assert {folder.parent for folder in folders if folder.is_dir()} == {
+        tmp_path / "cache" / "pufferflow"
+    }
 
 
 def test_the_cache_is_in_the_users_folder_or_a_private_one(tmp_path, monkeypatch):
@@ -72,7 +79,8 @@ def test_the_cache_is_in_the_users_folder_or_a_private_one(tmp_path, monkeypatch
     monkeypatch.setattr(Path, "home", lambda: tmp_path / "home")
     assert Path(folder()).is_relative_to(tmp_path / "home" / ".cache")
     (tmp_path / "file").touch()
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))  # no folder can be made below a file
+    # no folder can be made below a file
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     private = Path(folder())
     assert private.parent == tmp_path
@@ -134,7 +142,8 @@ def test_a_first_small_scale_compiles_nothing_and_has_the_same_bits(tmp_path, mo
     namespace, before = {}, (numba.config.CACHE_DIR, numba.config.CACHE_LOCATOR_CLASSES)
     exec(FIRST, namespace)
     assert made == f"{namespace['scales']()} False\n"
-    assert before == (numba.config.CACHE_DIR, numba.config.CACHE_LOCATOR_CLASSES)  # the settings of others
+    # the settings of others
+    assert before == (numba.config.CACHE_DIR, numba.config.CACHE_LOCATOR_CLASSES)
 
 
 @pytest.mark.parametrize(

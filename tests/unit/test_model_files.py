@@ -1,4 +1,4 @@
-"""Model files: every family comes back as it was written, and anything else is refused in one sentence."""
+"""Model files: every family comes back as written; anything else is refused in one sentence."""
 
 import json
 
@@ -25,8 +25,12 @@ PARTS = {
 }
 TOTAL_VARIATION = pf.TotalVariationFamily(MATRIX, [0.02, 0.0])
 FAMILIES = {name: lambda name=name: built(name) for name in BUILDERS} | {
-    "irrational": lambda: pf.ChainFamily([pf.MarkovChain(np.random.default_rng(3).dirichlet(np.ones(3), 3))]),
-    "total_variation_both_ways": lambda: pf.TotalVariationFamily(MATRIX, 0.1, backward=TOTAL_VARIATION),
+    "irrational": lambda: pf.ChainFamily(
+        [pf.MarkovChain(np.random.default_rng(3).dirichlet(np.ones(3), 3))]
+    ),
+    "total_variation_both_ways": lambda: pf.TotalVariationFamily(
+        MATRIX, 0.1, backward=TOTAL_VARIATION
+    ),
     "never_left": lambda: confidence_family([[5, 1, 0], [0, 0, 0], [2, 2, 2]]),
 }
 
@@ -48,13 +52,25 @@ def test_a_written_model_is_read_back_exactly(tmp_path, name):
     assert parts(again) == parts(family)
     assert again.document() == family.document()
     backward = getattr(family, "backward", None) is not None
-    assert backward == ("forwards and backwards" in family.text(public=True)) == ("both ways" in repr(family))
+    assert (
+        backward
+        == ("forwards and backwards" in family.text(public=True))
+        == ("both ways" in repr(family))
+    )
 
 
 def test_files_of_others(tmp_path):
-    chains = {"chains": [{"transition_matrix": MATRIX, "initial_distribution": [1, 0]}, {"transition_matrix": MATRIX}]}
+    chains = {
+        "chains": [
+            {"transition_matrix": MATRIX, "initial_distribution": [1, 0]},
+            {"transition_matrix": MATRIX},
+        ]
+    }
     (tmp_path / "bom.json").write_bytes(b"\xef\xbb\xbf" + json.dumps(chains).encode())
-    assert [chain.start for chain in read_public_model(tmp_path / "bom.json").family.chains] == ["given", "stationary"]
+    assert [chain.start for chain in read_public_model(tmp_path / "bom.json").family.chains] == [
+        "given",
+        "stationary",
+    ]
 
 
 KEYS = "chains, binary_interval, interval, total_variation, mixing, hidden, periodic"
@@ -67,28 +83,50 @@ BAD = [
     (b'{"binary_interval": [0.1, 1e999]}', "binary interval [0.1, inf]: needs 0 < low"),
     (b'{"binary_interval": [0.1, ' + b"1" * 5000 + b"]}", "holds a number that cannot be read"),
     (b'{"chains": [], "chains": []}', "the key 'chains' is given twice in one object"),
-    (b'{"chains": [{"transition_matrix": [[1' + b"0" * 400 + b"]]}]}", "must be numbers, in rows of equal length"),
+    (
+        b'{"chains": [{"transition_matrix": [[1' + b"0" * 400 + b"]]}]}",
+        "must be numbers, in rows of equal length",
+    ),
     ([], f"a model is an object with one of the keys {KEYS}, not a list"),
     ({}, f"exactly one of the keys {KEYS}; it has none of them"),
     ({"chains": [], "binary_interval": [0.3, 0.7]}, "it has chains and binary_interval"),
     ({"chain": []}, "the model has the unknown key 'chain'; allowed are chains, binary_interval"),
     ({"chains": []}, "the family holds no chain; give at least one"),
     ({"chains": {}}, "chains must be a list of chains, not an object"),
-    ({"chains": [[0.5]]}, "chain 1 must be an object with the keys transition_matrix, initial_distribution"),
-    ({"chains": [{"matrix": [[1]]}]}, "chain 1 has the unknown key 'matrix'; allowed are transition_matrix, initial_d"),
-    ({"chains": [{"transition_matrix": 1}]}, "chain 1: the transition matrix must be non-empty rows of numbers"),
+    (
+        {"chains": [[0.5]]},
+        "chain 1 must be an object with the keys transition_matrix, initial_distribution",
+    ),
+    (
+        {"chains": [{"matrix": [[1]]}]},
+        "chain 1 has the unknown key 'matrix'; allowed are transition_matrix, initial_d",
+    ),
+    (
+        {"chains": [{"transition_matrix": 1}]},
+        "chain 1: the transition matrix must be non-empty rows of numbers",
+    ),
     ({"chains": [{"transition_matrix": [["1"]]}]}, "must be numbers, in rows of equal length"),
     ({"chains": [{"transition_matrix": [[True]]}]}, "must be numbers, in rows of equal length"),
-    ({"chains": [{"transition_matrix": [[1]]}, {"transition_matrix": [[0.5, 0.4], [0, 1]]}]}, "chain 2: row 1 of the"),
     (
-        {"chains": [{"transition_matrix": [[1e308, 1e308], [0, 1]], "initial_distribution": "any"}]},
+        {"chains": [{"transition_matrix": [[1]]}, {"transition_matrix": [[0.5, 0.4], [0, 1]]}]},
+        "chain 2: row 1 of the",
+    ),
+    (
+        {
+            "chains": [
+                {"transition_matrix": [[1e308, 1e308], [0, 1]], "initial_distribution": "any"}
+            ]
+        },
         "has no probability in",
     ),
     (
         {"chains": [{"transition_matrix": [[1]], "initial_distribution": None}]},
         "initial distribution must be non-empty",
     ),
-    ({"chains": [{"transition_matrix": [[1]], "initial_distribution": "none"}]}, "initial distribution 'none' is unkn"),
+    (
+        {"chains": [{"transition_matrix": [[1]], "initial_distribution": "none"}]},
+        "initial distribution 'none' is unkn",
+    ),
     ({"binary_interval": [0.3]}, "binary_interval must be a list of two numbers, low and high"),
     ({"binary_interval": [0.3, "0.7"]}, "binary interval [0.3, '0.7']: needs 0 < low"),
     ({"binary_interval": [0.7, 0.3]}, "binary interval [0.7, 0.3]: needs 0 < low ≤ high < 1"),
@@ -98,15 +136,27 @@ BAD = [
         {"interval": {"low": LOW, "high": 1}},
         "interval: high must be non-empty rows of numbers, not an array of shape ()",
     ),
-    ({"interval": {"low": HIGH, "high": HIGH}}, "interval: row 1: the lower bounds sum to 1.4, above 1"),
-    ({"interval": ONE | {"backward": []}}, "interval, backward must be an object with the keys low"),
+    (
+        {"interval": {"low": HIGH, "high": HIGH}},
+        "interval: row 1: the lower bounds sum to 1.4, above 1",
+    ),
+    (
+        {"interval": ONE | {"backward": []}},
+        "interval, backward must be an object with the keys low",
+    ),
     ({"interval": ONE | {"backward": {"low": [[1]]}}}, "interval, backward has no high"),
-    ({"total_variation": 3}, "total_variation must be an object with the keys transition_matrix, radius"),
+    (
+        {"total_variation": 3},
+        "total_variation must be an object with the keys transition_matrix, radius",
+    ),
     ({"total_variation": {"transition_matrix": [[1]], "radius": "0"}}, "radius must be numbers"),
     ({"total_variation": {"transition_matrix": [[1]], "radius": 2}}, "total_variation: "),
     ({"hidden": {"transition_matrix": [[1]], "observations": [0, 1]}}, "hidden: 2 observations"),
     ({"periodic": {"transition_matrices": [[[1]]], "repeat": 0}}, "periodic: repeat is 0"),
-    ({"periodic": {"transition_matrices": [[[1]]], "first_phase": 0}}, "periodic has the unknown key 'first_phase'"),
+    (
+        {"periodic": {"transition_matrices": [[[1]]], "first_phase": 0}},
+        "periodic has the unknown key 'first_phase'",
+    ),
 ]
 
 

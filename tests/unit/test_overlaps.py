@@ -20,10 +20,16 @@ SEEDS = st.integers(0, 2**32 - 1)
 @examples(25, 60)
 @given(chains(4), st.integers(1, 5))
 def test_overlaps_of_chains_are_those_of_their_laws(chain, steps):
-    """By definition: the joint law of a few nodes. Behind, starts that are not stationary get a bound."""
+    """By definition: the joint law of a few nodes. Behind, starts that are not stationary get a
+    bound.
+    """
     found = pf.models.mixing_of(chain, steps)
     law = chain.initial_distribution
-    laws = [law] if law is not None else list(np.random.default_rng(steps).dirichlet(np.full(chain.states, 0.5), 5))
+    laws = (
+        [law]
+        if law is not None
+        else list(np.random.default_rng(steps).dirichlet(np.full(chain.states, 0.5), 5))
+    )
     for start in laws:
         least = overlap(start, [chain.transition_matrix] * steps, steps)
         assert least >= found.overlap - 1e-13
@@ -57,12 +63,19 @@ def test_no_chain_within_the_bounds_forgets_less(seed, k, width):
     rows = rng.dirichlet(np.full(k, rng.choice([0.3, 1.0, 5.0])), k)
     if rng.random() < 0.3:
         rows = 0.9 * np.eye(k)[rng.permutation(k)] + 0.1 * rows
-    family = pf.IntervalFamily(np.maximum(rows - width * rng.random((k, k)), 0), np.minimum(rows + width, 1))
+    family = pf.IntervalFamily(
+        np.maximum(rows - width * rng.random((k, k)), 0), np.minimum(rows + width, 1)
+    )
     bounds = _variations(family, rows, [12])
     for _ in range(6):
-        mixed = np.array([_within(rng, *pair) for pair in zip(family.low, family.high, strict=True)])
+        mixed = np.array(
+            [_within(rng, *pair) for pair in zip(family.low, family.high, strict=True)]
+        )
         for n in range(1, 13):
-            assert 1 - pf.models.mixing_of(pf.MarkovChain(mixed, "any"), n).forward <= bounds[n] + 1e-12
+            assert (
+                1 - pf.models.mixing_of(pf.MarkovChain(mixed, "any"), n).forward
+                <= bounds[n] + 1e-12
+            )
     assert (np.diff(bounds) <= 0).all()
 
 
@@ -92,19 +105,27 @@ def test_counts_of_a_known_chain():
     ways = [mixing_from_counts(seen, 10) for seen in (skewed, skewed.T)]
     assert (ways[0].forward, ways[0].backward) == (ways[1].backward, ways[1].forward)
     assert ways[0].forward != ways[0].backward
-    assert mixing_from_counts(counts, 10, 0.95).forward > mixing_from_counts(counts, 10, 0.9999).forward > 0.5
+    assert (
+        mixing_from_counts(counts, 10, 0.95).forward
+        > mixing_from_counts(counts, 10, 0.9999).forward
+        > 0.5
+    )
 
 
 def test_of_states_that_are_rarely_left_nothing_is_known():
     found = mixing_from_counts(np.array([[5000, 200, 0], [200, 5000, 1], [0, 1, 0]]), 50)
     assert found.overlap == 0
-    with pytest.raises(ParameterError, match="nothing is left; take more steps, or merge rare states"):
+    with pytest.raises(
+        ParameterError, match="nothing is left; take more steps, or merge rare states"
+    ):
         found.family()
 
 
 @pytest.mark.parametrize("start", ["any", [0.25] * 4])
 def test_what_is_too_small_for_floats_can_still_occur(start):
-    """The third state follows two steps of 1e-200, and then the first record was surely in the first."""
+    """The third state follows two steps of 1e-200, and then the first record was surely in the
+    first.
+    """
     rare = 1e-200
     matrix = [[0.5, rare, 0, 0.5], [0.5, 0, rare, 0.5], [0.5, 0, 0, 0.5], [0.5, 0, 0, 0.5]]
     assert pf.models.mixing_of(pf.MarkovChain(matrix, start), 2).backward == 0.0

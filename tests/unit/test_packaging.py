@@ -1,4 +1,6 @@
-"""What is written twice about the package agrees: its dependencies; its public names are written once, and shipped."""
+"""What is written twice about the package agrees: its dependencies; its public names are written
+once, and shipped.
+"""
 
 import ast
 import re
@@ -47,18 +49,29 @@ def imported(folder):
 @pytest.mark.xdist_group("sources")
 def test_every_import_is_a_declared_dependency():
     ours = {"pufferflow", "reproduction"}
-    used = {*imported("pufferflow"), *imported("workflow"), *EXTRAS} - ours - set(sys.stdlib_module_names)
+    used = (
+        {*imported("pufferflow"), *imported("workflow"), *EXTRAS}
+        - ours
+        - set(sys.stdlib_module_names)
+    )
     known = packages_distributions()
     names = {known[name][0].lower().replace("_", "-") for name in used - BROUGHT}
     extras = PROJECT["optional-dependencies"]
     names.add("tabulate")  # by pandas, for Markdown
-    assert names == names_of([*PROJECT["dependencies"], *(need for name in JOBS for need in extras[name])])
+    assert names == names_of(
+        [*PROJECT["dependencies"], *(need for name in JOBS for need in extras[name])]
+    )
 
 
 def test_the_list_of_public_names_is_what_can_be_used():
-    """What type checkers see is what ``dir`` and ``import *`` give, and what is found on first use."""
+    """What type checkers see is what ``dir`` and ``import *`` give, and what first use finds."""
     listed = tree(Path(pf.__file__).with_suffix(".pyi"))
-    names = [alias.name for node in listed.body if isinstance(node, ast.ImportFrom) for alias in node.names]
+    names = [
+        alias.name
+        for node in listed.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    ]
     rooms = [name for name in names if ismodule(getattr(pf, name))]
     assert len(names) == len(set(names)) <= 36 + len(rooms)
     assert len(rooms) == 10
@@ -70,8 +83,10 @@ def test_the_list_of_public_names_is_what_can_be_used():
 def test_the_front_door_is_cheap():
     """Without the scientific stack: that is imported with the first name that needs it."""
     code = "import sys, pufferflow; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert {name.partition(".")[0] for name in loaded} & {"numpy", "scipy", "numba", "pandas", "pyarrow"} == set()
+    command = [sys.executable, "-c", code]
+    loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    heavy = {"numpy", "scipy", "numba", "pandas", "pyarrow"}
+    assert {name.partition(".")[0] for name in loaded} & heavy == set()
     assert [name for name in loaded if name.startswith("pufferflow")] == ["pufferflow"]
 
 
@@ -79,4 +94,6 @@ def test_the_wheel_ships_the_list_of_names(tmp_path):
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     subprocess.run(build, cwd=ROOT, capture_output=True, check=True)
     (wheel,) = tmp_path.glob("*.whl")
-    assert {"pufferflow/__init__.pyi", "pufferflow/py.typed"} <= set(zipfile.ZipFile(wheel).namelist())
+    assert {"pufferflow/__init__.pyi", "pufferflow/py.typed"} <= set(
+        zipfile.ZipFile(wheel).namelist()
+    )

@@ -15,9 +15,13 @@ def test_equal_matrices_are_one_chain(length, protection):
     chain = pf.PeriodicChain([SLOW, SLOW], repeat=3)
     for scale in (0.5, 3.0, 40.0):
         expected = pf.leakage_loss(pf.MarkovChain(SLOW), length, scale, **protection)
-        assert pf.leakage_loss(chain, length, scale, **protection) == pytest.approx(expected, rel=1e-5)
+        assert pf.leakage_loss(chain, length, scale, **protection) == pytest.approx(
+            expected, rel=1e-5
+        )
     scale = pf.leakage(chain, length, 1.0, **protection).scale
-    assert scale == pytest.approx(pf.leakage(pf.MarkovChain(SLOW), length, 1.0, **protection).scale, rel=1e-5)
+    assert scale == pytest.approx(
+        pf.leakage(pf.MarkovChain(SLOW), length, 1.0, **protection).scale, rel=1e-5
+    )
 
 
 def test_the_worst_time_lies_where_the_chain_is_slow():
@@ -34,7 +38,9 @@ def test_the_worst_time_lies_where_the_chain_is_slow():
 
 
 def test_segments_may_begin_at_any_phase():
-    """From phase 0 on five records are independent; who begins at another phase needs five times the noise of these."""
+    """From phase 0 on five records are independent; who begins at another phase needs five times
+    the noise of these.
+    """
     forgets, keeps = np.full((2, 2), 0.5), np.array([[1 - 1e-6, 1e-6], [1e-6, 1 - 1e-6]])
     chain = pf.PeriodicChain([forgets] * 4 + [keeps] * 6)
     scale = pf.leakage(chain, 5, 1.0)
@@ -46,13 +52,19 @@ def test_segments_may_begin_at_any_phase():
 @pytest.mark.parametrize("length", [50, 10**18])
 @pytest.mark.parametrize("epsilon", [30.0, 1000.0])
 def test_large_budgets_cost_hardly_more_than_a_record(epsilon, length):
-    """No distribution forwards or backwards tells more than the log of a ratio, where flows lose their digits."""
+    """No distribution forwards or backwards tells more than the log of a ratio, where flows lose
+    their digits.
+    """
     matrices = np.random.default_rng(0).dirichlet(np.ones(5), (3, 5))
     chain = pf.PeriodicChain(matrices)
     starts = chain.stationary_distributions
     ahead = [np.log(P[:, None] / P).max(axis=2) for P in matrices]  # of the next record
-    joint = [np.roll(starts, 1, axis=0)[i][:, None] * np.roll(matrices, 1, axis=0)[i] for i in range(3)]
-    before = [np.log((J / J.sum(axis=0)).T[:, None] / (J / J.sum(axis=0)).T).max(axis=2) for J in joint]
+    joint = [
+        np.roll(starts, 1, axis=0)[i][:, None] * np.roll(matrices, 1, axis=0)[i] for i in range(3)
+    ]
+    before = [
+        np.log((J / J.sum(axis=0)).T[:, None] / (J / J.sum(axis=0)).T).max(axis=2) for J in joint
+    ]
     told = max(float((a + b).max()) for a, b in zip(ahead, before, strict=True))
     scale = pf.leakage(chain, length, epsilon).scale
     assert 1 / epsilon < scale <= (1 + 1e-5) / (epsilon - told)
@@ -68,7 +80,9 @@ NEVER = pf.PeriodicChain(
     ],
     repeat=2,
 )
-"""No record has the second state. As one that they may have it would be a short cut between the others."""
+"""No record has the second state. As one that they may have it would be a short cut between the
+others.
+"""
 
 
 @pytest.mark.parametrize("cost", [0.01, 1.0])
@@ -77,13 +91,19 @@ def test_a_state_that_no_record_has_is_no_short_cut(cost):
     others = np.delete(np.delete(NEVER.transition_matrices, 1, axis=1), 1, axis=2)
     without = pf.PeriodicChain(others / others.sum(axis=2, keepdims=True), repeat=2)
     for length in (5, 40, 10**6):
-        assert pf.leakage_loss(NEVER, length, 1 / cost) >= pf.leakage_loss(without, length, 1 / cost) * (1 - 1e-3)
+        assert pf.leakage_loss(NEVER, length, 1 / cost) >= pf.leakage_loss(
+            without, length, 1 / cost
+        ) * (1 - 1e-3)
     document = pf.certify(NEVER, 1000, 1.0, mechanism="leakage")
-    assert float(pf.verify_certificate(document).scale) >= pf.leakage(without, 1000, 1.0).scale * (1 - 1e-3)
+    assert float(pf.verify_certificate(document).scale) >= pf.leakage(without, 1000, 1.0).scale * (
+        1 - 1e-3
+    )
 
 
 def test_blocks_see_what_single_steps_do_not():
-    """A state that is hardly left looks remembered for ever, step by step, to someone who may know any record."""
+    """A state that is hardly left looks remembered for ever, step by step, to someone who may know
+    any record.
+    """
     day = np.array([[0.9, 0.1 - 1e-7, 1e-7], [0.3, 0.5, 0.2], [0.1, 0.2, 0.7]])
     night = np.array([[0.99, 0.01 - 1e-9, 1e-9], [0.6, 0.4 - 1e-9, 1e-9], [0.4, 0.4, 0.2]])
     chain = pf.PeriodicChain([day, night], repeat=60)
@@ -96,9 +116,13 @@ def test_a_clock_with_a_matrix_an_hour_is_fitted():
     chain, states = pf.models.fit_periodic_chain(counts, repeat=60, smoothing=0)
     assert states.tolist() == [0, 1]
     assert chain.period == 120
-    np.testing.assert_allclose(chain.transition_matrices, [[[0.8, 0.2], [0.4, 0.6]], [[0.8, 0.2], [0.1, 0.9]]])
+    np.testing.assert_allclose(
+        chain.transition_matrices, [[[0.8, 0.2], [0.4, 0.6]], [[0.8, 0.2], [0.1, 0.9]]]
+    )
     smoothed, _ = pf.models.fit_periodic_chain(counts, smoothing=10)
-    np.testing.assert_allclose(smoothed.transition_matrix(0), [[0.8, 0.2], [(4 + 2.5) / 20, (6 + 7.5) / 20]])
+    np.testing.assert_allclose(
+        smoothed.transition_matrix(0), [[0.8, 0.2], [(4 + 2.5) / 20, (6 + 7.5) / 20]]
+    )
 
 
 def test_distributions_repeat_with_the_period():
@@ -108,7 +132,9 @@ def test_distributions_repeat_with_the_period():
 
 
 def test_distributions_that_floats_cannot_hold_are_not_used():
-    """From the first state to the third it takes two steps of 1e-200 in a period: how often it occurs, nobody knows."""
+    """From the first state to the third it takes two steps of 1e-200 in a period: how often it
+    occurs, nobody knows.
+    """
     rare = 1e-200
     away, back = [[1, rare, 0], [0, 1, 0], [0, 0, 1]], [[1, 0, 0], [1, 0, rare], [0.5, 0, 0.5]]
     chain = pf.PeriodicChain([away, back])

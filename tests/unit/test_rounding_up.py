@@ -44,7 +44,11 @@ def test_scales_that_are_a_number_of_records_over_epsilon(mechanism, chain, leng
 def test_losses_that_are_a_number_of_records_over_the_scale(chain, records):
     for scale in EPSILONS:
         loss = pf.leakage_loss(chain, 7, scale)
-        assert records / Fraction(scale) <= Fraction(loss) <= records / Fraction(scale) * (1 + Fraction(1, 10**12))
+        assert (
+            records / Fraction(scale)
+            <= Fraction(loss)
+            <= records / Fraction(scale) * (1 + Fraction(1, 10**12))
+        )
 
 
 def test_lower_bounds_are_not_above():
@@ -53,7 +57,9 @@ def test_lower_bounds_are_not_above():
 
 
 def test_powers_too_small_for_floats_may_tell_anything():
-    """From A and B to X and Y it takes two steps too rare for a float; the way from Z, which is not, tells nothing."""
+    """From A and B to X and Y it takes two steps too rare for a float; the way from Z, which is
+    not, tells nothing.
+    """
     rare, rarer = 1e-140, 1e-160
     a, b, u, v, x, y, z = range(7)
     matrix = np.zeros((7, 7))
@@ -66,7 +72,10 @@ def test_powers_too_small_for_floats_may_tell_anything():
     square = matrix @ matrix
     assert (square[[a, b]][:, [x, y]] == 0).all()
     # X was reached by U and before from B, Y by V and from A: either record tells about c = 1
-    blocks, cap = Blocks(reweighted_blocks(matrix, 50, pairwise=True), pairwise=True), 49.0 * (1 - np.eye(7))
+    blocks, cap = (
+        Blocks(reweighted_blocks(matrix, 50, pairwise=True), pairwise=True),
+        49.0 * (1 - np.eye(7)),
+    )
     assert blocks.caps(cap, 1.0, 1.0)[x, y] > 1.9
 
 
@@ -96,7 +105,10 @@ def test_logarithms_of_ratios():
         for y in range(4):
             if x != y:
                 quotients = [a / b for a, b in zip(p[x], p[y], strict=True)]
-                for found, ratio in (ratios[x, y], max(quotients)), (crosses[x, y], max(quotients) / min(quotients)):
+                for found, ratio in (
+                    (ratios[x, y], max(quotients)),
+                    (crosses[x, y], max(quotients) / min(quotients)),
+                ):
                     assert arb(float(found)) >= log(ratio)
                     assert float(found) <= float(log(ratio)) * (1 + 1e-14) + 1e-12
 
@@ -109,7 +121,9 @@ def forgetting_loss(steps, overlap, length, cost):
         factors.append((n * c).exp())
         if n >= m:
             fresh = arb(fmpq(overlap.numerator, overlap.denominator)) * ((m - 1) * c).exp()
-            factors[n] = fresh + arb(fmpq(kept.numerator, kept.denominator)) * (m * c).exp() * factors[n - m]
+            factors[n] = (
+                fresh + arb(fmpq(kept.numerator, kept.denominator)) * (m * c).exp() * factors[n - m]
+            )
     values = [c + (factors[j] * factors[length - 1 - j]).log() for j in range(length)]
     return max(values, key=lambda value: exact(value.upper()))
 
@@ -118,10 +132,15 @@ def test_losses_and_scales_of_forgetting_families():
     family, overlap = pf.MixingFamily(3, 0.25), Fraction(1, 4)
     with ctx.workprec(256):
         for cost in RNG.uniform(0.01, 2, 20).tolist():
-            loss, known = ForgettingLoss(family, 11).loss(cost).value, forgetting_loss(3, overlap, 11, Fraction(cost))
+            loss, known = (
+                ForgettingLoss(family, 11).loss(cost).value,
+                forgetting_loss(3, overlap, 11, Fraction(cost)),
+            )
             assert arb(loss) >= known
             assert arb(loss) <= known * (1 + arb(1e-15))
         for epsilon in EPSILONS[:20]:
             scale = pf.leakage(family, 11, epsilon).scale
             assert forgetting_loss(3, overlap, 11, 1 / Fraction(scale)) <= arb(epsilon)
-            assert forgetting_loss(3, overlap, 11, 1 / Fraction(float(np.nextafter(scale, 0.0)))) > arb(epsilon)
+            assert forgetting_loss(
+                3, overlap, 11, 1 / Fraction(float(np.nextafter(scale, 0.0)))
+            ) > arb(epsilon)

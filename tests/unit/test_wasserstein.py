@@ -16,7 +16,7 @@ THETA_2 = pf.MarkovChain([[0.8, 0.2], [0.3, 0.7]], [0.9, 0.1])
 THREE = pf.MarkovChain([[0.5, 0.3, 0.2], [0.2, 0.6, 0.2], [0.3, 0.3, 0.4]])
 
 
-# -- the mechanism -----------------------------------------------------------------------------------
+# -- the mechanism ---------------------------------------------------------------------------------
 
 
 def test_running_example():
@@ -28,7 +28,8 @@ def test_running_example():
         result = pf.wasserstein(pf.ChainFamily([THETA_1, THETA_2]), 100, epsilon)
         assert result.scale == pytest.approx(4 / epsilon)
         assert result.scale >= 4 / epsilon
-        assert (result.status, result.mechanism, result.length, result.chain) == ("ok", "wasserstein", 100, 0)
+        assert (result.status, result.mechanism) == ("ok", "wasserstein")
+        assert (result.length, result.chain) == (100, 0)
 
 
 def test_registry():
@@ -36,7 +37,9 @@ def test_registry():
 
 
 def test_states():
-    assert pf.wasserstein(THETA_1, 50, 1.0, states=[0]).scale == pf.wasserstein(THETA_1, 50, 1.0).scale
+    assert (
+        pf.wasserstein(THETA_1, 50, 1.0, states=[0]).scale == pf.wasserstein(THETA_1, 50, 1.0).scale
+    )
     left_out = pf.wasserstein(THREE, 50, 1.0)
     assert (left_out.scale, left_out.status) == (None, "not applicable")
     assert "say which of the 3 states to count (states, or --count" in left_out.reason
@@ -81,8 +84,11 @@ def test_bad_numbers():
 
 def test_command_line(tmp_path, capsys):
     model = tmp_path / "model.json"
-    model.write_text(json.dumps({"chains": [{"transition_matrix": THREE.transition_matrix.tolist()}]}))
-    arguments = ["scale", str(model), "--length", "30", "--epsilon", "1", "--mechanism", "wasserstein", "--json"]
+    model.write_text(
+        json.dumps({"chains": [{"transition_matrix": THREE.transition_matrix.tolist()}]})
+    )
+    arguments = ["scale", str(model), "--length", "30", "--epsilon", "1"]
+    arguments += ["--mechanism", "wasserstein", "--json"]
     assert main(arguments) == 0
     assert json.loads(capsys.readouterr().out)[0]["status"] == "not applicable"
     assert main([*arguments, "--count", "0", "--count", "2"]) == 0
@@ -90,7 +96,8 @@ def test_command_line(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)[0] == expected.to_dict() | {"private": True}
     assert expected.to_dict()["count"] == {"states": [0, 2], "lengths": [30]}
     proof = tmp_path / "proof.json"
-    assert main([*arguments, "--count", "0", "--count", "2", "--length", "7", "--certificate", str(proof)]) == 0
+    counts = ["--count", "0", "--count", "2", "--length", "7"]
+    assert main([*arguments, *counts, "--certificate", str(proof)]) == 0
     assert json.loads(proof.read_text())["proofs"][0]["count"]["lengths"] == [7, 30]
     capsys.readouterr()
     assert main(["verify", str(proof)]) == 0

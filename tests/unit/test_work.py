@@ -1,4 +1,6 @@
-"""What a command takes is estimated before it starts, and refused above one bound; see also test_certificate_work."""
+"""What a command takes is estimated before it starts, and refused above one bound; see also
+test_certificate_work.
+"""
 
 import json
 import re
@@ -48,7 +50,18 @@ def idle(monkeypatch):
 
 
 REFUSED = {
-    "scale": ("scale", "64.json", "--length", 100, "--epsilon", 1, "--mechanism", "leakage", "--most-work", 1e10),
+    "scale": (
+        "scale",
+        "64.json",
+        "--length",
+        100,
+        "--epsilon",
+        1,
+        "--mechanism",
+        "leakage",
+        "--most-work",
+        1e10,
+    ),
     "certificate": (
         *("scale", "64.json", "--length", 100, "--epsilon", 1, "--mechanism", "leakage"),
         *("--certificate", "c.json"),
@@ -65,7 +78,9 @@ def test_what_takes_minutes_is_refused_before_it_starts(words, files, run, idle)
     code, out, err = run(*words)
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
-    assert re.search(r"would take about [\d.]+ \w+ \(\S+ operations\), above the \S+ that are taken on; ", err)
+    assert re.search(
+        r"would take about [\d.]+ \w+ \(\S+ operations\), above the \S+ that are taken on; ", err
+    )
     assert "; give " in err
     assert "or allow more (--most-work)" in err
     assert sorted(files.iterdir()) == before
@@ -83,7 +98,9 @@ def test_more_is_allowed_by_name(files, run, idle):
 def test_a_release_says_that_its_noise_takes_long(files, capsys):
     asked = Namespace(mixing=None, chain="150.json")
     assert theta_of(asked).family.states == 150
-    assert re.search(r"warning: to find and prove the noise would take about \d+ \w+", capsys.readouterr().err)
+    assert re.search(
+        r"warning: to find and prove the noise would take about \d+ \w+", capsys.readouterr().err
+    )
     asked.protect = "participant"
     theta_of(asked)
     asked.chain = "2.json"
@@ -92,7 +109,9 @@ def test_a_release_says_that_its_noise_takes_long(files, capsys):
 
 
 def test_scales_that_take_too_long_are_left_out_where_none_is_named(files, run):
-    code, out, _ = run("scale", "64.json", "--length", 10, "--epsilon", 1, "--json", "--most-work", 1e9)
+    code, out, _ = run(
+        "scale", "64.json", "--length", 10, "--epsilon", 1, "--json", "--most-work", 1e9
+    )
     assert code == 0
     rows = {row["mechanism"]: row for row in json.loads(out)}
     assert rows["leakage"]["status"] == "not applicable"
@@ -107,7 +126,9 @@ def test_in_python_nothing_is_bounded():
     with allowing(10):
         assert not is_allowed(11)
         spend(6, "a search", "give less")
-        with pytest.raises(ParameterError, match=r"^a search takes more than the 10 operations .*; give less, or"):
+        with pytest.raises(
+            ParameterError, match=r"^a search takes more than the 10 operations .*; give less, or"
+        ):
             spend(6, "a search", "give less")
         with allowing(100):
             spend(60, "a search", "give less")
@@ -116,7 +137,8 @@ def test_in_python_nothing_is_bounded():
 
 @pytest.mark.parametrize("command", ["check", "network"])
 def test_a_search_ends_at_the_bound(command, files, run, monkeypatch):
-    monkeypatch.setattr("pufferflow.networks.mechanism.OPERATIONS_PER_SUM", 0.0)  # estimated before, and refused then
+    # estimated before, and refused then
+    monkeypatch.setattr("pufferflow.networks.mechanism.OPERATIONS_PER_SUM", 0.0)
     half = [["1/2", "1/2"], ["1/3", "2/3"]]
     hidden = {"transition_matrix": half, "observation_matrix": [["1/5", "4/5"], ["2/3", "1/3"]]}
     hidden |= {"initial_distributions": {"yes": [1, 0], "no": [0, 1]}, "length": 50}
@@ -125,7 +147,8 @@ def test_a_search_ends_at_the_bound(command, files, run, monkeypatch):
     names += [{"name": f"v{i}", "parents": [f"v{i - 1}"], "table": table} for i in range(1, 9)]
     (files / "check.json").write_text(json.dumps(hidden))
     (files / "network.json").write_text(json.dumps({"variables": names}))
-    words = ("related", command, f"{command}.json", *(("--factor", 3) if command == "check" else ("--epsilon", 1)))
+    option = ("--factor", 3) if command == "check" else ("--epsilon", 1)
+    words = ("related", command, f"{command}.json", *option)
     assert run(*words)[0] == 0
     code, out, err = run(*words, "--most-work", 1000)
     assert (code, out, err.count("\n")) == (2, "", 1)
@@ -137,10 +160,17 @@ def test_estimates_look_at_kinds_and_numbers_alone():
         *(chain(k, start) for k in (2, 30, 100, 300) for start in ("stationary", "any")),
         *(pf.BinaryInterval(0.3, 0.7), pf.MixingFamily(60, 0.4), clock(3, 1)),
         pf.HiddenChain(chain(6), [0, 1, 0, 1, 0, 1]),
-        pf.IntervalFamily(chain(3).transition_matrix * 0.9, np.minimum(chain(3).transition_matrix * 1.1, 1)),
+        pf.IntervalFamily(
+            chain(3).transition_matrix * 0.9, np.minimum(chain(3).transition_matrix * 1.1, 1)
+        ),
     ]
     for family, name in product(families, KNOWN):
-        assert 0 < scale_work(name, family, 100) <= scale_work(name, family, 100, certified=True) < 1e14
+        assert (
+            0
+            < scale_work(name, family, 100)
+            <= scale_work(name, family, 100, certified=True)
+            < 1e14
+        )
     for name in KNOWN:
         assert scale_work(name, chain(30, seed=1), 100) == scale_work(name, chain(30, seed=2), 100)
     household = [scale_work("leakage", chain(51), 1, certified) for certified in (False, True)]
@@ -148,7 +178,9 @@ def test_estimates_look_at_kinds_and_numbers_alone():
 
 
 def clock(states, repeat):
-    return pf.PeriodicChain([chain(states, seed=seed).transition_matrix for seed in range(24)], repeat=repeat)
+    return pf.PeriodicChain(
+        [chain(states, seed=seed).transition_matrix for seed in range(24)], repeat=repeat
+    )
 
 
 @pytest.mark.long
@@ -162,7 +194,7 @@ def clock(states, repeat):
     ],
 )
 def test_estimates_are_near_what_was_measured(family, small):
-    """On a machine that may be busy or fast: a factor of ten says that the formula is of this world."""
+    """On a busy or fast machine: a factor of ten says that the formula is of this world."""
     compute_scale("leakage", small, 100, 1.0)
     theta, begin = family(), time.process_time()
     compute_scale("leakage", theta, 10**5, 1.0)

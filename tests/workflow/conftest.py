@@ -1,4 +1,4 @@
-"""Running the workflow in a copy of the project, package included, so that tests may edit anything."""
+"""Running the workflow in a copy of the project, package included, so that tests may edit it."""
 
 import compileall
 import fcntl
@@ -31,9 +31,12 @@ class Project:
                 shutil.copytree(source, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
             else:
                 shutil.copy(source, folder / part)
-        # a job need not compile what it imports, and an edit is seen by its content, however soon it comes
+        # a job need not compile what it imports, and an edit is seen by its content, however soon
+        # it comes
         for part in ("pufferflow", "workflow/reproduction"):
-            compileall.compile_dir(folder / part, quiet=1, invalidation_mode=PycInvalidationMode.CHECKED_HASH)
+            compileall.compile_dir(
+                folder / part, quiet=1, invalidation_mode=PycInvalidationMode.CHECKED_HASH
+            )
         shutil.copy(Path(__file__).with_name("tiny.yaml"), folder)
 
     @classmethod
@@ -45,7 +48,8 @@ class Project:
 
     def start(self, *arguments: str, cores: int = 2) -> subprocess.Popen:
         """Start Snakemake as a user does, while the test goes on."""
-        words = ["--cores", str(cores), "--configfile", "config/config.yaml", "tiny.yaml", *arguments]
+        files = ["--configfile", "config/config.yaml", "tiny.yaml"]
+        words = ["--cores", str(cores), *files, *arguments]
         return subprocess.Popen(
             [sys.executable, "-m", "snakemake", *words],
             cwd=self.folder,
@@ -122,5 +126,7 @@ def project(tmp_path: Path) -> Project:
 @pytest.fixture
 def copy(finished: Project, tmp_path: Path) -> Project:
     """The finished project once more, to change at will."""
-    shutil.copytree(finished.folder, tmp_path / "project", symlinks=True, copy_function=shutil.copy2)
+    shutil.copytree(
+        finished.folder, tmp_path / "project", symlinks=True, copy_function=shutil.copy2
+    )
     return Project.at(tmp_path / "project")

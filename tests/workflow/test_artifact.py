@@ -35,7 +35,9 @@ def table(head):
 @pytest.fixture(scope="module")
 def comparison(finished):
     names = ("comparison", "comparison_related")
-    return pd.concat([pd.read_csv(finished.folder / f"results/tables/{name}.csv") for name in names])
+    return pd.concat(
+        [pd.read_csv(finished.folder / f"results/tables/{name}.csv") for name in names]
+    )
 
 
 def verdicts(comparison, place):
@@ -54,7 +56,8 @@ def check_worked_examples(finished, comparison):
 def check_figure_4(finished, comparison):
     assert len(verdicts(comparison, "Figure 4, upper row")) > 0
     assert list((finished.folder / "results/figures").glob("figure4_upper_synthetic.*"))
-    for alpha in (0.1, 0.32, 0.33, 0.4):  # of the whole run, whose chains have 100 records; those here are shorter
+    # of the whole run, whose chains have 100 records; those here are shorter
+    for alpha in (0.1, 0.32, 0.33, 0.4):
         family = pf.BinaryInterval(alpha, 1 - alpha)
         assert pf.mqm_exact(family, 100, 1.0).scale < pf.mqm_approx(family, 100, 1.0).scale
         assert (pf.gk16(family, 100, 1.0).scale is not None) == (alpha >= 0.33)
@@ -66,7 +69,8 @@ def check_tables_1_and_3(finished, comparison):
     assert len(order) > 2
     assert set(order["verdict"]) == {"same conclusion"}
     ours = rows[rows["verdict"] == "reproduced"]
-    assert ours["claim"].str.contains("GroupDP: household").all()  # which does not depend on the data
+    # which does not depend on the data
+    assert ours["claim"].str.contains("GroupDP: household").all()
 
 
 def check_table_2(finished, comparison):
@@ -75,13 +79,20 @@ def check_table_2(finished, comparison):
 
 def check_noisy_max(finished, comparison):
     row = comparison[
-        comparison["claim"].str.contains("the factor is 2", regex=False) & (comparison["verdict"] == "differs")
+        comparison["claim"].str.contains("the factor is 2", regex=False)
+        & (comparison["verdict"] == "differs")
     ]
     assert len(row) == 1
     assert "1/2" in row["reason"].item()
 
 
-CHECKS = {1: check_worked_examples, 2: check_figure_4, 3: check_tables_1_and_3, 4: check_table_2, 9: check_noisy_max}
+CHECKS = {
+    1: check_worked_examples,
+    2: check_figure_4,
+    3: check_tables_1_and_3,
+    4: check_table_2,
+    9: check_noisy_max,
+}
 
 
 def test_every_claim_has_a_check():
@@ -101,6 +112,8 @@ def test_verdicts_are_explained(comparison):
 
 
 def test_commands_exist():
-    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    targets = re.findall(
+        r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE
+    )
     named = re.findall(r"`make ([a-z-]+)`", PAGE)
     assert {"reproduce", "test", "bench"} <= set(named) <= set(targets)

@@ -20,7 +20,7 @@ def table(rows, stage="beyond"):
     return tidy.frame(rows, stage)
 
 
-# -- least noise and composition ---------------------------------------------------------------------
+# -- least noise and composition -------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,9 @@ def noise():
     names = ["group-dp", "gk16", "mqm-exact", "wasserstein", "leakage"]
     cases = measures.synthetic_cases([[0.9, 0.6], [0.6, 0.6]], 30)
     loss = {"epsilons": [1], "longest": 30}
-    return table(measures.least_noise(cases, [0.5, 1], names, {"mqm-exact": {"certified": True}}, loss))
+    return table(
+        measures.least_noise(cases, [0.5, 1], names, {"mqm-exact": {"certified": True}}, loss)
+    )
 
 
 def test_no_scale_is_below_the_lower_bound_and_no_loss_above_epsilon(noise):
@@ -52,7 +54,7 @@ def test_total_epsilon_grows_and_each_bound_is_tighter_than_the_one_before():
     assert (total["leakage"] <= total["quilts"]).all()
 
 
-# -- wider guarantees --------------------------------------------------------------------------------
+# -- wider guarantees ------------------------------------------------------------------------------
 
 MIXING = {"steps": 5, "overlap": 0.5}
 
@@ -89,10 +91,14 @@ def test_wider_guarantees_never_cost_less(measured):
         scales.index.get_level_values("side_information") == "none"
     ].items():
         assert scales[model, epsilon, window, "any"] >= scale * (1 - 1e-6)
-        assert losses[model, epsilon, window, "any"] >= losses[model, epsilon, window, "none"] * (1 - 1e-6)
+        assert losses[model, epsilon, window, "any"] >= losses[model, epsilon, window, "none"] * (
+            1 - 1e-6
+        )
     for (model, epsilon, window, side_information), scale in scales.items():
         if window < 90:
-            assert scales[model, epsilon, {1: 4, 4: 90}[window], side_information] >= scale * (1 - 1e-6)
+            assert scales[model, epsilon, {1: 4, 4: 90}[window], side_information] >= scale * (
+                1 - 1e-6
+            )
         else:  # the whole of every segment
             assert scale == pytest.approx(60 / epsilon)
     assert (scales["intervals"] >= scales["fitted"] * (1 - 1e-6)).all()
@@ -105,13 +111,19 @@ def test_scales_and_losses_are_those_of_the_mechanisms(runs, measured):
         loss = pf.leakage_loss(family[row["model"]], 60, row["paper_scale"], **options)
         assert row["paper_loss"] == pytest.approx(loss, rel=1e-6)
         assert row["relative_noise"] == row["scale"] / row["paper_scale"]
-    fitted = pf.MarkovChain(runs["somebody"].hourly.sum(axis=0) / runs["somebody"].hourly.sum(axis=(0, 2))[:, None])
-    assert set(measured["paper_scale"]) == {pf.mqm_exact(fitted, 60, epsilon).scale for epsilon in (0.5, 2.0)}
+    fitted = pf.MarkovChain(
+        runs["somebody"].hourly.sum(axis=0) / runs["somebody"].hourly.sum(axis=(0, 2))[:, None]
+    )
+    assert set(measured["paper_scale"]) == {
+        pf.mqm_exact(fitted, 60, epsilon).scale for epsilon in (0.5, 2.0)
+    }
     assert measured["certified"].notna().sum() == len(measured) / 2
-    assert measured.loc[(measured["model"] == "fitted") & (measured["epsilon"] == 2), "certified"].all()
+    assert measured.loc[
+        (measured["model"] == "fitted") & (measured["epsilon"] == 2), "certified"
+    ].all()
 
 
-# -- other data --------------------------------------------------------------------------------------
+# -- other data ------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +137,10 @@ def raw_files():
     from pathlib import Path
 
     root = Path(__file__).parents[2]
-    names = ("workflow/data/activity_nhanes2003_minutes", "workflow/data/activity_fitbit2016_minutes")
+    names = (
+        "workflow/data/activity_nhanes2003_minutes",
+        "workflow/data/activity_fitbit2016_minutes",
+    )
     household = "pufferflow/data/electricity_uci235_minute_watts"
     return [str(root / f"{name}.csv.xz") for name in (*names, household)]
 
@@ -135,23 +150,32 @@ def test_one_row_a_sample_group_task_and_mechanism(others):
     assert not others.duplicated(key).any()
     assert (others["status"] == "ok").all()
     minutes = others[others["step_seconds"] == 60]
-    people = minutes[minutes["dataset"] == "activity"].drop_duplicates("group").set_index("group")["participants"]
+    people = (
+        minutes[minutes["dataset"] == "activity"]
+        .drop_duplicates("group")
+        .set_index("group")["participants"]
+    )
     assert people.to_dict() == {
         "men_18_54": 26,
         "older_women_55plus": 31,
         "overweight_women_18_54": 14,
         "fitbit_wearers": 33,
     }
-    # the noise of group privacy over a household hides all of its records, whatever the step or the window
+    # the noise of group privacy over a household hides all of its records, whatever the step or the
+    # window
     household = others[(others["dataset"] == "electricity") & (others["mechanism"] == "group-dp")]
     assert len(household) == 4
     assert (household["expected_error"] / (2 * 51)).between(1, 1.01).all()
 
 
-# -- cohort ------------------------------------------------------------------------------------------
+# -- cohort ----------------------------------------------------------------------------------------
 
 COHORT = {"participants": 23, "states": 3, "shortest": 20, "longest": 200, "persistence": 0.8}
-COHORT |= {"epsilons": [0.5, 2], "lower_bound": False, "mechanisms": ["group-dp", "gk16", "mqm-approx", "mqm-exact"]}
+COHORT |= {
+    "epsilons": [0.5, 2],
+    "lower_bound": False,
+    "mechanisms": ["group-dp", "gk16", "mqm-approx", "mqm-exact"],
+}
 
 
 def run(folder, pieces=1, **changes):
@@ -177,7 +201,9 @@ def test_bytes_do_not_depend_on_the_number_of_pieces(tmp_path):
 def test_more_participants_epsilons_or_mechanisms_change_no_other_row(tmp_path):
     small, mechanisms = run(tmp_path / "small", 2), [*COHORT["mechanisms"], "entry-dp"]
     large = run(tmp_path / "large", 3, participants=30, epsilons=[0.5, 1, 2], mechanisms=mechanisms)
-    assert set(small.astype(str).itertuples(index=False)) < set(large.astype(str).itertuples(index=False))
+    assert set(small.astype(str).itertuples(index=False)) < set(
+        large.astype(str).itertuples(index=False)
+    )
 
 
 def test_rows_are_the_scales_of_the_participants_chains(tmp_path):
@@ -197,14 +223,20 @@ def test_rows_are_the_scales_of_the_participants_chains(tmp_path):
 
 @pytest.mark.parametrize("participants", counts(4, 8))
 def test_no_scale_of_a_participant_is_below_the_lower_bound(tmp_path, participants):
-    few = {"participants": participants, "mechanisms": ["group-dp", "mqm-exact", "leakage"], "lower_bound": True}
+    few = {
+        "participants": participants,
+        "mechanisms": ["group-dp", "mqm-exact", "leakage"],
+        "lower_bound": True,
+    }
     rows = run(tmp_path / "run", 2, **few)
     assert (rows["scale"] >= rows["lower_bound"]).all()
     for row in rows.sample(6, random_state=1).itertuples():
         chain, length = cohort.simulated_chain(int(row.participant), COHORT, 3)
         assert row.lower_bound == pf.lower_bound(chain, length, row.epsilon).scale
         assert row.least_error == pytest.approx(row.expected_error * row.lower_bound / row.scale)
-    summary = tidy.read(tmp_path / "run/summary.csv", "cohort_summary").set_index(["quantity", "epsilon", "mechanism"])
+    summary = tidy.read(tmp_path / "run/summary.csv", "cohort_summary").set_index(
+        ["quantity", "epsilon", "mechanism"]
+    )
     gaps = (rows["scale"] / rows["lower_bound"]).groupby([rows["epsilon"], rows["mechanism"]]).max()
     for (epsilon, mechanism), largest in gaps.items():
         gap = summary.loc[("gap", epsilon, mechanism)]

@@ -84,7 +84,11 @@ def test_tables_are_the_same_on_every_run_and_all_claims_are_computed(name):
 def test_figures_are_drawn_byte_for_byte(name, panels, tmp_path, monkeypatch):
     monkeypatch.setattr(style, "METADATA", {"svg": style.METADATA["svg"]})
     curves, figure = measured(name)[0], FIGURES[name].figure
-    some = curves if name == "base2_exponential" else curves[curves["panel"].isin(curves["panel"].unique()[:panels])]
+    some = (
+        curves
+        if name == "base2_exponential"
+        else curves[curves["panel"].isin(curves["panel"].unique()[:panels])]
+    )
     (one,), (other,) = (style.save_figure(figure(some), tmp_path / name) for name in "ab")
     assert one.read_bytes() == other.read_bytes()
     with pytest.raises(DataError, match="no row"):
@@ -132,7 +136,10 @@ def test_the_smoker_by_fractions():
         for ill in (0, 1):
             exact = 0
             for answer, p in given[rates[1], ill].items():
-                joint = [sum(prior * (r if x else 1 - r) * given[r, x][answer] for r in rates) for x in (0, 1)]
+                joint = [
+                    sum(prior * (r if x else 1 - r) * given[r, x][answer] for r in rates)
+                    for x in (0, 1)
+                ]
                 exact += p * joint[1] / sum(joint)
             assert found[ill][name] == pytest.approx(float(exact), rel=1e-12)
     assert found[0]["before the study"] == 0.125
@@ -259,7 +266,9 @@ def test_the_loss_of_rounding_is_the_exact_ratio(eta, alpha):
     mechanism, size = dp.Base2Exponential(eta, 0, 1, 7), -math.log2(eta.base)
     first = mechanism.probabilities([1, *[1 - alpha] * 6])[0]
     second = mechanism.probabilities([1 - alpha, *[1] * 6])[0]
-    assert 2 ** base2.rounding_loss(eta, 7, alpha) == pytest.approx(float(second / first), rel=1e-12)
+    assert 2 ** base2.rounding_loss(eta, 7, alpha) == pytest.approx(
+        float(second / first), rel=1e-12
+    )
     # α = ½ costs more than in proportion; 2⌈α⌉η is approached for α = 1
     assert size < base2.rounding_loss(eta, 2000, Fraction(1, 2)) < 2 * size
     assert 0.9 * 2 * size < base2.rounding_loss(eta, 200, Fraction(1)) < 2 * size
@@ -317,7 +326,8 @@ def test_differencing_against_all_noises(ratio):
     noise = (1 - ratio) / (1 + ratio) * ratio ** np.abs(np.arange(-reach, reach + 1.0))
     given = np.convolve(noise, noise)  # the difference of both, from −2·reach
     best = np.maximum(np.append(given, 0), np.insert(given, 0, 0)).sum() / 2
-    right = (given[: 2 * reach + 1].sum() + given[2 * reach :].sum()) / 2  # 0 for D < 1, 1 for 1 + D ≥ 1
+    # 0 for D < 1, 1 for 1 + D ≥ 1
+    right = (given[: 2 * reach + 1].sum() + given[2 * reach :].sum()) / 2
     found = classical.differencing_success(ratio)
     assert found == pytest.approx(right, abs=1e-9)
     assert right == pytest.approx(best, abs=1e-12)

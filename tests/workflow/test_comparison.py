@@ -47,7 +47,9 @@ def synthetic_errors(epsilons=EPSILONS):
         for alpha in np.round(np.arange(0.1, 0.405, 0.01), 12):
             error = 0.1 / alpha / epsilon
             for mechanism, factor in (("mqm-exact", 1), ("mqm-approx", 1.5)):
-                rows.append(errors_row("synthetic", mechanism, epsilon, error * factor, alpha=alpha))
+                rows.append(
+                    errors_row("synthetic", mechanism, epsilon, error * factor, alpha=alpha)
+                )
             applies = alpha > 0.325
             other = error * np.exp(40 * (0.36 - alpha)) if applies else None
             rows.append(errors_row("synthetic", "gk16", epsilon, other, alpha=alpha))
@@ -56,7 +58,9 @@ def synthetic_errors(epsilons=EPSILONS):
 
 def real_errors(dataset, epsilons, bins):
     groups, tasks = (
-        (GROUPS, ("aggregate", "individual")) if dataset == "activity" else (("household",), ("individual",))
+        (GROUPS, ("aggregate", "individual"))
+        if dataset == "activity"
+        else (("household",), ("individual",))
     )
     factors = {"mqm-exact": 1e-3, "mqm-approx": 2e-3, "group-dp": 2 * bins, "gk16": None}
     rows = []
@@ -74,7 +78,8 @@ def real_errors(dataset, epsilons, bins):
 def paper_tables(*, added=(), electricity_bins=51):
     """Small tables in the paper's settings, with ``added`` values of ε."""
     growth = [
-        errors_row("synthetic", mechanism, epsilon, scale / length, alpha=0.2, scale=scale) | {"length": length}
+        errors_row("synthetic", mechanism, epsilon, scale / length, alpha=0.2, scale=scale)
+        | {"length": length}
         for epsilon in (*EPSILONS, *added)
         for length in (100, 1000, 10000)
         for mechanism, scale in (
@@ -91,7 +96,9 @@ def paper_tables(*, added=(), electricity_bins=51):
         for state in ("sedentary", "active")
         for group, share in zip(GROUPS, (0.5, 0.6, 0.4), strict=True)
     ]
-    authors = [{"script": "run_synthetic", "mechanism": "gk16", "epsilon": 1.0, "verdict": REPRODUCED}]
+    authors = [
+        {"script": "run_synthetic", "mechanism": "gk16", "epsilon": 1.0, "verdict": REPRODUCED}
+    ]
     rows = {
         "limits": ("gk16_limits", [{"quantity": "interior (Toeplitz)", "alpha": 0.32186}]),
         "growth": ("growth", growth),
@@ -100,7 +107,9 @@ def paper_tables(*, added=(), electricity_bins=51):
         "releases": ("releases", releases),
         "authors": ("authors_code", authors),
     }
-    return {"values": worked()} | {name: frame(found, stage) for name, (stage, found) in rows.items()}
+    return {"values": worked()} | {
+        name: frame(found, stage) for name, (stage, found) in rows.items()
+    }
 
 
 @cache
@@ -129,12 +138,16 @@ def test_verdicts_in_the_papers_settings(own):
     verdicts = {name: [c for c, row in own.items() if row.verdict == name] for name in VERDICTS}
     assert not verdicts[NOT_IN_PAPER]
     assert len(verdicts[NO_VERDICT]) <= 6
-    # the paper computes with four digits once, and by its own table is wrong about an order of magnitude
+    # the paper computes with four digits once, and by its own table is wrong about an order of
+    # magnitude
     assert list(verdicts[DIFFERS]) == [
         "e^D∞ of θ and θ̃ given one of the first two values, which is larger",
         "MQMApprox takes an order of magnitude less time than MQMExact",
     ]
-    assert {row.verdict for row in own.values() if row.origin == "restored"} <= {RESTORED, NO_VERDICT}
+    assert {row.verdict for row in own.values() if row.origin == "restored"} <= {
+        RESTORED,
+        NO_VERDICT,
+    }
     assert all("Monte" not in row.reason for row in own.values())
 
 
@@ -143,7 +156,10 @@ def test_an_added_epsilon_changes_no_row_of_the_paper(own):
     more = by_claim(paper_tables(added=(2.0,)))
     # about all ε of the run, wherever they are from
     both = {c for c in own if c not in more}
-    assert all(claim.startswith(("longer chains", "scales do not", "the error of GroupDP")) for claim in both)
+    assert all(
+        claim.startswith(("longer chains", "scales do not", "the error of GroupDP"))
+        for claim in both
+    )
     assert all(more[claim] == own[claim] for claim in own if claim in more)
     new = [row for claim, row in more.items() if claim not in own]
     foreign = [row for row in new if row.verdict == NOT_IN_PAPER]
@@ -168,7 +184,10 @@ def test_other_people_and_other_classes_are_not_judged():
     tables["releases"] = tables["releases"].replace({"group": {"men_18_54": "nurses"}})
     for row in by_claim(tables).values():
         if row.place == "Table 1":
-            assert (row.verdict, row.reason) == (NOT_IN_PAPER, "groups that the paper does not have")
+            assert (row.verdict, row.reason) == (
+                NOT_IN_PAPER,
+                "groups that the paper does not have",
+            )
     for other in ({"length": 50}, {"alpha": 0.3}):
         tables = paper_tables()
         tables["synthetic"] = tables["synthetic"].assign(**other)
@@ -183,7 +202,11 @@ def test_other_data_are_never_reproduced_nor_judged_by_how_close_they_are(factor
     quilts = tables["errors"]["mechanism"].str.startswith("mqm")
     tables["errors"].loc[quilts, "expected_error"] *= factor
     for claim, row in by_claim(tables).items():
-        if row.place in ("Table 1", "Table 3") and "L1 errors" in claim and "GroupDP: household" not in claim:
+        if (
+            row.place in ("Table 1", "Table 3")
+            and "L1 errors" in claim
+            and "GroupDP: household" not in claim
+        ):
             assert row.verdict == NOT_COMPARABLE
             assert row.reason
 
@@ -192,19 +215,42 @@ def test_other_data_are_never_reproduced_nor_judged_by_how_close_they_are(factor
 def test_what_needs_no_data_is_judged(factor, verdict):
     tables = paper_tables()
     tables["errors"].loc[tables["errors"]["mechanism"] == "group-dp", "expected_error"] *= factor
-    (row,) = (r for c, r in by_claim(tables).items() if c.startswith("L1 errors of GroupDP: household"))
+    (row,) = (
+        r for c, r in by_claim(tables).items() if c.startswith("L1 errors of GroupDP: household")
+    )
     assert row.verdict == verdict
     assert "51 bins" in row.reason
-    assert row.tolerance == f"± {', '.join(f'{3 * 102 * factor / e / np.sqrt(51 * 20):.3g}' for e in EPSILONS)}"
+    assert (
+        row.tolerance
+        == f"± {', '.join(f'{3 * 102 * factor / e / np.sqrt(51 * 20):.3g}' for e in EPSILONS)}"
+    )
 
 
 @pytest.mark.parametrize(
     ("table", "mechanism", "where", "error", "claims"),
     [
-        ("synthetic", "mqm-exact", 0.25, 99.0, ["MQMExact < MQMApprox, ", "the error of MQMExact falls"]),
-        ("synthetic", "gk16", None, 1e-9, ["MQMApprox is better", "MQMExact is better", "the error of GK16 falls"]),
+        (
+            "synthetic",
+            "mqm-exact",
+            0.25,
+            99.0,
+            ["MQMExact < MQMApprox, ", "the error of MQMExact falls"],
+        ),
+        (
+            "synthetic",
+            "gk16",
+            None,
+            1e-9,
+            ["MQMApprox is better", "MQMExact is better", "the error of GK16 falls"],
+        ),
         ("errors", "mqm-exact", None, 0.5, ["MQMExact < MQMApprox < GroupDP", "errors fall"]),
-        ("growth", "mqm-exact", 10000, 1e9, ["longer chains give better utility: error of the mean under MQMExact"]),
+        (
+            "growth",
+            "mqm-exact",
+            10000,
+            1e9,
+            ["longer chains give better utility: error of the mean under MQMExact"],
+        ),
     ],
 )
 def test_a_broken_claim_differs(table, mechanism, where, error, claims):
@@ -228,7 +274,8 @@ def test_who_leads_in_a_release():
     (visible,) = (row for claim, row in rows.items() if "most “sedentary”" in claim)
     assert visible.verdict == SAME
     assert "MQMExact 100.0%" in visible.ours
-    # two equal scales: the difference of two Laplace variables is above −d with 1 − e^{−d/b}(2 + d/b)/4
+    # two equal scales: the difference of two Laplace variables is above −d with 1 − e^{−d/b}(2 +
+    # d/b)/4
     for d, b in ((0.1, 0.2), (0.1, 0.01), (0.0, 1.0)):
         exact = 1 - np.exp(-d / b) * (2 + d / b) / 4
         found = leading(pd.Series([0.5 + d, 0.5]), pd.Series([b, b]))
@@ -243,7 +290,9 @@ def test_values_of_several_keys():
     (wrong,) = stated_rows(values.assign(computed=["2.0", "5.0"]), "pufferfish")
     assert wrong.verdict == DIFFERS
     assert not list(stated_rows(values[:1], "pufferfish"))
-    both = pd.DataFrame({"key": ["no-composition/Y", "no-composition/both"], "computed": ["0.0", "inf"]})
+    both = pd.DataFrame(
+        {"key": ["no-composition/Y", "no-composition/both"], "computed": ["0.0", "inf"]}
+    )
     (row,) = stated_rows(both, "pufferfish")
     assert (row.verdict, row.ours) == (REPRODUCED, "0, ∞")
 
@@ -270,7 +319,7 @@ def test_every_reported_value_says_where_it_comes_from(name):
 
 
 def test_authors_programs_agree():
-    """Their scales of synthetic chains and classes, and no verdict on a chain that they did not have."""
+    """Their scales of synthetic chains and classes, and no verdict on a chain they did not have."""
     slow = MarkovChain([[0.9, 0.1], [0.2, 0.8]])
     table = authors_scales({"household": slow})
     assert list(table) == list(tidy.SCHEMAS["authors_code"])

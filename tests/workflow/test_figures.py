@@ -104,7 +104,9 @@ def test_mass_moves_by_w_at_most():
 
 def test_files_are_the_same_on_every_run_and_their_text_is_text(saved):
     place = {"dataset": "synthetic", "label": "synthetic", "epsilon": 1.0, "alpha": 0.2}
-    longer = tidy.frame([place | {"mechanism": "mqm-exact", "length": t, "scale": 1.0} for t in (10, 100)], "growth")
+    longer = tidy.frame(
+        [place | {"mechanism": "mqm-exact", "length": t, "scale": 1.0} for t in (10, 100)], "growth"
+    )
     for name, draw in {
         "synthetic": lambda: synthetic_errors(synthetic([0.2, 1.0], [0.2, 0.35]), LIMITS),
         "growth": lambda: growth(longer),

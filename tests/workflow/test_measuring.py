@@ -102,7 +102,9 @@ def test_synthetic_class_errors_to_four_digits(tmp_path):
 
 def test_one_more_epsilon_changes_no_digit_of_the_others(tmp_path, data):
     grid = {"start": 0.2, "stop": 0.35, "step": 0.15}
-    few, more = (synthetic_errors(tmp_path, list(OPTIONS), e, grid) for e in ([0.2, 1], [0.2, 2, 1]))
+    few, more = (
+        synthetic_errors(tmp_path, list(OPTIONS), e, grid) for e in ([0.2, 1], [0.2, 2, 1])
+    )
     kept = more[more["epsilon"] != 2].reset_index(drop=True)
     pd.testing.assert_frame_equal(few, kept, check_exact=True)
     few, more = (list(data.errors([data.scales("mqm-exact", e)])) for e in ([1], [0.5, 1]))

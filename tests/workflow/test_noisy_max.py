@@ -50,10 +50,16 @@ def test_public_programs(measured):
     """Below 1 every index violates, and with the factor that is meant none does."""
     value = measured[1].set_index("key")["computed"]
     assert value["noisy-max/diagnosis/half"] == "0, 1, 2"
-    assert value["noisy-max/script/index, p1 = 1/5, p2 = 2/5"] == "1/2: sat, also at index 0; 2: unsat"
+    assert (
+        value["noisy-max/script/index, p1 = 1/5, p2 = 2/5"] == "1/2: sat, also at index 0; 2: unsat"
+    )
     assert value["noisy-max/script/value"] == "unsat"
     model = noisy_max.neighbour_model(3)
-    assert [hmm.check(model, factor).holds for factor in (2, "1/2", "1/1000")] == [True, False, False]
+    assert [hmm.check(model, factor).holds for factor in (2, "1/2", "1/1000")] == [
+        True,
+        False,
+        False,
+    ]
 
 
 def test_curves(measured):
@@ -71,7 +77,9 @@ def test_curves(measured):
             largest = max(max(p / q, q / p) for p, q in zip(*laws.values(), strict=True))
             assert largest <= row.factor + 1e-12
             assert ratio is None or p2 == 1 or float(largest) == pytest.approx(ratio, rel=1e-12)
-    pd.testing.assert_frame_equal(tables(noisy_max.measure(SETTINGS | {"searched_queries": 1}))[0], curves)
+    pd.testing.assert_frame_equal(
+        tables(noisy_max.measure(SETTINGS | {"searched_queries": 1}))[0], curves
+    )
 
 
 def test_figure(measured, tmp_path, only_svg):

@@ -19,7 +19,11 @@ GROUP = "<script>alert('R&D')</script>"
 def error_rows(*datasets, label="bundled"):
     rows = [
         {"dataset": dataset, "label": label, "group": group, "task": "aggregate", "alpha": 0.35}
-        | {"mechanism": mechanism, "epsilon": epsilon, "status": "ok" if error else "not applicable"}
+        | {
+            "mechanism": mechanism,
+            "epsilon": epsilon,
+            "status": "ok" if error else "not applicable",
+        }
         | {"expected_error": error and error / epsilon}
         for dataset in datasets
         for epsilon in (0.2, 1.0)
@@ -32,12 +36,16 @@ def error_rows(*datasets, label="bundled"):
 def seconds(*datasets):
     place = [{"dataset": name, "group": "all"} for name in datasets]
     taken = {"mqm-approx": 0.001, "mqm-exact": 0.004}
-    rows = [at | {"mechanism": name, "median_seconds": t} for at in place for name, t in taken.items()]
+    rows = [
+        at | {"mechanism": name, "median_seconds": t} for at in place for name, t in taken.items()
+    ]
     return tidy.frame(rows, "timings")
 
 
 FIELDS = ("Song", f"{GROUP} at ε = 1 " * 9, "Table 1", "printed", "<1>", "2")
-COMPARISON = pd.DataFrame([Row(*FIELDS, verdict, "why & how", "± <1>", GROUP) for verdict in VERDICTS])
+COMPARISON = pd.DataFrame(
+    [Row(*FIELDS, verdict, "why & how", "± <1>", GROUP) for verdict in VERDICTS]
+)
 
 
 @pytest.fixture
@@ -49,10 +57,13 @@ def written(tmp_path, only_svg):
     caption.write_text(f"Errors of {GROUP}.\n")
     wide = pd.DataFrame({f"{GROUP} {i}": [GROUP] * 20 for i in range(12)})
     table = Table("wide", f"Of {GROUP}.", GROUP, wide, wide, 0, GROUP)
-    blocks = [page.text(GROUP), page.figure(svg, caption), page.table(table), page.table(table, folded=True)]
-    blocks += [page.rows(COMPARISON), page.rows(COMPARISON, folded=False), page.link("provenance.json", GROUP)]
-    content = {"title": GROUP, "lead": lead_sentences(error_rows("mine"), error_rows("synthetic")), "links": {}}
-    content["summary"] = [page.Summary(GROUP, "all", GROUP, GROUP, outcome) for outcome in page.OUTCOMES]
+    blocks = [page.text(GROUP), page.figure(svg, caption), page.link("provenance.json", GROUP)]
+    blocks += [page.table(table), page.table(table, folded=True)]
+    blocks += [page.rows(COMPARISON), page.rows(COMPARISON, folded=False)]
+    content = {"lead": lead_sentences(error_rows("mine"), error_rows("synthetic"))}
+    content |= {"title": GROUP, "links": {}}
+    outcomes = page.OUTCOMES
+    content["summary"] = [page.Summary(GROUP, "all", GROUP, GROUP, outcome) for outcome in outcomes]
     for name in ("first", "again"):
         page.write_page(tmp_path / name, sections=[page.Section(GROUP, "all", blocks)], **content)
     assert (tmp_path / "first").read_bytes() == (tmp_path / "again").read_bytes()
@@ -65,7 +76,9 @@ def test_names_are_escaped_and_a_page_loads_nothing(written):
     parser.handle_starttag = lambda tag, pairs: (tags.append(tag), attributes.extend(pairs))
     parser.feed(written)
     assert not {"script", "link", "img", "iframe", "object", "embed", "base", "form"} & set(tags)
-    assert not [name for name, _ in attributes if name.startswith("on") or name in ("src", "srcset", "data")]
+    assert not [
+        name for name, _ in attributes if name.startswith("on") or name in ("src", "srcset", "data")
+    ]
     targets = {value for name, value in attributes if name.endswith("href")}
     assert {target for target in targets if not target.startswith("#")} == {"provenance.json"}
     ids = [value for name, value in attributes if name == "id"]
@@ -79,7 +92,9 @@ def test_a_verdict_has_a_sign_besides_its_colour(written):
     assert len(set(page.OUTCOMES.values())) == 4
     css = re.search("<style>(.*?)</style>", written, re.DOTALL)[1]
     for verdict in [*VERDICTS, *page.OUTCOMES]:
-        kind, words = re.fullmatch(r'<span class="verdict (\w+)">(.*)</span>', page.badge(verdict)).groups()
+        kind, words = re.fullmatch(
+            r'<span class="verdict (\w+)">(.*)</span>', page.badge(verdict)
+        ).groups()
         assert words == f"{page.OUTCOMES[page.outcome_of([verdict])]} {verdict}"
         assert f".{kind} {{ color:" in css
         assert page.badge(verdict) in written
@@ -92,7 +107,8 @@ def test_the_first_screen_tells_what_came_out_with_and_without_the_papers_data()
     for datasets in (("activity", "electricity"), ("mine",)):
         found, gk16, without = lead_sentences(error_rows(*datasets), synthetic)
         for name in datasets:
-            assert f"0.010 to 0.020 (MQMExact), 0.020 to 0.040 (MQMApprox) on {name} (bundled real data)" in found
+            errors = "0.010 to 0.020 (MQMExact), 0.020 to 0.040 (MQMApprox)"
+            assert f"{errors} on {name} (bundled real data)" in found
         assert re.search(rf"none of {4 * len(datasets)} settings.* from α = 0.35 on", gk16)
         assert without == WITHOUT_DATA
         rows = summary_rows(COMPARISON, error_rows(*datasets), seconds(*datasets))
@@ -100,10 +116,15 @@ def test_the_first_screen_tells_what_came_out_with_and_without_the_papers_data()
         here = {row.name: row.here for row in rows}
         assert here["Table 2"].startswith("4.0")
         for table, name in {"Table 1": "activity", "Table 3": "electricity"}.items():
-            assert here[table].startswith("0.010 to 0.020 (MQMExact)" if name in datasets else "not computed")
+            assert here[table].startswith(
+                "0.010 to 0.020 (MQMExact)" if name in datasets else "not computed"
+            )
         assert {row.outcome for row in rows} <= set(page.OUTCOMES)
     worked = pd.concat([COMPARISON] * 2).assign(data="worked example")
-    for table, shown in ((worked, "4 rows agree, 2 differ"), (worked[: len(VERDICTS)], "2 rows agree, 1 differs")):
+    for table, shown in (
+        (worked, "4 rows agree, 2 differ"),
+        (worked[: len(VERDICTS)], "2 rows agree, 1 differs"),
+    ):
         assert summary_rows(table, error_rows("mine"), seconds("mine"))[5].here == shown
     nowhere = lead_sentences(error_rows("mine"), synthetic.assign(status="not applicable"))[1]
     assert nowhere.endswith("synthetic classes nowhere.")

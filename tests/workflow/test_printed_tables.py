@@ -63,18 +63,25 @@ def seconds():
         ("activity", "bundled", "men_18_54", "mqm-exact", "ok", 31, 0.015186),
     ]
     columns = ["dataset", "label", "group", "mechanism", "status", "applicable", "median_seconds"]
-    same = {"least_seconds": 0.001, "most_seconds": 0.2, "families": 31, "repeats": 3, "epsilon": 1.0}
-    return tidy.frame([dict(zip(columns, row, strict=True)) | same | {"machine": "x86_64"} for row in rows], "timings")
+    same = {"least_seconds": 0.001, "most_seconds": 0.2, "families": 31, "repeats": 3}
+    same |= {"epsilon": 1.0, "machine": "x86_64"}
+    return tidy.frame([dict(zip(columns, row, strict=True)) | same for row in rows], "timings")
 
 
 def test_printed_tables_are_these(errors, seconds):
-    """Published numbers below ours, groups with both names, ratios where both have seconds, names printed once."""
+    """Published numbers below ours, groups with both names, ratios where both have seconds, names
+    printed once.
+    """
     levels = pd.MultiIndex.from_tuples([("ε", ""), ("mechanism", ""), ("men", "a"), ("men", "b")])
-    some = [["1", "X", "c", "c"], ["1", "Y", "c", "c"], ["2", "Y", "d", "a long text that is broken"]]
-    made = [error_table(errors[errors["epsilon"] == 1], "errors_activity_bundled"), seconds_table(seconds)]
-    made += [Table("x", "Two levels.", "none", errors, pd.DataFrame(some, columns=levels), headers=2)]
+    some = [["1", "X", "c", "c"], ["1", "Y", "c", "c"]]
+    some += [["2", "Y", "d", "a long text that is broken"]]
+    two = pd.DataFrame(some, columns=levels)
+    made = [error_table(errors[errors["epsilon"] == 1], "errors_activity_bundled")]
+    made += [seconds_table(seconds), Table("x", "Two levels.", "none", errors, two, headers=2)]
     printed = "\n".join(text for table in made for text in (table.markdown(), table.latex()))
-    assert printed == Path(__file__).with_name("golden").joinpath("printed_tables.txt").read_text("utf-8")
+    assert printed == Path(__file__).with_name("golden").joinpath("printed_tables.txt").read_text(
+        "utf-8"
+    )
 
 
 def test_empty_table_is_refused(errors):
@@ -82,7 +89,7 @@ def test_empty_table_is_refused(errors):
         Table("x", "", "", errors.iloc[:0], errors.iloc[:0])
 
 
-# -- tables of any content ---------------------------------------------------------------------------
+# -- tables of any content -------------------------------------------------------------------------
 
 
 def one_column(*cells, name="name", **options):
@@ -99,13 +106,29 @@ def test_numbers():
             -float("inf"): "−∞",
             pd.NA: "–",
         },
-        tables.shortest: {0.2: "0.2", 13.0219235: "13.0219", 1.5e-7: "1.50000×10⁻⁷", "12.0": "12", "": "–"},
-        tables.decimals: {0.0107: "0.0107", 2e-6: "2.0×10⁻⁶", 0.00015: "0.00015", 0.0: "0.0000", NAN: "N/A"},
+        tables.shortest: {
+            0.2: "0.2",
+            13.0219235: "13.0219",
+            1.5e-7: "1.50000×10⁻⁷",
+            "12.0": "12",
+            "": "–",
+        },
+        tables.decimals: {
+            0.0107: "0.0107",
+            2e-6: "2.0×10⁻⁶",
+            0.00015: "0.00015",
+            0.0: "0.0000",
+            NAN: "N/A",
+        },
         tables.yes_no: {True: "yes", False: "no", None: "–"},
         tables.count: {1051200.0: "1,051,200", 0: "0", pd.NA: "–"},
     }.items():
         assert {value: printed(value) for value in expected} == expected
-    pairs = {(0.0085712, 0.00015): "0.00857 ± 0.00015", (51753.0, 760.0): "51753 ± 760", (0.5, NAN): "0.5000"}
+    pairs = {
+        (0.0085712, 0.00015): "0.00857 ± 0.00015",
+        (51753.0, 760.0): "51753 ± 760",
+        (0.5, NAN): "0.5000",
+    }
     assert {pair: tables.with_error(*pair) for pair in pairs} == pairs
 
 

@@ -46,7 +46,11 @@ def test_quick_overlay_only_overrides_existing_keys():
         ("datasets.activity.epsilons", [], ["is empty"]),
         ("synthetic.alphas.stop", 0.5, ["alphas.stop is 0.5", "less than 0.5"]),
         ("synthetic.alphas.stop", 0.05, ["below start", "increasing"]),
-        ("datasets.electricity.mechanisms", ["laplace"], ["mechanisms[0] is 'laplace'", "mqm-exact"]),
+        (
+            "datasets.electricity.mechanisms",
+            ["laplace"],
+            ["mechanisms[0] is 'laplace'", "mqm-exact"],
+        ),
         ("datasets.activity.repetitions", 1, ["is 1;", "at least 2"]),
         ("datasets.electricity.bin_watts", 0, ["bin_watts is 0;", "greater than 0"]),
         ("datasets.electricity.source", "web", ["source is 'web'", "bundled, downloaded, file"]),
@@ -56,12 +60,20 @@ def test_quick_overlay_only_overrides_existing_keys():
         ("datasets.activity.source", "downloaded", ["source is 'downloaded'", "bundled, file"]),
         ("datasets.Mine", {"kind": "power"}, ["'Mine' cannot be a name", "small letters"]),
         ("datasets.mine", {}, ["datasets.mine lacks the key 'kind'"]),
-        ("datasets.mine", {"kind": "power", "epsilon": 1}, ["unknown key 'epsilon' in datasets.mine"]),
+        (
+            "datasets.mine",
+            {"kind": "power", "epsilon": 1},
+            ["unknown key 'epsilon' in datasets.mine"],
+        ),
         ("datasets.mine", {"kind": "power", "source": "file"}, ["datasets.mine.path is empty"]),
         ("datasets", {}, ["datasets is empty"]),
         ("beyond.cohort.longest", 499, ["longest is 499, below shortest, 500"]),
         ("synthetic.epsilons", [1, float("nan")], ["epsilons[1] is not a finite number"]),
-        ("synthetic.epsilons", ["1e-3"], ["epsilons[0] is '1e-3'", "YAML reads it as text (write 0.001"]),
+        (
+            "synthetic.epsilons",
+            ["1e-3"],
+            ["epsilons[0] is '1e-3'", "YAML reads it as text (write 0.001"],
+        ),
     ],
 )
 def test_bad_settings_are_named(path, value, words):
@@ -91,7 +103,8 @@ def test_settings_take_exactly_the_registered_mechanisms():
 
 def test_own_data_sets_need_a_kind_and_a_path():
     config = copy.deepcopy(CONFIG)
-    config["datasets"]["mine"] = {"kind": "power", "source": "file", "path": __file__, "epsilons": [3]}
+    mine = {"kind": "power", "source": "file", "path": __file__, "epsilons": [3]}
+    config["datasets"]["mine"] = mine
     complete(config)
     mine = config["datasets"]["mine"]
     assert (mine["epsilons"], mine["bins"], mine["gaps"]) == ([3], 51, "bridge")

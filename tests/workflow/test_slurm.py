@@ -17,7 +17,8 @@ beyond:
   cohort: { participants: 40, pieces: 2, epsilons: [0.5, 1] }
 """
 TARGETS = ("--", "cohort")
-SLURM = ("--workflow-profile", "workflow/profiles/slurm", "--slurm-init-seconds-before-status-checks", "3")
+SLURM = ("--workflow-profile", "workflow/profiles/slurm")
+SLURM += ("--slurm-init-seconds-before-status-checks", "3")
 
 
 class Cluster:
@@ -27,14 +28,19 @@ class Cluster:
         self.folder = folder
 
     def do(self, what: str) -> str:
-        done = subprocess.run([str(CLUSTER), what, self.folder], capture_output=True, text=True, timeout=600)
+        done = subprocess.run(
+            [str(CLUSTER), what, self.folder], capture_output=True, text=True, timeout=600
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout
 
     def running(self, rule: str) -> list[str]:
         """Ids of the running jobs of a rule, which the executor names in the comment."""
         listed = subprocess.run(
-            ["squeue", "--noheader", "--states=RUNNING", "--format=%i %k"], capture_output=True, text=True, check=True
+            ["squeue", "--noheader", "--states=RUNNING", "--format=%i %k"],
+            capture_output=True,
+            text=True,
+            check=True,
         )
         rows = [line.split(" ", 1) for line in listed.stdout.splitlines()]
         return [number for number, comment in rows if comment.startswith(f"rule_{rule}")]
@@ -76,7 +82,9 @@ def test_same_bytes_after_a_crashed_node_and_a_cancelled_job(cluster, project, t
         cluster.do("crash")
         cluster.do("resume")
         # SLURM itself runs the lost jobs again
-        (victim, *_) = await_true(lambda: set(lost) & set(cluster.running("measure_cohort")), process)
+        (victim, *_) = await_true(
+            lambda: set(lost) & set(cluster.running("measure_cohort")), process
+        )
         subprocess.run(["scancel", victim], check=True)
         local.run(*TARGETS)
         output, _ = process.communicate(timeout=900)

@@ -1,4 +1,4 @@
-"""The workflow as its users run it: complete, edited, killed, with their own data and with mistakes."""
+"""The workflow as its users run it: complete, edited, killed, with own data and mistakes."""
 
 import ast
 import json
@@ -33,7 +33,11 @@ def test_a_complete_run_is_recorded_and_leaves_nothing_to_do(finished):
         if path.startswith(("tables", "figures")) and "cohort" not in path:
             assert recorded[f"results/{path}"] == digest, path
     assert len(provenance["samples_sha256"]) == 2
-    assert {"tables/errors_activity_bundled.tex", "tables/comparison_related.md", "beyond/cohort.csv"} <= made.keys()
+    assert {
+        "tables/errors_activity_bundled.tex",
+        "tables/comparison_related.md",
+        "beyond/cohort.csv",
+    } <= made.keys()
     assert {"related.html", "beyond.html", "tables/table2.csv"} <= recorded.keys() | {
         path.relative_to(results).as_posix() for path in results.rglob("*")
     }
@@ -42,13 +46,16 @@ def test_a_complete_run_is_recorded_and_leaves_nothing_to_do(finished):
 
 def test_the_rulegraph_of_the_paper_is_small_and_its_targets_have_names(finished):
     targets = ("paper", "figure4", "table1", "table2", "table3")
-    nodes = re.findall(r'label\s*=\s*"([^"]+)"', finished.run("--rulegraph", "--forceall", *targets))
+    nodes = re.findall(
+        r'label\s*=\s*"([^"]+)"', finished.run("--rulegraph", "--forceall", *targets)
+    )
     assert 5 <= len(nodes) <= 18 + len(targets) - 1, nodes
-    assert {"draw_figure4_synthetic", "draw_figure4_histograms", "print_tables", "time_mechanisms"} <= {*nodes}
+    assert {"draw_figure4_synthetic", "draw_figure4_histograms"} <= {*nodes}
+    assert {"print_tables", "time_mechanisms"} <= {*nodes}
 
 
 def test_rules_are_plain_and_scripts_read_what_their_rule_gives():
-    """No loop makes rules, nothing private of Snakemake is used, and no script reads the whole config."""
+    """No loop makes rules, nothing private of Snakemake is used, no script reads all the config."""
     files, named = [ROOT / "workflow/Snakefile", *(ROOT / "workflow/rules").glob("*.smk")], []
     for path in files:
         text = path.read_text(encoding="utf-8")
@@ -64,17 +71,22 @@ def test_rules_are_plain_and_scripts_read_what_their_rule_gives():
     assert set(named) == set(SCRIPTS)
     for script in SCRIPTS:
         tree = ast.parse((ROOT / "workflow/scripts" / script).read_text(encoding="utf-8"))
-        names = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == "snakemake"]
+        names = [
+            node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == "snakemake"
+        ]
         assert len(names) == 1, script  # with job(snakemake)
 
 
 def test_an_edited_setting_reruns_what_uses_it(copy):
-    """That no other digit changes is tested of the scripts: tests/workflow/test_measuring.py and test_beyond.py."""
+    """That no other digit changes is tested of the scripts: tests/workflow/test_measuring.py and
+    test_beyond.py.
+    """
     copy.edit("tiny.yaml", "electricity: { epsilons: [1]", "electricity: { epsilons: [2, 1]")
     copy.edit("tiny.yaml", "pieces: 2", "pieces: 3")
     planned = copy.reasons("--", "all", "cohort")
     assert set(planned) == OF_PAPER | {"measure_cohort", "gather_cohort", "cohort"}
-    outputs = [line for name in OF_PAPER & set(planned) for line in planned[name] if line.startswith("output: ")]
+    lines = [line for name in OF_PAPER & set(planned) for line in planned[name]]
+    outputs = [line for line in lines if line.startswith("output: ")]
     assert not any("activity" in line and "comparison" not in line for line in outputs), outputs
 
 
@@ -89,7 +101,9 @@ def test_deleted_tables_are_made_again_and_an_edited_source_reruns_the_scripts_t
     for path in deleted:
         (copy.folder / "results" / path).unlink()
     source, folder = "pufferflow/dp/alpha_beta.py", copy.folder / "workflow"
-    reach = {s.removesuffix(".py") for s in SCRIPTS if copy.folder / source in source_files(s, folder)}
+    reach = {
+        s.removesuffix(".py") for s in SCRIPTS if copy.folder / source in source_files(s, folder)
+    }
     copy.edit(source, "import annotations", "import annotations  # edited")
     planned = copy.reasons("--", "all", "cohort")
     assert set(deleted.values()) <= set(planned)
@@ -108,7 +122,9 @@ SOME = (
 )
 
 
-@pytest.mark.parametrize("how", [pytest.param(signal.SIGTERM, marks=pytest.mark.long), signal.SIGKILL])
+@pytest.mark.parametrize(
+    "how", [pytest.param(signal.SIGTERM, marks=pytest.mark.long), signal.SIGKILL]
+)
 def test_a_killed_run_goes_on_to_the_same_bytes_on_one_core(finished, project, how):
     process = project.start("--quiet", "all", "--", *SOME, cores=1)
     while not len(list((project.folder / "results").rglob("*.csv"))) > 1:
@@ -127,12 +143,17 @@ def test_a_killed_run_goes_on_to_the_same_bytes_on_one_core(finished, project, h
     made = project.results()
     assert made.items() <= finished.results().items()
     assert len(made) > 8
-    assert not [path for path in (project.folder / "results").rglob("*") if path.name.endswith((".part", ".tmp"))]
+    assert not [
+        path
+        for path in (project.folder / "results").rglob("*")
+        if path.name.endswith((".part", ".tmp"))
+    ]
 
 
 def test_bad_settings_and_bad_data_are_one_sentence_and_leave_no_half_result(copy):
-    (copy.folder / "mine.csv").write_text("participant,time,state\na,2024-01-01T00:00,S3CRET\n", encoding="utf-8")
-    copy.edit("tiny.yaml", "datasets:", "datasets:\n  mine: { kind: activity, source: file, path: mine.csv }")
+    (copy.folder / "mine.csv").write_text("participant,time,state\na,2024-01-01T00:00,S3CRET\n")
+    mine = "  mine: { kind: activity, source: file, path: mine.csv }"
+    copy.edit("tiny.yaml", "datasets:", f"datasets:\n{mine}")
     output = copy.run("--", "results/samples/mine_file.json", fails=True)
     assert re.search(r"pufferflow: error: .*mine\.csv", output)
     (log,) = (copy.folder / "results/logs").rglob("*mine_file*.log")
@@ -149,7 +170,8 @@ OWN = """
 datasets:
   walks: { kind: activity, source: file, path: walks.csv, mechanisms: [mqm-exact] }
   house_2:
-    { kind: power, source: file, path: house.csv, bin_watts: 500, bins: 3, epsilons: [1], mechanisms: [mqm-exact] }
+    { kind: power, source: file, path: house.csv, bin_watts: 500, bins: 3, epsilons: [1],
+      mechanisms: [mqm-exact] }
 """
 
 
@@ -188,7 +210,11 @@ def test_snakemakes_own_report_holds_figures_and_tables_with_captions(finished, 
     with zipfile.ZipFile(tmp_path / "report.zip") as archive:
         page = min((name for name in archive.namelist() if name.endswith("report.html")), key=len)
         text = archive.read(page).decode("utf-8")
-    for shown in ("figure4_upper_synthetic.svg", "comparison.csv", "histograms_activity_bundled.svg"):
+    for shown in (
+        "figure4_upper_synthetic.svg",
+        "comparison.csv",
+        "histograms_activity_bundled.svg",
+    ):
         assert shown in text, shown
 
 
@@ -201,6 +227,10 @@ def test_pages_have_their_parts_in_order_and_load_nothing(finished):
     for name in ("report", "related", "beyond"):
         text = (finished.folder / f"results/{name}.html").read_text(encoding="utf-8")
         assert "<script" not in text
-        assert "http" not in re.sub(r'xmlns(:\w+)?="[^"]*"|<!DOCTYPE[^>]*>', "", text).replace("https://doi", "")
-        for target in re.findall(r'href="#([\w-]+)"', re.sub(r"<svg.*?</svg>", "", text, flags=re.DOTALL)):
+        assert "http" not in re.sub(r'xmlns(:\w+)?="[^"]*"|<!DOCTYPE[^>]*>', "", text).replace(
+            "https://doi", ""
+        )
+        for target in re.findall(
+            r'href="#([\w-]+)"', re.sub(r"<svg.*?</svg>", "", text, flags=re.DOTALL)
+        ):
             assert f'id="{target}"' in text, target
