@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import pandas as pd
 from tqdm import tqdm
@@ -118,6 +118,11 @@ def _csv_table(path: str, separator: str | None) -> Table:
     def blocks(positions: list[int]) -> Iterator[pd.DataFrame]:
         """Yield the blocks of the file as texts; a row is a line."""
         numbers, bad, line = [str(i) for i in range(len(names))], list[Any](), 2
+
+        def refuse(row: Any) -> Literal["error"]:
+            bad.append(row)
+            return "error"
+
         options: dict[str, Any] = {
             "read_options": arrow.ReadOptions(
                 use_threads=False, block_size=BLOCK, skip_rows=1, column_names=numbers
@@ -125,7 +130,7 @@ def _csv_table(path: str, separator: str | None) -> Table:
             "parse_options": arrow.ParseOptions(
                 delimiter=separator,
                 ignore_empty_lines=False,
-                invalid_row_handler=lambda row: bad.append(row) or "error",  # type: ignore[func-returns-value]
+                invalid_row_handler=refuse,
             ),
             "convert_options": arrow.ConvertOptions(
                 column_types=dict.fromkeys(numbers, string()),

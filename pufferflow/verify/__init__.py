@@ -91,7 +91,8 @@ def verify_certificate(document: object, *, most_work: float = MOST_WORK) -> Ver
         raise CertificateError(
             f"a loss of {decimal(loss, 6)} is not excluded, epsilon is {decimal(claim.epsilon)}"
         )
-    return Verification(claim.subject, str(dict(document)["scale"]), loss, precision)  # type: ignore[call-overload]
+    scale = str(dict(document)["scale"])  # type: ignore[call-overload]
+    return Verification(claim.subject, scale, loss, precision)
 
 
 def proved_loss(claim: Claim, most_work: float = MOST_WORK) -> tuple[Fraction, int]:

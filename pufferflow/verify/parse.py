@@ -123,7 +123,8 @@ def read(kind: Any, value: Any, where: str) -> Any:
             raise CertificateError(f"{where}: an entry has {len(value)} parts, not {len(inner)}")
         return tuple(read(one, part, where) for one, part in zip(inner, value, strict=True))
     if origin is dict:
-        return _by_pairs(read(list[tuple[Positive, Positive, inner[1]]], value, where), where)  # type: ignore[valid-type]
+        entry = tuple[Positive, Positive, inner[1]]  # type: ignore[valid-type]
+        return _by_pairs(read(list[entry], value, where), where)
     if written is dict:
         return _record(kind, dict(inner), value, where)
     if origin is Literal and value not in inner:

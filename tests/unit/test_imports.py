@@ -75,7 +75,6 @@ def test_the_size_of_the_library(capsys):
         "lines of the median module": lines[len(lines) // 2],
         "of the largest": lines[-1],
         "functions over 50 lines": sum(n > 50 for n in functions),
-        "lines over 100 letters": sum(len(line) > 100 for text in texts.values() for line in text),
         "arrows between packages": len(arrows()),
     }
     with capsys.disabled():
