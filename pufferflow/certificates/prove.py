@@ -31,11 +31,6 @@ from pufferflow.verify.model import UndecidedError, Work
 from pufferflow.verify.parse import Claim as Exact
 from pufferflow.verify.parse import parse
 
-_MOST_WORK = 10 * MOST_WORK
-"""What checking a certificate to be made may take.
-
-Minutes, where whoever checks it must ask for them.
-"""
 _SLACK = "1e-9"
 """Above 2^-30, by which the plans of :mod:`pufferflow.audit.wasserstein` exceed a distribution."""
 _STEPS = (1e-15, 1e-12, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.2, 0.2, 0.2)
@@ -128,7 +123,8 @@ def _proofs(claim: Claim) -> Iterator[tuple[float, Proofs]]:
         if isinstance(family, BoundedFamily):
             known = [family.rows, family.backward and family.backward.rows]
         affordable = min(_EARLY_WORK // (family.states or 1) ** 4, claim.length)
-        ladder = _EARLY[:1] if isinstance(family, PeriodicChain) else _EARLY
+        costly = isinstance(family, PeriodicChain) or (isinstance(family, HiddenChain) and informed)
+        ladder = _EARLY[:1] if costly else _EARLY
         for early in dict.fromkeys(min(early, affordable) for early in ladder):
             yield claim.scale, partial(_programs, known, early)
         if chains and not informed:
@@ -177,7 +173,7 @@ def _quilts(chains: tuple[MarkovChain, ...], exact: Exact) -> list[Document]:
     for precision in PRECISIONS:
         try:
             with ctx.workprec(precision):
-                rules = Rules(looser, Work(_MOST_WORK))
+                rules = Rules(looser, Work(MOST_WORK))
                 pairs = zip(chains, exact.family.members, strict=True)
                 return [
                     {"quilts": quilts_of_chain(chain, member, rules)} for chain, member in pairs
@@ -189,7 +185,7 @@ def _quilts(chains: tuple[MarkovChain, ...], exact: Exact) -> list[Document]:
 
 def _programs(known: list[Any], early: int, exact: Exact) -> list[Document]:
     with ctx.workprec(PRECISIONS[0]):
-        rules = Rules(exact, Work(_MOST_WORK))
+        rules = Rules(exact, Work(MOST_WORK))
         return [Writer(rules, member, known).program(early) for member in exact.family.members]
 
 
@@ -207,7 +203,7 @@ def _raised(document: Document, proofs: Proofs, least: float, most: float) -> Do
         try:
             tried["proofs"] = proofs(parse(tried))
             claim = parse(tried)
-            loss = proved_loss(claim, _MOST_WORK)[0]
+            loss = proved_loss(claim, MOST_WORK)[0]
             ratio, proved = float(loss / claim.epsilon), loss <= claim.epsilon
         except (CertificateError, UndecidedError) as error:
             why, proved = str(error), False
