@@ -70,7 +70,8 @@ def test_3_7_8_a_fact_that_one_record_changes_is_disclosed_when_it_is_printed():
     """Longest record, readings of a group, values within bounds, participants with a valid row."""
     rows = [(0, 1, 1), (1, 0)], [(0, 1, 1), (9, 9, 9, 9)]
     within = [[sum(x <= 1 for x in own) for own in table] for table in rows]
-    facts = [(len(a[1]), sum(a[1]), sum(b), np.count_nonzero(b)) for a, b in zip(rows, within)]  # noqa: B905
+    pairs = zip(rows, within, strict=True)
+    facts = [(len(a[1]), sum(a[1]), sum(b), np.count_nonzero(b)) for a, b in pairs]
     for printed in zip(*facts, strict=True):
         assert loss((1, s, [printed[s] == x for x in printed]) for s in (0, 1)) == inf
 

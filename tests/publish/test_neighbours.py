@@ -75,7 +75,11 @@ def written(rows, path):
 def run(words):
     """Exit code and what is printed of a release whose noisy numbers are all 7; what was drawn."""
     drawn, out, err = [], io.StringIO(), io.StringIO()
-    sevens = lambda counts, scale: drawn.append((len(counts), scale)) or [7] * len(counts)  # noqa: E731
+
+    def sevens(counts, scale):
+        drawn.append((len(counts), scale))
+        return [7] * len(counts)
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(releasing, "add_noise", sevens)
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
