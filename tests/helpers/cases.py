@@ -1,6 +1,4 @@
-"""How many cases a property is tried on: some in every run, many more in `make test-long` (the
-marker `long`).
-"""
+"""How many cases a property is tried on: some in every run, many more in `make test-long`."""
 
 import pytest
 from hypothesis import settings

@@ -1,6 +1,4 @@
-"""An attack on what is published: every number in every file, by every rule that has ever given a
-count away.
-"""
+"""An attack on what is published: every number, by every rule that has ever disclosed a count."""
 
 import math
 import re

@@ -95,9 +95,7 @@ def chain_quilts(
 
 
 def influence_ratio(joint: np.ndarray, nodes: Sequence[int], quilt: list[int]) -> tuple[int, int]:
-    """e^max-influence of ``quilt`` on ``nodes`` (Definition 4.1) as numerator and denominator; (1,
-    0) is ∞.
-    """
+    """e^max-influence of ``quilt`` on ``nodes`` (Definition 4.1) as a fraction; (1, 0) is ∞."""
     kept = sorted([*nodes, *quilt])
     table = joint.sum(axis=tuple(t for t in range(joint.ndim) if t not in kept))
     table = np.moveaxis(table, [kept.index(node) for node in nodes], range(len(nodes)))
@@ -158,9 +156,7 @@ def exact_scale(influences: list[list[tuple[int, Decimal]]], epsilon: float) -> 
 
 
 def random_matrix(rng: np.random.Generator, k: int) -> list[list[Fraction]]:
-    """A transition matrix in multiples of 1/64: dense, sparse, periodic, reducible or nearly
-    deterministic.
-    """
+    """Matrix in multiples of 1/64: dense, sparse, periodic, reducible or nearly deterministic."""
     kind = rng.choice(["dense", "sparse", "permutation", "blocks", "sticky"])
     if kind == "permutation":
         image = rng.permutation(k)

@@ -1,6 +1,4 @@
-"""The models of ``tests/reference/scales.csv``: one of every kind, by name; drawn ones are the same
-everywhere.
-"""
+"""The models of ``tests/reference/scales.csv``: one of every kind, by name, the same everywhere."""
 
 from functools import cache
 

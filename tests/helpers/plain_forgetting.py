@@ -6,9 +6,7 @@ import numpy as np
 
 
 def leakages(steps, overlap, records, cost):
-    """What 0, 1, …, ``records`` records on one side of a node tell at most: Theorem F1 one block
-    after another.
-    """
+    """Leakage of 0, 1, …, ``records`` records on a side at most: Theorem F1 block after block."""
     found = []
     for n in range(records + 1):
         if n < steps:

@@ -1,6 +1,4 @@
-"""The same as pufferflow/general, plainly: couplings by a linear program or by Hall's condition,
-losses by sums.
-"""
+"""As pufferflow/general, plainly: couplings by linear programs or Hall's condition, sums."""
 
 from __future__ import annotations
 
@@ -16,9 +14,7 @@ Law = Mapping[Fraction, Fraction]
 
 
 def w_infinity(p: Law, q: Law) -> Fraction:
-    """Smallest d for which a coupling keeps within d: by Strassen, p(S) ≤ q(all within d of S) for
-    every set S.
-    """
+    """Smallest d of a coupling within d; by Strassen p(S) ≤ q(all within d of S) for all sets S."""
     points = [value for value, mass in p.items() if mass]
     others = [value for value, mass in q.items() if mass]
     sets = list(chain.from_iterable(combinations(points, n) for n in range(1, len(points) + 1)))

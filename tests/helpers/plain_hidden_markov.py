@@ -26,9 +26,7 @@ def path_probability(model: HiddenMarkovModel, secret: str, sequence: tuple[str,
 def all_ratios(
     model: HiddenMarkovModel, length: int
 ) -> Iterator[tuple[Fraction | float, tuple[str, ...]]]:
-    """Yield the ratio of every sequence of up to ``length`` observations that is possible, in both
-    directions.
-    """
+    """Yield the ratio of every possible sequence of up to ``length`` observations, both ways."""
     for t in range(1, length + 1):
         for sequence in product(model.observations, repeat=t):
             p = {

@@ -1,6 +1,4 @@
-"""Random processes of every kind, with distributions that lie in their families: what bounds must
-hold for.
-"""
+"""Random processes of every kind, with distributions in their families, for which bounds hold."""
 
 from typing import NamedTuple
 
@@ -28,9 +26,7 @@ class Drawn(NamedTuple):
 
 
 def matrices(rng, k, count=1):
-    """Dense, sparse, absorbing and slow ones, permutations, nearly equal rows, states that nothing
-    leads to.
-    """
+    """Dense, sparse, absorbing and slow ones, permutations, nearly equal rows, unreached states."""
     found = rng.dirichlet(np.full(k, rng.choice([0.1, 0.5, 2.0])), (count, k))
     found[rng.random(found.shape) < rng.choice([0.0, 0.0, 0.4])] = 0.0
     found += np.eye(k) * rng.choice([0.0, 0.1, 0.5, 20.0])
@@ -222,9 +218,7 @@ def ball(rng, found, width):
 
 
 def both_ways(family, bounds):
-    """Families known by bounds of the rows forwards and backwards, around one chain that changes
-    with time.
-    """
+    """Families known by bounds of the rows both ways, around one chain that changes with time."""
 
     def draw(rng, k, length):
         k = min(k, 4)
@@ -241,9 +235,7 @@ def both_ways(family, bounds):
 
 
 def overlap(start, steps, apart):
-    """Least overlap of the distributions of two nodes so far apart, given two values that the other
-    can take.
-    """
+    """Least overlap of the distributions of two nodes, given two values that the other can take."""
     nodes, least = [start], 1.0
     for matrix in steps:
         nodes.append(nodes[-1] @ matrix)

@@ -1,6 +1,4 @@
-"""Every public function, each with arguments that it takes: what the tests of arguments and of
-reprs start from.
-"""
+"""Every public function with arguments that it takes, for tests of arguments and of reprs."""
 
 from datetime import datetime
 

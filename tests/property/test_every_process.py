@@ -1,6 +1,4 @@
-"""Bounds of every kind of process: above all that is told, equal to plain recursions, and what
-scales obey.
-"""
+"""Bounds of every process: no less than is revealed, equal to plain recursions; rules of scales."""
 
 from itertools import product
 
@@ -28,9 +26,7 @@ def protection(rng, length):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("cases", counts(14, 500))
 def test_never_below_the_program(kind, cases):
-    """All functions of all sequences: no Markov property, no coupling, no count, but where records
-    are known.
-    """
+    """All functions of all sequences: no Markov property, coupling or count unless one is known."""
     found = 0
     for seed in range(cases):
         if (one := drawn(kind, seed, {2: 6, 3: 4})) is None:
@@ -66,9 +62,7 @@ def test_programs_equal_plainer_ones(seed):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", seeds(4, 500))
 def test_no_count_tells_more(kind, seed):
-    """More records and values than linear programs allow; bounds of longer segments hold for these
-    as well.
-    """
+    """More records and values than linear programs allow; bounds of longer segments hold too."""
     if (one := drawn(kind, seed, {k: 40 // k for k in (2, 3, 4, 5, 7)})) is None:
         return
     rng, length, process = one
@@ -211,9 +205,7 @@ def test_scales_of_random_processes(kind, seed):
 
 
 def obeys(family, length, epsilon, may_lack_a_proof=False):
-    """More is never cheaper; the loss is ε; above the lower bound, below MQMExact; its certificate
-    is accepted.
-    """
+    """More is never cheaper; the loss is ε; from lower bound to MQMExact; with a certificate."""
 
     def scale(length, window=1, side_information="none"):
         return pf.leakage(

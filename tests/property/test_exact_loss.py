@@ -141,9 +141,7 @@ def test_more_noise_loses_no_more(seed):
 
 
 def loss_or_reason(chain, length, scale, query):
-    """The loss, or None where floats cannot tell it: a scale too small, starts too far apart, a
-    state too rare.
-    """
+    """The loss, or None beyond floats: too small a scale, too different starts, rare states."""
     try:
         return pf.privacy_loss(chain, length, scale, query)
     except (ParameterError, ChainError) as error:

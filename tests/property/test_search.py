@@ -1,6 +1,4 @@
-"""The fast search against its plain twins, for many nodes at once and node by node, and what every
-scale obeys.
-"""
+"""The fast search against its plain twins, many nodes at once or one by one; rules for scales."""
 
 import flint
 import numpy as np
@@ -284,9 +282,7 @@ STEPS = st.sampled_from([1e-9, 1e-4, 0.05, 0.3, 1.0, 2.5, 10.0, 1e90])
 
 @st.composite
 def starts(draw):
-    """Chains from given starts: any, hardly moving, mostly round a cycle, or two cycles of
-    different length.
-    """
+    """Chains from given starts: any, hardly moving, mostly round a cycle, or two unequal cycles."""
     k = draw(st.integers(1, 6))
     rows = np.array([draw(distributions(k, WEIGHTS)) for _ in range(k)])
     pace = draw(st.sampled_from([1.0, 0.3, 0.01, 1e-4, 0.0]))

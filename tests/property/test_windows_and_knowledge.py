@@ -1,6 +1,4 @@
-"""What is asked is what is computed, charged and certified: windows of records, adversaries who
-know others.
-"""
+"""What is asked is computed, charged and certified: windows of records, side information."""
 
 import json
 import math

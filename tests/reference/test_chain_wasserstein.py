@@ -298,9 +298,7 @@ def test_shifts_of_one_start_are_those_of_two_equal_ones(width, shift, random):
 
 
 def test_transport_plans_against_all_intervals():
-    """Mass p can be moved into slack times q if and only if no interval holds more than its
-    surroundings take.
-    """
+    """Mass p fits into slack times q if and only if no interval has more than its surroundings."""
     rng = np.random.default_rng(8)
     answers = []
     for _ in range(300):

@@ -25,9 +25,7 @@ def chain_influence(chain, length, node, a, b):
 
 
 def mixing_terms(chain, distance):
-    """log((1 + Δ)/(1 − Δ)) with Δ = exp(−g t / 2) / π_min, g the eigengap of P P*; infinite where Δ
-    ≥ 1.
-    """
+    """log((1 + Δ)/(1 − Δ)), Δ = exp(−g t / 2) / π_min, g the eigengap of P P*; ∞ where Δ ≥ 1."""
     P = chain.transition_matrix
     values, vectors = np.linalg.eig(P.T)
     pi = np.real(vectors[:, np.argmax(np.real(values))])

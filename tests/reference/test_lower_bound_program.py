@@ -1,6 +1,4 @@
-"""Lower bounds: attained by the query that they state, and not above linear programs over all
-sequences.
-"""
+"""Lower bounds: attained by the stated query, and not above linear programs over sequences."""
 
 from fractions import Fraction
 
@@ -83,9 +81,7 @@ def stated_loss(matrix, law, found):
 @given(st.integers(0, 2**32 - 1))
 @examples(12, 200)
 def test_the_query_that_is_stated_tells_epsilon(seed):
-    """Slow, periodic and absorbing chains, whose windows are not symmetric; entries below the range
-    of floats.
-    """
+    """Slow, periodic and absorbing chains, with asymmetric windows; entries below all floats."""
     rng = np.random.default_rng(seed)
     k, length = int(rng.integers(2, 4)), int(rng.integers(1, 80))
     matrix = random_matrix(rng, k)

@@ -163,9 +163,7 @@ def test_wasserstein(epsilon, length):
 
 
 def test_wasserstein_of_independent_records():
-    """W = 1, but the distribution functions are equal there: rounding decides, and plans with slack
-    prove it.
-    """
+    """W = 1, but the distribution functions are equal there up to rounding: plans have slack."""
     for chain in (
         symmetric(0.5, "any"),
         pf.MarkovChain([[0.3, 0.7], [0.3, 0.7]]),

@@ -1,6 +1,4 @@
-"""Certificates written by hand: each refused one lacks one thing, and the one beside it that has it
-is accepted.
-"""
+"""Certificates by hand: each refused one lacks one thing that an accepted one next to it has."""
 
 import copy
 from decimal import Decimal, localcontext
@@ -319,9 +317,7 @@ def test_what_is_proved_with_side_information():
 
 
 def test_shares_of_what_is_free_sum_to_at_most_1():
-    """With more than 1 at two states and less than nothing where it stays, free mass would be in
-    two places.
-    """
+    """With over 1 at two states and below 0 where it stays, free mass would be in two places."""
     family = {"interval": {"low": [["0.2"] * 3] * 3, "high": [["0.5"] * 3] * 3}}
 
     def document(shares):

@@ -38,9 +38,7 @@ def test_numba_is_used_in_one_module_only():
 
 @pytest.mark.xdist_group("sources")
 def test_the_digest_covers_all_kernels_and_what_they_take_from_the_package():
-    """Numba compiles a constant of another module in: its machine code would be stale after an edit
-    there.
-    """
+    """Numba compiles constants of other modules in: after an edit there machine code is stale."""
     kernel = f"from {_jit.__name__} import kernel"
     users = [p for p in PACKAGE.rglob("*.py") if kernel in p.read_text()]
     assert users

@@ -47,9 +47,7 @@ def test_a_negatively_correlated_chain_is_optimal_with_an_alternating_count():
 
 @pytest.mark.parametrize("length", [2, 100, 10**9])
 def test_small_epsilon_has_a_limit(length):
-    """The limit of one symmetric chain: the gap of two copies halves by λ = .8 with each step, on
-    both sides.
-    """
+    """The limit of a symmetric chain: the gap of two copies shrinks by λ = .8 a step, both ways."""
     steps = [0.8 * (1 - 0.8**n) / 0.2 for n in range(length if length < 1000 else 1000)]
     limit = 1 + max(steps[i] + steps[len(steps) - 1 - i] for i in range(len(steps)))
     for epsilon in (1e-9, 1e-6, 2e-4):
@@ -160,9 +158,7 @@ def lazy(states):
 
 
 def test_couplings_of_many_states_are_not_proved():
-    """Where leakage leaves its couplings out, their certificate would take minutes, and memory for
-    k³ plans.
-    """
+    """Where leakage has no couplings, a certificate would take minutes, and memory for k³ plans."""
     with pytest.raises(ParameterError, match="65 states; couplings are proved for at most 64"):
         pf.certify(lazy(65), 8, 1.0, mechanism="leakage")
     assert 1 < pf.leakage(lazy(66), 8, 1.0).scale <= pf.mqm_exact(lazy(66), 8, 1.0).scale
@@ -242,9 +238,7 @@ def test_tiny_epsilon_and_huge_length_from_any_start():
 
 
 def test_an_iteration_that_diverges_is_not_heard_of():
-    """Values with their repeats: a chain on which the solver of the couplings overflows, which is
-    an error here.
-    """
+    """Values with their repeats: on this chain the couplings' solver overflows, here an error."""
     runs = (
         *((0, 3), (814, 2), (28, 1), (888, 5), (412, 5), (190, 2), (666, 1), (347, 2)),
         *((546, 1), (888, 7), (116, 10), (791, 2), (190, 2), (310, 7), (51, 4), (523, 1)),
@@ -263,9 +257,7 @@ def test_an_iteration_that_diverges_is_not_heard_of():
 
 
 def test_states_of_different_pace_take_no_minute():
-    """Where some pairs of states differ far longer than others an iteration took thousands of
-    steps.
-    """
+    """Where some pairs of states differ much longer than others iterations took 1000s of steps."""
     k, began = 20, time.process_time()
     leave = np.full(k, 1e-8)
     leave[0] = 1e-3
@@ -348,9 +340,7 @@ def test_signals_end_what_takes_long():
     ],
 )
 def test_a_semi_markov_chain_of_few_records_is_certified(jumps, lasts, length, epsilon, most):
-    """At the c of so few records its rounds never close: leakages grew to ∞, which passed as closed
-    and hung.
-    """
+    """At the c of so few records no round closes: leakages grew to ∞, passed as closed and hung."""
     chain = pf.HiddenChain.with_durations(jumps, lasts)
     document = pf.certify(chain, length, epsilon, mechanism="leakage")
     assert pf.leakage(chain, length, epsilon).scale * (1 - 1e-3) <= float(document["scale"]) <= most

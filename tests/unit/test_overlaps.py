@@ -20,9 +20,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 @examples(25, 60)
 @given(chains(4), st.integers(1, 5))
 def test_overlaps_of_chains_are_those_of_their_laws(chain, steps):
-    """By definition: the joint law of a few nodes. Behind, starts that are not stationary get a
-    bound.
-    """
+    """By definition: joint distributions of a few nodes. Behind, other starts get a bound."""
     found = pf.models.mixing_of(chain, steps)
     law = chain.initial_distribution
     laws = (
@@ -123,9 +121,7 @@ def test_of_states_that_are_rarely_left_nothing_is_known():
 
 @pytest.mark.parametrize("start", ["any", [0.25] * 4])
 def test_what_is_too_small_for_floats_can_still_occur(start):
-    """The third state follows two steps of 1e-200, and then the first record was surely in the
-    first.
-    """
+    """The third state follows two steps of 1e-200; then the first record was surely in state 1."""
     rare = 1e-200
     matrix = [[0.5, rare, 0, 0.5], [0.5, 0, rare, 0.5], [0.5, 0, 0, 0.5], [0.5, 0, 0, 0.5]]
     assert pf.models.mixing_of(pf.MarkovChain(matrix, start), 2).backward == 0.0

@@ -52,9 +52,7 @@ def test_segments_may_begin_at_any_phase():
 @pytest.mark.parametrize("length", [50, 10**18])
 @pytest.mark.parametrize("epsilon", [30.0, 1000.0])
 def test_large_budgets_cost_hardly_more_than_a_record(epsilon, length):
-    """No distribution forwards or backwards tells more than the log of a ratio, where flows lose
-    their digits.
-    """
+    """No distribution reveals more than the log of a ratio, where flows lose their digits."""
     matrices = np.random.default_rng(0).dirichlet(np.ones(5), (3, 5))
     chain = pf.PeriodicChain(matrices)
     starts = chain.stationary_distributions
@@ -80,9 +78,7 @@ NEVER = pf.PeriodicChain(
     ],
     repeat=2,
 )
-"""No record has the second state. As one that they may have it would be a short cut between the
-others.
-"""
+"""No record has the second state. If one might, it would be a short cut between the others."""
 
 
 @pytest.mark.parametrize("cost", [0.01, 1.0])
@@ -101,9 +97,7 @@ def test_a_state_that_no_record_has_is_no_short_cut(cost):
 
 
 def test_blocks_see_what_single_steps_do_not():
-    """A state that is hardly left looks remembered for ever, step by step, to someone who may know
-    any record.
-    """
+    """A state hardly ever left looks remembered for ever, step by step, with side information."""
     day = np.array([[0.9, 0.1 - 1e-7, 1e-7], [0.3, 0.5, 0.2], [0.1, 0.2, 0.7]])
     night = np.array([[0.99, 0.01 - 1e-9, 1e-9], [0.6, 0.4 - 1e-9, 1e-9], [0.4, 0.4, 0.2]])
     chain = pf.PeriodicChain([day, night], repeat=60)

@@ -1,6 +1,4 @@
-"""The shipped files against their rows of sources.csv and against numbers computed elsewhere, and
-the download.
-"""
+"""Shipped files against their rows of sources.csv and other computations, and the download."""
 
 import csv
 import io

@@ -69,9 +69,7 @@ def seconds():
 
 
 def test_printed_tables_are_these(errors, seconds):
-    """Published numbers below ours, groups with both names, ratios where both have seconds, names
-    printed once.
-    """
+    """Published numbers below ours, groups with both names, ratios of seconds, names once."""
     levels = pd.MultiIndex.from_tuples([("ε", ""), ("mechanism", ""), ("men", "a"), ("men", "b")])
     some = [["1", "X", "c", "c"], ["1", "Y", "c", "c"]]
     some += [["2", "Y", "d", "a long text that is broken"]]

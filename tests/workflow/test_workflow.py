@@ -78,9 +78,7 @@ def test_rules_are_plain_and_scripts_read_what_their_rule_gives():
 
 
 def test_an_edited_setting_reruns_what_uses_it(copy):
-    """That no other digit changes is tested of the scripts: tests/workflow/test_measuring.py and
-    test_beyond.py.
-    """
+    """test_measuring.py and test_beyond.py test of the scripts that no other digit changes."""
     copy.edit("tiny.yaml", "electricity: { epsilons: [1]", "electricity: { epsilons: [2, 1]")
     copy.edit("tiny.yaml", "pieces: 2", "pieces: 3")
     planned = copy.reasons("--", "all", "cohort")
