@@ -25,7 +25,7 @@ from pufferflow._util.rounding import divide_up
 from pufferflow.audit.densities import Densities, Value, finest_scale
 from pufferflow.audit.gaps import LARGEST_GAP, GapSearch
 from pufferflow.audit.queries import CountQuery, HistogramQuery, Query
-from pufferflow.coupling.roots import crossing
+from pufferflow.bounds.roots import crossing
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import AnyFamily, finite_chains

@@ -15,7 +15,7 @@ from pufferflow._util.jit import constant
 from pufferflow._util.rounding import UNIT_ROUNDOFF, divide_down
 from pufferflow._util.types import Bools, Floats
 from pufferflow.audit._lower_bound_kernels import TINY, differences, pull_back, sweep, tilted
-from pufferflow.coupling.roots import least_cost
+from pufferflow.bounds.roots import least_cost
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import AnyFamily, as_family
 

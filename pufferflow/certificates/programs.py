@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array
 
 from pufferflow._util.types import Bools, Floats
-from pufferflow.coupling.affine import AffineRows, RobustFlows
-from pufferflow.coupling.distribution_sets import ExactRows, costs_of, reweighted_within
-from pufferflow.coupling.robust import AscendingRows
-from pufferflow.coupling.solver import LeakageEquation, beginning, post_fixed_point
-from pufferflow.coupling.walks import tree_parents, walk_once
+from pufferflow.bounds.affine import AffineRows, RobustFlows
+from pufferflow.bounds.distribution_sets import ExactRows, costs_of, reweighted_within
+from pufferflow.bounds.robust import AscendingRows
+from pufferflow.bounds.solver import LeakageEquation, beginning, post_fixed_point
+from pufferflow.bounds.walks import tree_parents, walk_once
 from pufferflow.verify.interpret import Rules
 from pufferflow.verify.model import Table
 from pufferflow.verify.parse import CertificateError, Matrix, Pair, Proof, Step, Witness, read

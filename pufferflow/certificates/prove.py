@@ -13,10 +13,10 @@ from flint import ctx
 
 from pufferflow._util.protection import Protection
 from pufferflow.audit.wasserstein import TIE, chain_sensitivity
+from pufferflow.bounds.of_families import MOST_STATES
 from pufferflow.certificates.exact_families import exact_family
 from pufferflow.certificates.programs import Writer
 from pufferflow.certificates.quilts import quilts_of_chain
-from pufferflow.coupling.bounds import MOST_STATES
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.influence.quilts import influence_tables, worst_node
 from pufferflow.models.bounded import BoundedFamily

@@ -10,9 +10,9 @@ import numpy as np
 
 from pufferflow._util.checks import Lengths, check_scale, check_type, check_whole, longest
 from pufferflow._util.protection import Protection, SideInformation, check_protection
-from pufferflow.coupling.bounds import MOST_STATES, Part, kept, loss_bounds
-from pufferflow.coupling.periodic import PeriodicLeakage
-from pufferflow.coupling.roots import SMALLEST_EPSILON
+from pufferflow.bounds.of_families import MOST_STATES, Part, kept, loss_bounds
+from pufferflow.bounds.periodic import PeriodicLeakage
+from pufferflow.bounds.roots import SMALLEST_EPSILON
 from pufferflow.mechanisms.base import Mechanism, NoiseScale, compute_scale, requested
 from pufferflow.mechanisms.baselines import group_dp
 from pufferflow.models.families import AnyFamily, as_family, standing_chains

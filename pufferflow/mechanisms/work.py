@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from pufferflow._util.checks import Lengths
-from pufferflow.coupling.bounds import MOST_BLOCK_STATES, MOST_STATES
-from pufferflow.coupling.process import MOST_ROBUST_STATES
+from pufferflow.bounds.of_families import MOST_BLOCK_STATES, MOST_STATES
+from pufferflow.bounds.process import MOST_ROBUST_STATES
 from pufferflow.models.bounded import BoundedFamily
 from pufferflow.models.families import AnyFamily, as_family, standing_chains
 from pufferflow.models.hidden import HiddenChain

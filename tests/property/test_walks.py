@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from random_chains import chains
 
 from pufferflow._util.protection import Protection
-from pufferflow.coupling._step_kernels import beyond_stationary
-from pufferflow.coupling.distribution_sets import ExactRows, ReweightedRows, costs_of
-from pufferflow.coupling.loss import ProcessLoss
-from pufferflow.coupling.process import of_chain
+from pufferflow.bounds._step_kernels import beyond_stationary
+from pufferflow.bounds.distribution_sets import ExactRows, ReweightedRows, costs_of
+from pufferflow.bounds.loss import ProcessLoss
+from pufferflow.bounds.process import of_chain
 
 
 def one_by_one(loss, side, cost):

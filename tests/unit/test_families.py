@@ -9,8 +9,8 @@ from cases import counts
 
 import pufferflow as pf
 from pufferflow.audit import CountQuery
-from pufferflow.coupling.bounds import MOST_RATIO_STATES
-from pufferflow.coupling.process import MOST_ROBUST_STATES
+from pufferflow.bounds.of_families import MOST_RATIO_STATES
+from pufferflow.bounds.process import MOST_ROBUST_STATES
 from pufferflow.mechanisms import compute_scale
 from pufferflow.models import confidence_family
 from pufferflow.models.families import as_family

@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 
 import pufferflow as pf
-from pufferflow.coupling import bounds, distribution_sets, solver, walks
-from pufferflow.coupling.blocks import known_blocks
-from pufferflow.coupling.distribution_sets import (
+from pufferflow.bounds import distribution_sets, of_families, solver, walks
+from pufferflow.bounds.blocks import known_blocks
+from pufferflow.bounds.distribution_sets import (
     ExactRows,
     no_trees,
     reweighted_columns,
     reweighted_within,
 )
-from pufferflow.coupling.loss import ProcessLoss
-from pufferflow.coupling.process import of_chain, of_sets
-from pufferflow.coupling.robust import VertexRows
-from pufferflow.coupling.walks import Stretch
+from pufferflow.bounds.loss import ProcessLoss
+from pufferflow.bounds.process import of_chain, of_sets
+from pufferflow.bounds.robust import VertexRows
+from pufferflow.bounds.walks import Stretch
 
 ROWS = np.random.default_rng(1).dirichlet(np.ones(4), 4)
 BOUNDS = pf.IntervalFamily(ROWS * 0.9, np.minimum(ROWS * 1.1, 1)).rows
@@ -75,7 +75,7 @@ def test_newton_steps_that_are_no_numbers_are_left(monkeypatch):
     """A start or a step that is no number costs nothing but time."""
     expected = pf.leakage_loss(pf.MarkovChain(ROWS), 10**6, 2.0)
     monkeypatch.setattr(solver, "newton_step", lambda side, now, *others: np.full_like(now, np.nan))
-    bounds._kept.clear()
+    of_families._kept.clear()
     assert (
         expected * (1 - 1e-5)
         <= pf.leakage_loss(pf.MarkovChain(ROWS), 10**6, 2.0)
@@ -108,7 +108,7 @@ def test_rows_of_powers_that_look_alike_are_told_apart_by_rounding():
 
 
 def results():
-    bounds._kept.clear()  # bounds of the same chain, which would begin where they ended last
+    of_families._kept.clear()  # bounds of the same chain, which would begin where they ended last
     rng = np.random.default_rng(5)
     matrices, slow = (
         rng.dirichlet(np.ones(3), (2, 3)),

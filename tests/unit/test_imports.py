@@ -20,7 +20,7 @@ GROUND = ("errors", "_util")
 ORDER = (
     *GROUND,
     *("dp", "hmm", "records", "general"),
-    *("models", "influence", "coupling", "audit", "data", "verify"),
+    *("models", "influence", "bounds", "audit", "data", "verify"),
     *("networks", "certificates", "mechanisms", "accounting"),
     *("drawing", "publish", "cli", "__main__"),
 )

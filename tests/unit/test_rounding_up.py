@@ -7,9 +7,9 @@ import pytest
 from flint import arb, ctx, fmpq
 
 import pufferflow as pf
-from pufferflow.coupling.blocks import Blocks, reweighted_blocks
-from pufferflow.coupling.distribution_sets import largest_log_cross_ratios, largest_log_ratios
-from pufferflow.coupling.forgetting import ForgettingLoss
+from pufferflow.bounds.blocks import Blocks, reweighted_blocks
+from pufferflow.bounds.distribution_sets import largest_log_cross_ratios, largest_log_ratios
+from pufferflow.bounds.forgetting import ForgettingLoss
 from pufferflow.mechanisms import compute_scale
 from pufferflow.verify.model import exact
 

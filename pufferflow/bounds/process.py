@@ -17,9 +17,9 @@ import numpy as np
 from pufferflow._util.protection import NARROWEST, Protection
 from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._util.types import Bools, Floats, Ints
-from pufferflow.coupling.affine import AffineRows
-from pufferflow.coupling.blocks import Blocks, blocks_of_sets, known_blocks, reweighted_blocks
-from pufferflow.coupling.distribution_sets import (
+from pufferflow.bounds.affine import AffineRows
+from pufferflow.bounds.blocks import Blocks, blocks_of_sets, known_blocks, reweighted_blocks
+from pufferflow.bounds.distribution_sets import (
     DistributionSet,
     ExactRows,
     ReweightedRows,
@@ -27,8 +27,8 @@ from pufferflow.coupling.distribution_sets import (
     reweighted_columns,
     reweighted_within,
 )
-from pufferflow.coupling.robust import MOST_ORDERED_STATES, AscendingRows, VertexRows
-from pufferflow.coupling.walks import Stretch
+from pufferflow.bounds.robust import MOST_ORDERED_STATES, AscendingRows, VertexRows
+from pufferflow.bounds.walks import Stretch
 from pufferflow.errors import ChainError
 from pufferflow.models.bounded import BoundedFamily
 from pufferflow.models.chain import MarkovChain

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from pufferflow._util.jit import constant
 from pufferflow._util.types import Bools, Floats
-from pufferflow.coupling._step_kernels import walk
-from pufferflow.coupling.blocks import Block
-from pufferflow.coupling.distribution_sets import PORTION, ReweightedRows, Trees, no_trees
+from pufferflow.bounds._step_kernels import walk
+from pufferflow.bounds.blocks import Block
+from pufferflow.bounds.distribution_sets import PORTION, ReweightedRows, Trees, no_trees
 
 Stored = NDArray[np.float32]
 

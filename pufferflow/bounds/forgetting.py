@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from pufferflow.coupling.roots import Loss
+from pufferflow.bounds.roots import Loss
 from pufferflow.models.mixing import MixingFamily
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import numpy as np
 
 from pufferflow._util.jit import PATIENCE, kernel
 from pufferflow._util.rounding import UNIT_ROUNDOFF
-from pufferflow.coupling._pair_kernels import (
+from pufferflow.bounds._pair_kernels import (
     FARTHEST,
     at_least,
     proved,
@@ -25,7 +25,7 @@ from pufferflow.coupling._pair_kernels import (
     solve,
     write_tree,
 )
-from pufferflow.coupling._reweighting_kernels import reweight, reweight_blocks
+from pufferflow.bounds._reweighting_kernels import reweight, reweight_blocks
 
 
 @kernel

@@ -16,8 +16,8 @@ import numpy as np
 
 from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._util.types import Bools, Floats, Ints
-from pufferflow.coupling.affine import greedy
-from pufferflow.coupling.distribution_sets import (
+from pufferflow.bounds.affine import greedy
+from pufferflow.bounds.distribution_sets import (
     ReweightedRows,
     clear_diagonal,
     costs_of,

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from pufferflow._util.jit import constant, most_threads
 from pufferflow._util.rounding import UNIT_ROUNDOFF
 from pufferflow._util.types import Bools, Floats
-from pufferflow.coupling._pair_kernels import couple, staircase
-from pufferflow.coupling._reweighting_kernels import reweight
-from pufferflow.coupling._step_kernels import beyond_stationary
+from pufferflow.bounds._pair_kernels import couple, staircase
+from pufferflow.bounds._reweighting_kernels import reweight
+from pufferflow.bounds._step_kernels import beyond_stationary
 
 DENSE = 16
 PORTION = 10**7

@@ -6,7 +6,7 @@ import numpy as np
 
 from pufferflow._util.rounding import UNIT_ROUNDOFF
 from pufferflow._util.types import Bools, Floats
-from pufferflow.coupling.distribution_sets import (
+from pufferflow.bounds.distribution_sets import (
     DistributionSet,
     ExactRows,
     ReweightedRows,
@@ -14,10 +14,10 @@ from pufferflow.coupling.distribution_sets import (
     costs_of,
     no_trees,
 )
-from pufferflow.coupling.process import Process, Side
-from pufferflow.coupling.roots import Loss, scale_below
-from pufferflow.coupling.solver import LeakageEquation, beginning, post_fixed_point
-from pufferflow.coupling.walks import Stretch
+from pufferflow.bounds.process import Process, Side
+from pufferflow.bounds.roots import Loss, scale_below
+from pufferflow.bounds.solver import LeakageEquation, beginning, post_fixed_point
+from pufferflow.bounds.walks import Stretch
 from pufferflow.models.powers import followers, largest_after
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pufferflow._util.types import Bools, Floats
-from pufferflow.coupling.distribution_sets import (
+from pufferflow.bounds.distribution_sets import (
     DENSE,
     ExactRows,
     PairBound,

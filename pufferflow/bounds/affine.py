@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pufferflow._util.rounding import UNIT_ROUNDOFF
 from pufferflow._util.types import Floats, Ints
-from pufferflow.coupling.robust import largest_leakages
+from pufferflow.bounds.robust import largest_leakages
 from pufferflow.models.row_sets import RowSets
 
 _TOLERANCE = 1e-10

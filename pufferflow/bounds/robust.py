@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from pufferflow._util.rounding import UNIT_ROUNDOFF
 from pufferflow._util.types import Floats, Ints
-from pufferflow.coupling._robust_kernels import couple_ascending, couple_vertices
-from pufferflow.coupling.distribution_sets import entries_of, no_trees, portions
+from pufferflow.bounds._robust_kernels import couple_ascending, couple_vertices
+from pufferflow.bounds.distribution_sets import entries_of, no_trees, portions
 from pufferflow.models.row_sets import RowSets
 
 MOST_ORDERED_STATES = 6

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pufferflow._util.jit import kernel
-from pufferflow.coupling._pair_kernels import (
+from pufferflow.bounds._pair_kernels import (
     at_least,
     is_known,
     proved,

@@ -13,10 +13,10 @@ from functools import singledispatch
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from pufferflow._util.protection import Protection
-from pufferflow.coupling.forgetting import ForgettingLoss
-from pufferflow.coupling.loss import ProcessLoss
-from pufferflow.coupling.periodic import PeriodicLeakage
-from pufferflow.coupling.process import (
+from pufferflow.bounds.forgetting import ForgettingLoss
+from pufferflow.bounds.loss import ProcessLoss
+from pufferflow.bounds.periodic import PeriodicLeakage
+from pufferflow.bounds.process import (
     MOST_HISTORIES,
     MOST_ROBUST_STATES,
     Process,
@@ -25,7 +25,7 @@ from pufferflow.coupling.process import (
     of_histories,
     of_sets,
 )
-from pufferflow.coupling.roots import Loss
+from pufferflow.bounds.roots import Loss
 from pufferflow.models.bounded import BoundedFamily
 from pufferflow.models.families import ChainFamily, Family
 from pufferflow.models.hidden import HiddenChain

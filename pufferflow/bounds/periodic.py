@@ -16,8 +16,8 @@ from pufferflow._util.jit import most_threads
 from pufferflow._util.protection import Protection
 from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._util.types import Bools, Floats
-from pufferflow.coupling.blocks import Block
-from pufferflow.coupling.distribution_sets import (
+from pufferflow.bounds.blocks import Block
+from pufferflow.bounds.distribution_sets import (
     ExactRows,
     ReweightedRows,
     Trees,
@@ -26,9 +26,9 @@ from pufferflow.coupling.distribution_sets import (
     no_trees,
     reweighted_columns,
 )
-from pufferflow.coupling.roots import TOLERANCE, Loss, scale_below
-from pufferflow.coupling.solver import LeakageEquation, post_fixed_point
-from pufferflow.coupling.walks import ALWAYS, SELDOM, Stored, Stretch
+from pufferflow.bounds.roots import TOLERANCE, Loss, scale_below
+from pufferflow.bounds.solver import LeakageEquation, post_fixed_point
+from pufferflow.bounds.walks import ALWAYS, SELDOM, Stored, Stretch
 from pufferflow.models.periodic import PeriodicChain
 from pufferflow.models.powers import matrix_power
 
