@@ -54,10 +54,8 @@ def sound_files(folder):
     chain, records = [[0.7, 0.3], [0.4, 0.6]], {"states": {"edges": [1.5]}, "step_seconds": 60}
     documents = {"m.json": {"chains": [{"transition_matrix": chain}], "records": records}}
     documents["c.json"] = pf.certify(pf.BinaryInterval(0.3, 0.7), 5, 1.0)
-    documents |= {
-        "n.json": [0, 2, 1],
-        "b.json": {"variables": [{"name": "a", "table": [0.5, 0.5]}]},
-    }
+    documents["n.json"] = [0, 2, 1]
+    documents["b.json"] = {"variables": [{"name": "a", "table": [0.5, 0.5]}]}
     for name, document in documents.items():
         (folder / name).write_text(json.dumps(document))
     asked = {"statistics": ["mean"], "bounds": (0, 3), "participant": "who", "accept_noise": True}

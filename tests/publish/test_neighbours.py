@@ -75,12 +75,8 @@ def written(rows, path):
 def run(words):
     """Exit code and what is printed of a release whose noisy numbers are all 7; what was drawn."""
     drawn, out, err = [], io.StringIO(), io.StringIO()
-
-    def sevens(counts, scale):
-        drawn.append((len(counts), scale))
-        return [7] * len(counts)
-
     with pytest.MonkeyPatch.context() as patch:
+        sevens = lambda n, scale: drawn.append((len(n), scale)) or [7] * len(n)  # noqa: E731
         patch.setattr(releasing, "add_noise", sevens)
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             words = ["release", *words, "--value", "reading", "--participant", "who"]

@@ -58,10 +58,10 @@ def draw(seed: int, *, shuffled: bool = False) -> tuple[str, Schema]:
         lines.append([*_times(at, clock, zone), *who, value])
         if rng.random() < 0.02 and clock != "none":
             lines.append([""])
+    parts = {"time": "Date,Hour", "time_format": "%d.%m.%Y %H:%M:%S"} if clock == "parts" else {}
     schema = Schema(
         value="amount",
-        time="Date,Hour" if clock == "parts" else None,
-        time_format="%d.%m.%Y %H:%M:%S" if clock == "parts" else None,
+        **parts,
         participant="meter" if known else None,
         group="kind" if grouped else None,
         timezone=zone,
