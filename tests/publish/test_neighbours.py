@@ -76,8 +76,9 @@ def run(words):
     """Exit code and what is printed of a release whose noisy numbers are all 7; what was drawn."""
     drawn, out, err = [], io.StringIO(), io.StringIO()
     with pytest.MonkeyPatch.context() as patch:
-        sevens = lambda n, scale: drawn.append((len(n), scale)) or [7] * len(n)  # noqa: E731
-        patch.setattr(releasing, "add_noise", sevens)
+        patch.setattr(
+            releasing, "add_noise", lambda n, s: drawn.append((len(n), s)) or [7] * len(n)
+        )
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             words = ["release", *words, "--value", "reading", "--participant", "who"]
             code = cli.main([*words, "--epsilon", "1", "--accept-noise"])
