@@ -75,10 +75,8 @@ def written(rows, path):
 def run(words):
     """Exit code and what is printed of a release whose noisy numbers are all 7; what was drawn."""
     drawn, out, err = [], io.StringIO(), io.StringIO()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            releasing, "add_noise", lambda n, s: drawn.append((len(n), s)) or [7] * len(n)
-        )
+    with pytest.MonkeyPatch.context() as mp:
+        mp.setattr(releasing, "add_noise", lambda n, s: drawn.append((len(n), s)) or [7] * len(n))
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             words = ["release", *words, "--value", "reading", "--participant", "who"]
             code = cli.main([*words, "--epsilon", "1", "--accept-noise"])
