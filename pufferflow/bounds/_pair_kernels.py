@@ -22,7 +22,7 @@ _FAR = 4
 FARTHEST = 1e250
 """Costs beyond it, or that are no numbers, prove nothing: along a tree they cannot be added up."""
 _LONG, _AFRESH = 30.0, 32
-"""After edges as long as this, and after so many steps, laws are computed afresh."""
+"""After edges as long as this, and after so many steps, distributions are computed afresh."""
 
 
 def _count(places: tuple[int, int]) -> int:
@@ -92,7 +92,7 @@ def _gather(n: int, tree: Any, work: Any, order: Any) -> None:
 
 @kernel
 def weigh(pair: Any, tree: Any, work: Any, order: Any) -> Any:
-    """Tilted laws P, Q and flows of a tree with its potentials; the value log (p·h)/(q·h)."""
+    """Tilted P and Q and the flows of a tree with its potentials; the value log (p·h)/(q·h)."""
     p, q, _, n = pair
     u, P, Q, flow, rises = work[0], work[1], work[2], work[3], work[4]
     high_p, high_q, low = -np.inf, -np.inf, np.inf
@@ -355,7 +355,7 @@ def restart(pair: Any, root: int, tree: Any, work: Any, order: Any) -> int:
 
 @kernel
 def _tilt(n: int, change: float, tree: Any, work: Any, order: Any) -> None:
-    """Laws and flows of :func:`weigh` once the potentials of what is ``inside`` changed."""
+    """P, Q and flows of :func:`weigh` once the potentials of what is ``inside`` changed."""
     P, Q, flow, inside = work[1], work[2], work[3], order[3]
     growth = math.exp(change)
     sum_p, sum_q = 0.0, 0.0
@@ -630,7 +630,7 @@ def couple(
     k = len(rows)
     nodes = np.empty(k, dtype=np.int64)
     (parent, up), work, order = room(k)
-    laws = np.empty((2, k))
+    distributions = np.empty((2, k))
     local = np.empty((k, k))
     known = is_known(w)
     for place in range(places[0], places[1]):
@@ -642,7 +642,7 @@ def couple(
             continue
         n = _local(rows, support, first, second, nodes) if secret[first] and secret[second] else 0
         for i in range(n):
-            laws[0, i], laws[1, i] = rows[first, nodes[i]], rows[second, nodes[i]]
+            distributions[0, i], distributions[1, i] = rows[first, nodes[i]], rows[second, nodes[i]]
         cost = w
         if 0 < n < k:
             for i in range(n):
@@ -658,7 +658,7 @@ def couple(
             if not known:
                 upper[x, y] = np.inf
                 continue
-            p, q = laws[turn], laws[1 - turn]
+            p, q = distributions[turn], distributions[1 - turn]
             tree = trees[0][x, y], trees[1][x, y], trees[2][x, y]
             start = tree
             if turn and mirror:

@@ -1,7 +1,7 @@
 """Closed-form kernels where any start or side information may reweight a distribution.
 
 For a pair of values x, x' of a node the weights that its neighbour's values y have given x and
-given x' are known up to a common factor each y may have. What is told is the largest 2 log((1 +
+given x' are known up to a common factor each y may have. The leakage is the largest 2 log((1 +
 √(RH)) / (√R + √H)) over ordered pairs y, y', R the cross ratio of the weights and H = e^{w(y, y')}
 (Lemma 6).
 """
@@ -91,7 +91,7 @@ def let_through(above: Any, below: Any, w: Any, halves: Any) -> tuple[float, int
 
 @kernel(steps=lambda roots, w, filled, places: (places[1] - places[0]) * 5 * len(w) ** 2)
 def reweight(roots: Any, w: Any, filled: Any, places: tuple[int, int]) -> None:
-    """Bounds of what is told of the pairs of values x · k + x' in ``places``.
+    """Bounds of the leakages of the pairs of values x · k + x' in ``places``.
 
     Parameters
     ----------
@@ -124,16 +124,16 @@ def reweight(roots: Any, w: Any, filled: Any, places: tuple[int, int]) -> None:
     )
 )
 def reweight_blocks(
-    blocks: Any, history: Any, costs: Any, told: Any, places: tuple[int, int]
+    blocks: Any, history: Any, costs: Any, bound: Any, places: tuple[int, int]
 ) -> None:
-    """Lower ``told`` to what blocks of steps before a node let through, where that is smaller.
+    """Lower ``bound`` to what blocks of steps before a node let through, where that is smaller.
 
     Blocks are steps; after how many nodes each is taken; roots as :func:`reweight` takes them; and
     what is added. ``history`` has the leakages of all nodes before, ``costs`` the costs beside
     them.
     """
     steps, every, roots, extra = blocks
-    k, nodes = len(told), len(history)
+    k, nodes = len(bound), len(history)
     w, halves = np.empty((k, k)), np.empty((2, k, k))
     for b in range(len(steps)):
         if steps[b] > nodes or nodes % every[b]:
@@ -147,4 +147,4 @@ def reweight_blocks(
             x, z = pair // k, pair % k
             if x != z:
                 value, _, _ = let_through(roots[b, x, z], roots[b, z, x], w, halves)
-                told[x, z] = min(told[x, z], value + extra[b])
+                bound[x, z] = min(bound[x, z], value + extra[b])

@@ -1,4 +1,4 @@
-"""Kernels of couplings for rows and laws that are known by bounds."""
+"""Kernels of couplings for rows and distributions that are known by bounds."""
 
 from __future__ import annotations
 
@@ -22,15 +22,21 @@ from pufferflow.bounds._pair_kernels import (
 
 @kernel
 def couple_vertices(
-    laws: Any, pairs: Any, offsets: Any, w: Any, trees: Any, filled: Any, places: tuple[int, int]
+    distributions: Any,
+    pairs: Any,
+    offsets: Any,
+    w: Any,
+    trees: Any,
+    filled: Any,
+    places: tuple[int, int],
 ) -> None:
     """Largest log (p·h)/(q·h) over distributions p, q of the pairs x · k + y in ``places``.
 
     Parameters
     ----------
-    laws : float array, shape (m, k)
+    distributions : float array, shape (m, k)
     pairs : int array, shape (n, 2)
-        Indices of p and of q among the laws.
+        Indices of p and of q among the distributions.
     offsets : int array, shape (k² + 1,)
         Those of the pair of values v are offsets[v] … offsets[v + 1] − 1.
     w : float array, shape (k, k)
@@ -39,7 +45,7 @@ def couple_vertices(
         As for ``couple``.
     filled : tuple of arrays
         ``upper``, shape (k, k): the largest of the bounds that flows prove; ``arcs`` and ``flows``,
-        as for ``couple``, of the pair of laws with the largest value.
+        as for ``couple``, of the pair of distributions with the largest value.
     """
     upper, arcs, flows = filled
     k = len(w)
@@ -57,7 +63,7 @@ def couple_vertices(
         root = read_tree(tree, k, bool(0), (parent, up))  # a literal would be compiled apart
         best = -1.0
         for i in range(offsets[place], offsets[place + 1]):
-            pair = laws[pairs[i, 0]], laws[pairs[i, 1]], w, k
+            pair = distributions[pairs[i, 0]], distributions[pairs[i, 1]], w, k
             root, value = solve(pair, root, (parent, up), work, order)
             if value > best:
                 best = value
@@ -69,17 +75,19 @@ def couple_vertices(
 
 
 @kernel
-def _fill(base: Any, widths: Any, totals: Any, x: int, line: Any, falling: bool, law: Any) -> None:
+def _fill(
+    base: Any, widths: Any, totals: Any, x: int, line: Any, falling: bool, distribution: Any
+) -> None:
     """The row of x whose parts fill the states in the order of ``line``, or against it."""
     k = len(line)
     for z in range(k):
-        law[z] = base[x, z]
+        distribution[z] = base[x, z]
     for part in range(len(widths)):
         left = totals[part, x]
         for i in range(k):
             z = line[i] if falling else line[k - 1 - i]
             step = min(left, widths[part, x, z])
-            law[z] += step
+            distribution[z] += step
             left -= step
 
 
@@ -89,8 +97,8 @@ def couple_ascending(sets: Any, w: Any, trees: Any, filled: Any, places: tuple[i
 
     The best ones for the last h, the best h for the last ones.
 
-    ``sets`` holds the base, widths and totals of the parts, and one law of each set. The values are
-    lower bounds of the largest ones over all laws.
+    ``sets`` holds the base, widths and totals of the parts, and one distribution of each set. The
+    values are lower bounds of the largest ones over all distributions.
     """
     values, arcs, flows = filled
     base, widths, totals, centres = sets

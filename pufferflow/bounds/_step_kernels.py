@@ -249,9 +249,9 @@ def walk(
             now[x, z] = 0.0
             if x == z or not (there[x] and there[z]):
                 continue
-            told, value = np.inf, -1.0
+            bound, value = np.inf, -1.0
             if known and alike[x, z]:
-                told = 0.0
+                bound = 0.0
             elif known and sums:
                 tree = nodes[x, z], aboves[x, z], arcs[x, z]
                 for v in range(k):
@@ -266,15 +266,15 @@ def walk(
                     ):
                         value = -1.0
                 if value >= 0:
-                    told = value + more
+                    bound = value + more
                 else:
                     left -= (k + 4) ** 3 // 2
                     root = read_tree(tree, k, bool(0), (parent, up))
                     root, value = solve(pair, root, (parent, up), work, order)
-                    told = at_least(value, proved(pair, root, (parent, up), work, value)) + more
+                    bound = at_least(value, proved(pair, root, (parent, up), work, value)) + more
                     write_tree((parent, up), order, k, tree)
-            told = told if told <= through[x, z] else through[x, z]
-            now[x, z] = told if told <= cap[x, z] else cap[x, z]
+            bound = bound if bound <= through[x, z] else through[x, z]
+            now[x, z] = bound if bound <= cap[x, z] else cap[x, z]
         store(now, out[step + 1])
         left -= 10 * k * k + (5 * k**4 * (1 + len(blocks[0])) if which[step] >= 0 else 0)
     return place

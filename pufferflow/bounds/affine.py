@@ -1,10 +1,10 @@
 """Flows for all distributions of two sets at once: one linear program, and a short proof.
 
-Lemma 3 asks for flows from a law p to a law q. For p in one set and q in another they may depend on
-both. Here they are g(z, y), whatever p and q are, and beside them every unit of a part of p at z
-goes to y in the share ``surplus``(z, y), and every unit of a part of q at y receives from z in the
-share ``reserve``(y, z). Then the inequality of Lemma 3 is linear in p and q, and its worst case a
-greedy sum: Lemma I3 of ``docs/leakage.md``.
+Lemma 3 asks for flows from a distribution p to a distribution q. For p in one set and q in another
+they may depend on both. Here they are g(z, y), whatever p and q are, and besides, every unit of a
+part of p at z goes to y in the share ``surplus``(z, y), and every unit of a part of q at y receives
+from z in the share ``reserve``(y, z). Then the inequality of Lemma 3 is linear in p and q, and its
+worst case a greedy sum: Lemma I3 of ``docs/leakage.md``.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Solved: TypeAlias = tuple[RobustFlows, Floats]
 
 
 class AffineRows:
-    """As ``VertexRows``, but for a little more: the flows are affine in the laws.
+    """As ``VertexRows``, but for a little more: the flows are affine in the distributions.
 
     Parameters
     ----------
@@ -249,7 +249,7 @@ class _Program:
         return [self.solve(rows, [pair], growth)[0] for pair in pairs]  # perhaps one alone fails
 
     def _entries(self, rows: RowSets, x: int, y: int, growth: Floats) -> list[Floats]:
-        """Those of the inequalities for the laws given x and y."""
+        """Those of the inequalities for the distributions given x and y."""
         k, square = self._k, self._k**2
         flat, back = growth.ravel(), growth.T.ravel()
         ones = np.ones(square)

@@ -81,7 +81,7 @@ class Blocks:
     def __init__(self, blocks: Iterator[Block], *, pairwise: bool = False) -> None:
         self.blocks = list(blocks)
         self.pairwise: list[Block] = []
-        """Of at least two steps, as far as they forget more and more."""
+        """Of at least two steps, as far as they mix more and more."""
         last = np.inf
         for block in self.blocks if pairwise else []:
             largest = math.inf if block.rows is None else float(block.rows.limit.max())

@@ -53,12 +53,12 @@ class DistributionSet(PairBound, Protocol):
 
 
 class ExactRows:
-    """A side with known laws of the neighbour.
+    """A side with known distributions of the neighbour.
 
     Parameters
     ----------
     rows : float array, shape (k, k)
-        Law of the neighbour given each value of the node.
+        Distribution of the neighbour given each value of the node.
     error : float
         Bound on the relative error of each entry, beyond a few roundings; zeros are exact.
     secret : bool array, shape (k,), optional
@@ -106,10 +106,10 @@ class ExactRows:
         k = len(costs)
         solved = self._upper, self._arcs, self._flows
         mirror, self._mirror = self._mirror, False
-        law = self._rows, self._support
+        distribution = self._rows, self._support
 
         def solve(pairs: tuple[int, int]) -> None:
-            couple(*law, costs, self._secret, self._trees, mirror, solved, pairs)
+            couple(*distribution, costs, self._secret, self._trees, mirror, solved, pairs)
 
         for_all_pairs(solve, k, k**3)
         bound = np.where(self._apart, self._upper + self._margin, 0.0)
@@ -131,10 +131,10 @@ class ExactRows:
         slowest = np.argsort(-values.real)[min(1, k - 1)]
         line = np.argsort(vectors[:, slowest].real, kind="stable")
         filled = self._arcs, self._flows
-        law = self._rows, self._support, self._secret
+        distribution = self._rows, self._support, self._secret
 
         def couple_pairs(pairs: tuple[int, int]) -> None:
-            staircase(*law, line, self._trees, filled, pairs)
+            staircase(*distribution, line, self._trees, filled, pairs)
 
         for_all_pairs(couple_pairs, k, 10 * k)
         self._mirror = True

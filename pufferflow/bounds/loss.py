@@ -70,8 +70,8 @@ class ProcessLoss:
             isinstance(kind, ExactRows) for side in sides for kind in side.side.sets[:1]
         ):
             return 0.0
-        told = sum(float(side.beginning(0).max()) for side in sides if side.side.sets)
-        return epsilon / (self._process.window + told)
+        leakage = sum(float(side.beginning(0).max()) for side in sides if side.side.sets)
+        return epsilon / (self._process.window + leakage)
 
     def _nearby(self, cost: float) -> Loss:
         """The loss, from post-fixed points found at the last cost."""

@@ -118,9 +118,7 @@ def _made(process: Callable[..., Process], *arguments: Any, **options: Any) -> L
 @loss_bounds.register
 def _(family: MixingFamily, length: int, protection: Protection, max_states: int) -> list[Part]:
     if protection.side_information != "none":
-        why = (
-            "whoever knows other records can believe in laws that do not forget as the family does"
-        )
+        why = "side information can lead to distributions that do not mix as those of the family"
         return [Part(family, None, why)]
     return [Part(family, ForgettingLoss(family, length, protection.window))]
 
@@ -175,7 +173,7 @@ def never_forgets(family: BoundedFamily) -> str:
             these, those = (_listed(states) for states in apart)
             return (
                 f"under these bounds a chain may stay for ever in {these}, and for ever in "
-                f"{those}, so it need not forget; merge these states with others, or fit to more "
+                f"{those}, so it need not mix; merge these states with others, or fit to more "
                 "records"
             )
     return ""

@@ -1,4 +1,4 @@
-"""Loss of chains with a period: chains that follow a clock in ``docs/leakage.md``."""
+"""Loss of chains with a period: time-inhomogeneous chains in ``docs/leakage.md``."""
 
 from __future__ import annotations
 
@@ -281,8 +281,8 @@ class PeriodicLeakage:
 
     def _profile(self, cost: float) -> Floats:
         cap = (self._length - 1) * cost * (1 + 4 * UNIT_ROUNDOFF)
-        told = self._node_by_node(cost) if self._exact else self._all_round(cost, cap)
-        losses = np.minimum(self._window * cost + told, self._length * cost) * (
+        bound = self._node_by_node(cost) if self._exact else self._all_round(cost, cap)
+        losses = np.minimum(self._window * cost + bound, self._length * cost) * (
             1 + 4 * UNIT_ROUNDOFF
         )
         return np.asarray(losses)
@@ -324,10 +324,10 @@ class PeriodicLeakage:
         ahead, past = families
         self._starts, self._found_at = [family.start / cost for family in families], cost
         if self._window == 1:
-            told = [
+            bound = [
                 float((a + b).max()) for a, b in zip(ahead.leakages, past.leakages, strict=True)
             ]
-            return np.array(told) * (1 + 2e-7)
+            return np.array(bound) * (1 + 2e-7)
         last = np.roll(ahead.leakages.max(axis=(1, 2)), 1 - self._window).astype(np.float64)
         return np.asarray(last + past.leakages.max(axis=(1, 2)))
 
@@ -376,10 +376,10 @@ def average_leakages(chain: PeriodicChain, length: int, *, ahead: bool) -> Float
     """What leakages may be, in units of c: those of the average matrix, for a small c."""
     matrix = chain.transition_matrices.mean(axis=0)
     if not ahead:
-        law = np.ones(chain.states)
+        distribution = np.ones(chain.states)
         if chain.start == "stationary":
-            law = chain.stationary_distributions.mean(axis=0)
-        matrix = matrix.T * law
+            distribution = chain.stationary_distributions.mean(axis=0)
+        matrix = matrix.T * distribution
         matrix = np.divide(
             matrix, (totals := matrix.sum(axis=1, keepdims=True)), where=totals > 0, out=matrix
         )

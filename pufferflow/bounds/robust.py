@@ -16,7 +16,7 @@ MOST_ORDERED_STATES = 6
 
 
 class _TreesRows:
-    """A side on sets of laws, whose pairs of values have a tree each."""
+    """A side on sets of distributions, whose pairs of values have a tree each."""
 
     def __init__(self, rows: RowSets) -> None:
         k = self._states = rows.states
@@ -31,13 +31,13 @@ class _TreesRows:
 
 
 class VertexRows(_TreesRows):
-    """A side whose laws are any of given sets: the largest leakage over all of them (Lemma I2).
+    """The largest leakage over distributions that are any of given sets (Lemma I2).
 
     Parameters
     ----------
     rows : RowSets
-        Laws of the neighbour given each value of the node, of at most :data:`MOST_ORDERED_STATES`
-        states.
+        Distributions of the neighbour given each value of the node, of at most
+        :data:`MOST_ORDERED_STATES` states.
     """
 
     def __init__(self, rows: RowSets) -> None:
@@ -47,7 +47,8 @@ class VertexRows(_TreesRows):
         self._laws, where = np.unique(
             np.concatenate([*largest, *smallest]), axis=0, return_inverse=True
         )
-        index = where.reshape(2, k, -1)  # of the laws, by largest or smallest, value and order
+        # of the distributions, by largest or smallest, value and order
+        index = where.reshape(2, k, -1)
         listed = [
             np.unique(np.stack([index[0, x], index[1, y]], axis=1), axis=0)
             if x != y
@@ -65,7 +66,7 @@ class VertexRows(_TreesRows):
         return int(len(self._pairs) * self._states**2)
 
     def bound(self, costs: Floats) -> Floats:
-        """As :meth:`PairBound.apply`, the largest over all laws."""
+        """As :meth:`PairBound.apply`, the largest over all distributions."""
         k = self._states
         for places in portions(k, self.work // k**2 + 1):
             couple_vertices(
@@ -92,7 +93,7 @@ class AscendingRows(_TreesRows):
         return 10 * self._states**5
 
     def bound(self, costs: Floats) -> Floats:
-        """Values that some laws attain."""
+        """Values that some distributions attain."""
         k = self._states
         for places in portions(k, 10 * k**3):
             couple_ascending(self._sets, costs, self._trees, self._filled, places)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 SMALLEST_EPSILON = 1e-11
-"""Below it rounding would count for more than what is told."""
+"""Below it rounding would exceed the leakage."""
 
 TOLERANCE = 1e-7
 """How far below ε, relatively, the loss at the cost that is returned may be."""

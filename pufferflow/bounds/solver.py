@@ -34,7 +34,7 @@ def beginning(rows: PairBound) -> Floats:
 class LeakageEquation:
     """A = max(min(Φ_c(A) + extra, cap), floor), for a floor below the cap.
 
-    ``cost`` is c (or a matrix, c where values are told apart). ``cap`` bounds the leakages
+    ``cost`` is c (or a matrix, c where values are distinguishable). ``cap`` bounds the leakages
     otherwise.
     """
 
