@@ -151,8 +151,7 @@ def test_states_that_may_be_kept_for_ever_are_named():
     seen[2] = 0, 0, 3, 0
     found = pf.leakage(confidence_family(seen), 1000, 1.0)
     assert (
-        "may stay for ever in state 3, and for ever in state 4, so it need not mix"
-        in found.reason
+        "may stay for ever in state 3, and for ever in state 4, so it need not mix" in found.reason
     )
     assert found.scale == pytest.approx(1000)
     assert pf.leakage(confidence_family(seen), 20, 1.0).scale <= 20 * (1 + 1e-9)

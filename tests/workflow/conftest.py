@@ -15,6 +15,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PARTS = ("Snakefile", "config", "workflow", "profiles", "pufferflow")
 
+PYTHON = "of this interpreter"
+"""A folder whose name has spaces, as a user's may have."""
+
 TIMED = ("timings", "table2", "report.html", "provenance.json", "logs")
 """Files with measured seconds in them, which no two runs share."""
 
@@ -38,6 +41,7 @@ class Project:
                 folder / part, quiet=1, invalidation_mode=PycInvalidationMode.CHECKED_HASH
             )
         shutil.copy(Path(__file__).with_name("tiny.yaml"), folder)
+        (folder / PYTHON).symlink_to(sys.prefix)
 
     @classmethod
     def at(cls, folder: Path) -> "Project":
@@ -51,7 +55,7 @@ class Project:
         files = ["--configfile", "config/config.yaml", "tiny.yaml"]
         words = ["--cores", str(cores), *files, *arguments]
         return subprocess.Popen(
-            [sys.executable, "-m", "snakemake", *words],
+            [str(self.folder / PYTHON / "bin/python"), "-m", "snakemake", *words],
             cwd=self.folder,
             env={**os.environ, "PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1"},
             stdin=subprocess.DEVNULL,
