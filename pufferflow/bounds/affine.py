@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pufferflow._util.rounding import UNIT_ROUNDOFF
 from pufferflow._util.types import Floats, Ints
-from pufferflow.bounds.robust import largest_leakages
+from pufferflow.bounds.robust import centre, largest_leakages
 from pufferflow.models.row_sets import RowSets
 
 _TOLERANCE = 1e-10
@@ -57,8 +57,7 @@ class AffineRows:
         self._weights = np.zeros((k, k, k, k))
         self._growth = np.zeros((k, k))
         self._solved: dict[Pair, Solved | None] = {}  # at that growth
-        self.limit = largest_leakages(rows)
-        """As :attr:`PairBound.limit`."""
+        self.limit, self.centre = largest_leakages(rows), centre(rows)
 
     @property
     def work(self) -> int:

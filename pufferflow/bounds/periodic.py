@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import threading
 from collections.abc import Callable, Sequence
@@ -91,7 +92,7 @@ class Way:
         # those of the hour before are a good start
         if self._is_known and piece == len(self._trees):
             last = self._trees[-1] if self._trees else no_trees(len(now))
-            self._trees.append((last[0].copy(), last[1].copy(), last[2].copy()))
+            self._trees.append(copy.deepcopy(last))
         trees = self._trees[piece] if self._is_known else no_trees(0)
         costs = cost * (1 - np.eye(len(now)))
         out, now[:] = self._stretches[piece].walk(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -27,7 +27,7 @@ from pufferflow.bounds.distribution_sets import (
     reweighted_columns,
     reweighted_within,
 )
-from pufferflow.bounds.robust import MOST_ORDERED_STATES, AscendingRows, VertexRows
+from pufferflow.bounds.robust import MOST_ORDERED_STATES, VertexRows
 from pufferflow.bounds.walks import Stretch
 from pufferflow.errors import ChainError
 from pufferflow.models.bounded import BoundedFamily
@@ -38,7 +38,7 @@ from pufferflow.models.row_sets import RowSets
 
 _EXACT_WORK = 20_000
 _EXACT_NODES = 400
-_SETS_WORK, _SETS_NODES = 10**6, 64
+_SETS_WORK, _SETS_NODES = 5 * 10**6, 64
 
 NEAR = 0.5
 """Spread up to which a distribution is near another one."""
@@ -63,8 +63,6 @@ class Side:
         Bounds of all leakages through several steps.
     early : Stretch, optional
         The first nodes, which come after one without a neighbour.
-    guides : tuple of DistributionSet
-        As ``sets``, but faster and no bounds: where to look for theirs.
     margin : float
         What rounding of the rows may add to a leakage.
     """
@@ -72,7 +70,6 @@ class Side:
     sets: tuple[DistributionSet, ...]
     blocks: Blocks
     early: Stretch | None = None
-    guides: tuple[DistributionSet, ...] = ()
     margin: float = 0.0
 
 
@@ -113,17 +110,6 @@ class Process:
     observed: Callable[[int], ExactRows | None] | None = None
 
     @property
-    def guide(self) -> Process | None:
-        """The same with the guides of the sides for their sets, where there are any."""
-        if not (self.forward.guides or self.backward.guides):
-            return None
-        forward, backward = (
-            replace(side, sets=side.guides or side.sets, guides=())
-            for side in (self.forward, self.backward)
-        )
-        return replace(self, forward=forward, backward=backward)
-
-    @property
     def around(self) -> int:
         """Records beside a window."""
         return self.length - self.window
@@ -140,27 +126,19 @@ def of_sets(
     k, window = family.states, min(protection.window, length)
     coupled = pairs and k <= MOST_ROBUST_STATES and protection.side_information == "none"
 
-    def sides(
-        rows: RowSets,
-    ) -> tuple[tuple[DistributionSet, ...], Blocks, tuple[DistributionSet, ...]]:
+    def sets(rows: RowSets) -> DistributionSet:
         if not coupled:
-            blocks = Blocks(blocks_of_sets(rows, length, columns=False), pairwise=True)
-            return (reweighted_within(rows.log_ratios()),), blocks, ()
-        if k <= MOST_ORDERED_STATES:
-            return (VertexRows(rows),), Blocks(iter(())), ()
-        return (AffineRows(rows),), Blocks(iter(())), (AscendingRows(rows),)
+            return reweighted_within(rows.log_ratios())
+        return VertexRows(rows) if k <= MOST_ORDERED_STATES else AffineRows(rows)
 
-    sets, blocks, guides = sides(family.rows)
-    forward = Side(sets, blocks, guides=guides)
-    columns = reweighted_within(family.rows.log_column_ratios())
-    backward = Side(
-        (columns,), Blocks(blocks_of_sets(family.rows, length, columns=True), pairwise=True)
-    )
+    def blocks(columns: bool) -> Blocks:
+        return Blocks(blocks_of_sets(family.rows, length, columns=columns), pairwise=True)
+
+    forward = Side((sets(family.rows),), Blocks(iter(())) if coupled else blocks(False))
+    past: list[DistributionSet] = [reweighted_within(family.rows.log_column_ratios())]
     if family.backward is not None:
-        sets, _, guides = sides(family.backward.rows)
-        backward = Side(
-            (columns, *sets), backward.blocks, guides=(columns, *guides) if guides else ()
-        )
+        past.append(sets(family.backward.rows))
+    backward = Side(tuple(past), blocks(True))
     work = sum(each.work for side in (forward, backward) for each in side.sets)
     exact = length <= max(2, min(_SETS_NODES, _SETS_WORK // max(work, 1)))
     everything = np.ones(k, dtype=np.bool_)

@@ -14,7 +14,6 @@ from scipy.sparse import csr_array, eye_array
 from pufferflow._util.types import Bools, Floats
 from pufferflow.bounds.affine import AffineRows, RobustFlows
 from pufferflow.bounds.distribution_sets import ExactRows, costs_of, reweighted_within
-from pufferflow.bounds.robust import AscendingRows
 from pufferflow.bounds.solver import LeakageEquation, beginning, post_fixed_point
 from pufferflow.bounds.walks import tree_parents, walk_once
 from pufferflow.verify.interpret import Rules
@@ -170,9 +169,8 @@ class Writer:
     def _near(self, side: Any, j: int, floor: Floats | float) -> Floats:
         """What couplings bound of every node with j nodes or more on that side."""
         if isinstance(side, SetSide):
-            anything, rows = np.zeros_like(self.cap, dtype=np.bool_), self.known[not side.forward]
-            start = self._fixed([(AscendingRows(rows), anything, 1)], 0.0, floor)
-            return self._fixed([(self._affine(side.forward), anything, 1)], 0.0, floor, start)
+            anything = np.zeros_like(self.cap, dtype=np.bool_)
+            return self._fixed([(self._affine(side.forward), anything, 1)], 0.0, floor)
         excess, table = 0.0, self.cap * 0.0 + floor
         for _ in range(_GUESSES):
             growth = self.rules.growth(
@@ -228,17 +226,14 @@ class Writer:
         logs[np.broadcast_to(high[:, None, :] == 0, logs.shape)] = -np.inf
         return reweighted_within(logs), outside, power or 1
 
-    def _fixed(
-        self, maps: list[Map], extra: float, floor: Floats | float, start: Floats | None = None
-    ) -> Floats:
+    def _fixed(self, maps: list[Map], extra: float, floor: Floats | float) -> Floats:
         """A post-fixed point of the maps of a period, a little above the least."""
         away = self.away * (extra + _MARGIN * self.cost)
         floor = np.minimum(np.maximum(floor, np.where(maps[-1][1], np.inf, 0.0)), self.cap)
         equation = LeakageEquation(
             _Period(maps, self), self.costs, self.cap, extra=away, floor=floor
         )
-        if start is None:
-            start = beginning(maps[0][0]) * self.cost
+        start = beginning(maps[0][0]) * self.cost
         return post_fixed_point(equation, np.clip(start, floor, self.cap))
 
 

@@ -26,7 +26,7 @@ def one_by_one(loss, side, cost):
             image = np.minimum(image, chain.sets[0].bound(beside))
         else:
             there = early.possible[step + 1]
-            rows, error, _, spreads = early._exact
+            rows, error, _, spreads, _ = early._exact
             if early._which[step] >= 0:
                 image = np.minimum(
                     image, ReweightedRows(early._roots[early._which[step]], cap).bound(beside)
