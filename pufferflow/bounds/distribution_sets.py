@@ -142,7 +142,7 @@ class ExactRows(Couplings):
         others: Bools = ~np.eye(k, dtype=np.bool_)
         apart: Bools = differ & secret[:, None] & secret[None, :] & others
         super().__init__(rows, *each_pair(k), apart, rows > 0, 4.1 * error + 4 * UNIT_ROUNDOFF)
-        self.limit = largest_log_ratios(rows, secret) + self._margin + 2 * spread * others
+        self.limit = largest_log_ratios(rows, apart) + self._margin + 2 * spread * others
 
     def bound(self, costs: Floats) -> Floats:
         """As :meth:`PairBound.bound`."""
@@ -219,20 +219,20 @@ class ReweightedRows:
         return filled, self._arcs.ravel()[filled], self._slopes.ravel()[filled]
 
 
-def reweighted_columns(matrix: Floats) -> ReweightedRows:
-    """The past of a node under every distribution of the node before it, from their step's matrix.
+def reweighted_rows(weights: Floats) -> ReweightedRows:
+    """Distributions of a neighbour that are proportional to a row of ``weights`` times anything.
 
-    What lies ahead where later records may be known is the past under the transposed matrix: the
-    distribution of the next node is proportional to a row of P times anything. Rows need not sum to
-    1; those of zeros are of values that the neighbour cannot have.
+    With those of P these are the distributions of the next node where later records may be known,
+    with those of its transpose the past of a node under every distribution of the node before.
+    Rows need not sum to 1; those of zeros are of values that the node cannot have.
     """
-    rows = np.ascontiguousarray(matrix.T)
-    secret: Bools = np.asarray(rows.any(axis=1))
+    there: Bools = np.asarray(weights.any(axis=1))
+    there = there[:, None] & there
     with np.errstate(divide="ignore", invalid="ignore"):
-        root = np.sqrt(rows)
+        root = np.sqrt(weights)
         roots = root[:, None, :] / root[None, :, :]
-    roots[~((rows[:, None, :] > 0) & secret[:, None, None] & secret[None, :, None])] = -1.0
-    return ReweightedRows(roots, largest_log_cross_ratios(rows, secret))
+    roots[~((weights[:, None, :] > 0) & there[:, :, None])] = -1.0
+    return ReweightedRows(roots, largest_log_cross_ratios(weights, there))
 
 
 def reweighted_within(log_ratios: Floats) -> ReweightedRows:
@@ -295,25 +295,20 @@ def for_all_pairs(kernel: Callable[[tuple[int, int]], object], k: int, work: int
         pool.shutdown(cancel_futures=True)
 
 
-def largest_log_ratios(rows: Floats, secret: Bools) -> Floats:
-    """Max over z of log rows[x, z] / rows[x', z], rounded up; 0 unless both are secrets."""
-    table = largest_logs(rows)
-    if not secret.all():
-        table = np.where(secret[:, None] & secret[None, :], table, 0.0)
+def largest_log_ratios(rows: Floats, apart: Bools) -> Floats:
+    """Max over z of log rows[x, z] / rows[x', z], rounded up; 0 of pairs that are not ``apart``."""
+    table = np.where(apart, largest_logs(rows), 0.0)
     return np.where(table > 0, table * (1 + 8 * UNIT_ROUNDOFF) + 2000 * UNIT_ROUNDOFF, 0.0)
 
 
-def largest_log_cross_ratios(rows: Floats, secret: Bools) -> Floats:
-    """Max over z, z' of log rows[x, z] rows[x', z'] / (rows[x', z] rows[x, z']).
-
-    Rounded up; 0 for pairs that are not both secrets.
-    """
+def largest_log_cross_ratios(rows: Floats, apart: Bools) -> Floats:
+    """Max over z, z' of log rows[x, z] rows[x', z'] / (rows[x', z] rows[x, z']), as above."""
     table = largest_logs(rows)
     with np.errstate(invalid="ignore"):
         both = table + table.T
         rounding = 8 * UNIT_ROUNDOFF * (np.abs(table) + np.abs(table.T)) + 4000 * UNIT_ROUNDOFF
         both = np.where(np.isfinite(both), np.maximum(both, 0.0) + rounding, np.inf)
-    both[~(secret[:, None] & secret[None, :])] = 0.0
+    both[~apart] = 0.0
     np.fill_diagonal(both, 0.0)
     return both
 

@@ -18,13 +18,13 @@ from pufferflow._util.protection import NARROWEST, Protection
 from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._util.types import Bools, Floats, Ints
 from pufferflow.bounds.affine import AffineRows
-from pufferflow.bounds.blocks import Blocks, blocks_of_sets, known_blocks, reweighted_blocks
+from pufferflow.bounds.blocks import Blocks, blocks_of, blocks_of_sets
 from pufferflow.bounds.distribution_sets import (
     DistributionSet,
     ExactRows,
     ReweightedRows,
     reached,
-    reweighted_columns,
+    reweighted_rows,
     reweighted_within,
 )
 from pufferflow.bounds.robust import MOST_ORDERED_STATES, VertexRows
@@ -132,9 +132,9 @@ def of_sets(
         return VertexRows(rows) if k <= MOST_ORDERED_STATES else AffineRows(rows)
 
     def blocks(columns: bool) -> Blocks:
-        return Blocks(blocks_of_sets(family.rows, length, columns=columns), pairwise=True)
+        return Blocks(blocks_of_sets(family.rows, length, columns=columns))
 
-    forward = Side((sets(family.rows),), Blocks(iter(())) if coupled else blocks(False))
+    forward = Side((sets(family.rows),), Blocks() if coupled else blocks(False))
     past: list[DistributionSet] = [reweighted_within(family.rows.log_column_ratios())]
     if family.backward is not None:
         past.append(sets(family.backward.rows))
@@ -163,8 +163,7 @@ def of_histories(family: HiddenChain, length: int, protection: Protection) -> Pr
         margin = math.inf
     distance = (histories[:, None, :] != histories[None, :, :]).sum(axis=-1, dtype=np.float64)
     forward, backward = (
-        Side((reweighted_columns(matrix),), Blocks(iter(())), margin=margin)
-        for matrix in (rows.T, rows)
+        Side((reweighted_rows(weights),), Blocks(), margin=margin) for weights in (rows, rows.T)
     )
     everything, window = np.ones(k, dtype=np.bool_), min(protection.window, length)
     return Process(
@@ -258,25 +257,23 @@ class _ChainProcess:
 
     def _forward(self) -> Side:
         if self.informed:
-            blocks = reweighted_blocks(self.matrix.T, self._farthest, pairwise=False)
-            return Side((reweighted_columns(self.matrix.T),) * self.pairs, Blocks(blocks))
+            blocks = Blocks(blocks_of(self.matrix, None, self._farthest))
+            return Side((reweighted_rows(self.matrix),) * self.pairs, blocks)
         rows = (ExactRows(self.matrix),) * self.pairs
-        return Side(rows, Blocks(known_blocks(self.matrix, 0.0, self.count)))
+        return Side(rows, Blocks(blocks_of(self.matrix, 0.0, self.count)))
 
     def _backward(self) -> Side:
         if self.chain.start == "stationary" and self.reversal is not None:
-            blocks = Blocks(known_blocks(self.reversal, self.error, self.count))
+            blocks = Blocks(blocks_of(self.reversal, self.error, self.count))
             return Side((ExactRows(self.reversal, self.error),) * self.pairs, blocks)
         pairwise = self.pairs and self.early > 1 and not self.informed
-        blocks = Blocks(
-            reweighted_blocks(self.matrix, self._farthest, pairwise=pairwise), pairwise=pairwise
-        )
+        blocks = Blocks(blocks_of(self.matrix.T, None, self._farthest, pairwise=pairwise))
         if not self.pairs:
             return Side((), blocks)
         sets: list[DistributionSet] = []
         if self.reversal is not None and (spread := self._spread(self.early - 1)) < NEAR:
             sets.append(ExactRows(self.reversal, self.error, spread=spread))
-        return Side((*sets, reweighted_columns(self.matrix)), blocks, self._stretch(blocks))
+        return Side((*sets, reweighted_rows(self.matrix.T)), blocks, self._stretch(blocks))
 
     # -- early nodes -------------------------------------------------------------------------------
 
@@ -286,7 +283,7 @@ class _ChainProcess:
         tables: dict[bytes, ReweightedRows] = {}
         for states in possible[:-1]:
             if states.tobytes() not in tables:
-                tables[states.tobytes()] = reweighted_columns(self.matrix * states[:, None])
+                tables[states.tobytes()] = reweighted_rows((self.matrix * states[:, None]).T)
         reweighted: list[ReweightedRows | None] = [
             tables[states.tobytes()] for states in possible[:-1]
         ]
