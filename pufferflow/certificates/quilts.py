@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from pufferflow.influence.quilts import QuiltSearch, influence_tables, worst_node
+from pufferflow.influence.quilts import QuiltSearch, influence_tables
 from pufferflow.models.chain import MarkovChain
 from pufferflow.verify.interpret import Rules
 from pufferflow.verify.parse import CertificateError
@@ -26,8 +26,9 @@ def quilts_of_chain(chain: MarkovChain, exact: Any, rules: Rules) -> list[list[i
     search in floats proposes, the verifier's rules decide.
     """
     claim, loss = rules.claim, rules.quilt_reader(exact)
-    arguments = influence_tables(chain, "exact", claim.window), claim.length, float(claim.epsilon)
-    worst, search, windows = worst_node(*arguments), QuiltSearch(*arguments), claim.windows
+    tables, windows = influence_tables(chain, "exact", claim.window), claim.windows
+    search = QuiltSearch(tables, claim.length, float(claim.epsilon))
+    worst = search.worst_node()
     left, right = worst.left, worst.right
     forms: list[Form] = [(left, right), (None, right), (left, None), (None, None)]
     waits: dict[Form, tuple[int, int]] = {}  # node from which to try again, nodes waited for

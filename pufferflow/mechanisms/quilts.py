@@ -9,7 +9,7 @@ from typing import NamedTuple, get_args
 from pufferflow._util.checks import Lengths, check_choice
 from pufferflow._util.protection import SideInformation
 from pufferflow._util.rounding import UNIT_ROUNDOFF, divide_up
-from pufferflow.influence.quilts import Candidate, Convention, influence_tables, worst_node
+from pufferflow.influence.quilts import Candidate, Convention, QuiltSearch, influence_tables
 from pufferflow.mechanisms.base import Mechanism, NoiseScale, Quilt, requested
 from pufferflow.models.families import AnyFamily, GapKind, as_family
 
@@ -67,7 +67,7 @@ def mqm_exact(
     if asked.reason:
         return asked
     tables = [influence_tables(c, convention, asked.window) for c in as_family(family).chains]
-    worst = [worst_node(one, asked.length, asked.epsilon) for one in tables]
+    worst = [QuiltSearch(t, asked.length, asked.epsilon).worst_node() for t in tables]
     decides = max(range(len(worst)), key=lambda i: worst[i].score)
     return replace(_of_quilt(asked, worst[decides]), chain=decides)
 

@@ -128,11 +128,11 @@ def test_work_does_not_grow_as_a_chain_slows_down(name, rate, start, states, mon
     the size of quilts.
     """
     tables, looks = [], []
-    fill, look = InfluenceTables._fill, quilts.search_quilts
+    fill, look = InfluenceTables._fill, _kernels.search_quilts
     monkeypatch.setattr(
         InfluenceTables, "_fill", lambda self, *a, **k: (tables.append(1), fill(self, *a, **k))[1]
     )
-    monkeypatch.setattr(quilts, "search_quilts", lambda *a: (looks.append(1), look(*a))[1])
+    monkeypatch.setattr(_kernels, "search_quilts", lambda *a: (looks.append(1), look(*a))[1])
     rng = np.random.default_rng(states)
     leave = rate * rng.uniform(0.3, 3, (states, states))
     np.fill_diagonal(leave, 0)
