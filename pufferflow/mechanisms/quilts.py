@@ -27,9 +27,9 @@ def mqm_exact(
 ) -> NoiseScale:
     """Scale of MQMExact (Song et al., Algorithm 3), rounded up.
 
-    Quilt nodes more than 2,048 steps away are looked at only at some distances, and nodes of close
-    scores are no longer distinguished once many have been. Both only raise the scale, by less than
-    0.13 %, for chains slow enough (:mod:`pufferflow.influence.quilts`).
+    Quilt nodes more than 2,048 steps away are looked at only at some distances, which raises the
+    scale by less than 0.1 %. For slow chains from given starts the last ones of very many ranges of
+    nodes share an upper bound (:mod:`pufferflow.influence.quilts`).
 
     Parameters
     ----------
