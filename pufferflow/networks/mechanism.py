@@ -22,10 +22,15 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from tqdm import tqdm
 
-from pufferflow._util.checks import check_epsilon, check_list, check_scale, check_type
-from pufferflow._util.composition import PRECISION, joint_scale
-from pufferflow._util.noise import LaplaceNoise
-from pufferflow._util.rounding import divide_up, quilt_score
+from pufferflow._util.checks import (
+    EPSILON_RANGE,
+    check_epsilon,
+    check_list,
+    check_positive,
+    check_type,
+)
+from pufferflow._util.noise import PRECISION, LaplaceNoise, joint_scale
+from pufferflow._util.rounding import UNIT_ROUNDOFF, divide_up
 from pufferflow._util.work import afford
 from pufferflow.errors import NetworkError, ParameterError
 from pufferflow.networks.influence import influence_of
@@ -102,8 +107,11 @@ def markov_quilt_mechanism(
     epsilon = check_epsilon(epsilon)
 
     def score(card: int, influence: float) -> float:
-        # only that of the empty quilt is exactly 0
-        return quilt_score(card, influence, epsilon) if influence else divide_up(card, epsilon)
+        if not influence < epsilon:  # also of tables that would be too large
+            return math.inf
+        if not influence:  # of the empty quilt alone
+            return divide_up(card, epsilon)
+        return card / (epsilon - influence) * (1 + 4 * UNIT_ROUNDOFF)
 
     index, network, worst = _worst(networks, secrets, query, score)
     quilt = MarkovQuilt.of(network, worst.node, worst.quilt, worst.nearby)
@@ -126,7 +134,7 @@ def network_cost(
     noise = check_list(scales, "scales")
     if not noise or not all(isinstance(scale, int | float | np.number) for scale in noise):
         raise ParameterError("scales must be one or more numbers; give that of each release")
-    together = joint_scale(map(check_scale, noise))
+    together = joint_scale(check_positive(scale, "scale", EPSILON_RANGE) for scale in noise)
 
     def score(card: int, influence: float) -> float:
         # rounded up so far that the scale at this ε, itself rounded up, is at most ``together``
