@@ -149,7 +149,7 @@ class NoisyMax:
         Each of the counts is a number, or a distribution on 0, …, m. Raises ModelError or
         ParameterError: there is none, one is impossible, or there are too many.
         """
-        noisy, values = self._noisy(counts), range(len(self.rows[0]))
+        noisy, values = self._noisy(counts, uncertain=True), range(len(self.rows[0]))
         n = len(noisy)
         if self.release == "value":  # at most v if each of them is
             columns = zip(*map(accumulate, noisy), strict=True)
@@ -164,24 +164,23 @@ class NoisyMax:
                 total[outcome] += p / len(released)
         return tuple(total)
 
-    def sample(
-        self, counts: Sequence[int | Sequence[Exact]], *, insecure_seed: int | None = None
-    ) -> int:
+    def sample(self, counts: Sequence[int], *, insecure_seed: int | None = None) -> int:
         """Return a draw from :meth:`distribution`, exactly: no float is between bits and result.
 
         A seed is for experiments: it reveals the noise (default: the operating system's bits).
+        Raises ParameterError: there is no count, or one is outside 0, …, m.
         """
         source, drawn = randomness(insecure_seed), []
-        for weights, over in map(integers, self._noisy(counts)):
+        for weights, over in map(integers, self._noisy(counts, uncertain=False)):
             drawn.append(bisect_right(list(accumulate(weights)), source.randrange(over)))
         released = self._released(drawn)
         return released[source.randrange(len(released)) if len(released) > 1 else 0]
 
-    def _noisy(self, counts: Sequence[int | Sequence[Exact]]) -> list[Vector]:
-        """Return the distributions of the noisy counts."""
+    def _noisy(self, counts: Sequence[int | Sequence[Exact]], *, uncertain: bool) -> list[Vector]:
+        """Return the distributions of noisy counts, some of which may be uncertain themselves."""
         noisy = []
         for i, count in enumerate(check_list(counts, "counts"), 1):
-            if hasattr(count, "__len__") and not isinstance(count, str):
+            if uncertain and hasattr(count, "__len__") and not isinstance(count, str):
                 prior = distribution(count, "a count", self.largest + 1)
                 noisy.append(step(prior, self.rows))
                 continue
