@@ -208,30 +208,23 @@ class NoisyMax:
             tuple(len(check_list(of, "a distribution")) for of in check_list(counts, "a prior"))
             for counts in priors.values()
         }
-        n, inputs, outputs = len(next(iter(shapes), ())), self.largest + 1, len(self.rows[0])
+        n, inputs = len(next(iter(shapes), ())), self.largest + 1
         if not n or shapes != {(inputs,) * n}:
             wanted = f"distributions on 0 to {self.largest}"
             raise ModelError(f"each prior needs as many counts, {wanted}")
-        if inputs**n + outputs**n > MAX_STATES:
+        if inputs**n > MAX_STATES:
             raise ParameterError(f"noisy max of {n} counts has more than {MAX_STATES} states")
-        counts, noisy = (list(product(range(of), repeat=n)) for of in (inputs, outputs))
-        shown = n if self.release == "index" else outputs
-        emissions: list[list[Exact]] = [[*[0] * shown, 1]] * len(counts)
-        for values in noisy:
-            released = self._released(values)
-            share = Fraction(1, len(released))
-            emissions.append([share if i in released else 0 for i in range(shown + 1)])
-        none, zeros = [Fraction(0)] * len(counts), [Fraction(0)] * len(noisy)
-        moves = [[*none, *_joint(self.rows[x] for x in values)] for values in counts]
-        for i in range(len(noisy)):  # a noisy state stays
-            moves.append([*none, *zeros[:i], Fraction(1), *zeros[i + 1 :]])
-        kinds = ("counts", counts), ("noisy", noisy)
+        every = list(product(range(inputs), repeat=n))
+        moves = [self.distribution(counts) for counts in every]
+        names = [str(i) for i in range(len(moves[0]))]
+        unit = [[Fraction(name == other) for other in names] for name in names]
+        silent, hidden = [Fraction(0)] * len(every), [*[Fraction(0)] * len(names), Fraction(1)]
         return {
-            "transition_matrix": moves,
-            "observation_matrix": emissions,
-            "initial_distributions": {s: [*joint(of), *zeros] for s, of in priors.items()},
-            "states": [f"{kind} {','.join(map(str, of))}" for kind, each in kinds for of in each],
-            "observations": [*map(str, range(shown)), SILENT],
+            "transition_matrix": [[*silent, *row] for row in (*moves, *unit)],  # a release stays
+            "observation_matrix": [*[hidden] * len(every), *([*row, 0] for row in unit)],
+            "initial_distributions": {s: [*joint(of), *hidden[:-1]] for s, of in priors.items()},
+            "states": [*(f"counts {','.join(map(str, of))}" for of in every), *names],
+            "observations": [*names, SILENT],
             "length": 2,
         }
 
