@@ -191,9 +191,9 @@ import signal
 import numba
 import numpy as np
 import pufferflow as pf
-from pufferflow._util.jit import compile_at_once
+from pufferflow._util import jit
 signal.signal(signal.SIGTERM, signal.default_int_handler)  # as the command line has it
-compile_at_once()
+jit.PATIENCE = -1
 rng, slow = np.random.default_rng(0), pf.MarkovChain([[1 - 1e-7, 1e-7], [3e-7, 1 - 3e-7]], [1, 0])
 pf.leakage_loss(pf.PeriodicChain(rng.dirichlet(np.ones(12), (2, 12))), 10**6, 3.0)
 pf.mqm_exact(slow, 10**4, 1.0)
