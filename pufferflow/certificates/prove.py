@@ -18,7 +18,7 @@ from pufferflow.certificates.exact_families import exact_family
 from pufferflow.certificates.programs import Writer
 from pufferflow.certificates.quilts import quilts_of_chain
 from pufferflow.errors import ChainError, ParameterError
-from pufferflow.influence.quilts import influence_tables, worst_node
+from pufferflow.influence.quilts import QuiltSearch, influence_tables
 from pufferflow.models.bounded import BoundedFamily
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import Family
@@ -26,8 +26,7 @@ from pufferflow.models.hidden import HiddenChain
 from pufferflow.models.mixing import MixingFamily
 from pufferflow.models.periodic import PeriodicChain
 from pufferflow.verify import MOST_WORK, PRECISIONS, VERSION, CertificateError, proved_loss
-from pufferflow.verify.interpret import Rules
-from pufferflow.verify.model import UndecidedError, Work
+from pufferflow.verify.balls import UndecidedError
 from pufferflow.verify.parse import Claim as Exact
 from pufferflow.verify.parse import parse
 
@@ -129,7 +128,8 @@ def _proofs(claim: Claim) -> Iterator[tuple[float, Proofs]]:
             yield claim.scale, partial(_programs, known, early)
         if chains and not informed:
             tables = (influence_tables(chain, "exact", claim.protection.window) for chain in chains)
-            least = max(worst_node(table, claim.length, claim.epsilon).score for table in tables)
+            searches = (QuiltSearch(table, claim.length, claim.epsilon) for table in tables)
+            least = max(search.worst_node().score for search in searches)
             yield max(claim.scale, least), partial(_quilts, chains)
     elif not chains:
         raise ParameterError(
@@ -173,10 +173,9 @@ def _quilts(chains: tuple[MarkovChain, ...], exact: Exact) -> list[Document]:
     for precision in PRECISIONS:
         try:
             with ctx.workprec(precision):
-                rules = Rules(looser, Work(MOST_WORK))
-                pairs = zip(chains, exact.family.members, strict=True)
+                pairs = zip(chains, looser.family.members, strict=True)
                 return [
-                    {"quilts": quilts_of_chain(chain, member, rules)} for chain, member in pairs
+                    {"quilts": quilts_of_chain(chain, member, looser)} for chain, member in pairs
                 ]
         except UndecidedError:
             continue
@@ -185,8 +184,7 @@ def _quilts(chains: tuple[MarkovChain, ...], exact: Exact) -> list[Document]:
 
 def _programs(known: list[Any], early: int, exact: Exact) -> list[Document]:
     with ctx.workprec(PRECISIONS[0]):
-        rules = Rules(exact, Work(MOST_WORK))
-        return [Writer(rules, member, known).program(early) for member in exact.family.members]
+        return [Writer(exact, member, known).program(early) for member in exact.family.members]
 
 
 def _raised(document: Document, proofs: Proofs, least: float, most: float) -> Document:
