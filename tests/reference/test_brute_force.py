@@ -1,7 +1,6 @@
 """MQMExact and its plain twin against the enumeration of all sequences."""
 
-import math
-from decimal import Decimal, localcontext
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -65,30 +64,6 @@ def test_scales_of_windows_are_the_enumerated_ones_and_never_below(number, windo
                 assert pf.verify_certificate(proved.certificate).loss <= Fraction(repr(epsilon)), (
                     about
                 )
-
-
-@pytest.mark.parametrize("number", seeds(8, 100))
-def test_scales_of_longer_chains_are_never_below_the_plain_twin_in_fractions(number):
-    rng = np.random.default_rng([2018, number])
-    exact_chain, length = random_chain(rng, int(rng.integers(2, 4))), int(rng.integers(8, 24))
-    logs = [
-        [(card, log_of(influence)) for card, influence in of_node.values()]
-        for of_node in plain_quilts(exact_chain, length)
-    ]
-    for epsilon in EPSILONS:
-        exact = exact_scale(logs, epsilon)
-        scale = pf.mqm_exact(pf.MarkovChain(*exact_chain.floats()), length, epsilon).scale
-        about = (exact_chain, length, epsilon)
-        assert Decimal(scale) >= exact * (1 - Decimal("1e-25")), about
-        assert scale <= float(exact) * (1 + 1e-9 + 1e-12 / epsilon), about
-
-
-def log_of(ratio):
-    """A logarithm to 50 digits."""
-    if ratio == math.inf:
-        return Decimal("Infinity")
-    with localcontext(prec=50):
-        return (Decimal(Fraction(ratio).numerator) / Decimal(Fraction(ratio).denominator)).ln()
 
 
 @pytest.mark.parametrize("number", BATCHES)
