@@ -9,9 +9,8 @@ import pytest
 
 import pufferflow as pf
 from pufferflow.errors import ParameterError
-from pufferflow.influence.quilts import worst_node
 from pufferflow.mechanisms import MECHANISMS, find_mechanism
-from pufferflow.mechanisms.quilts import MixingTables
+from pufferflow.mechanisms.quilts import MixingQuilts
 
 THETA_1 = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [1, 0])
 THETA_2 = pf.MarkovChain([[0.8, 0.2], [0.3, 0.7]], [0.9, 0.1])
@@ -152,7 +151,7 @@ def test_the_printed_eigengap_would_be_too_large(rare):
     assert printed_gap == pytest.approx(1)
     length, epsilon = 1000, 1.0
     smallest = float(chain.stationary_distribution.min())
-    printed = worst_node(MixingTables(smallest, printed_gap, 1), length, epsilon).score
+    printed = MixingQuilts(smallest, printed_gap, length, epsilon, 1).worst_node().score
     exact = pf.mqm_exact(chain, length, epsilon).scale
     assert printed < exact / 1.9
     assert pf.mqm_approx(chain, length, epsilon).scale >= exact
