@@ -15,9 +15,9 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, Unpack
 
-from pufferflow._util.checks import EPSILON_RANGE, Lengths, check_positive, check_scale, longest
-from pufferflow._util.composition import PRECISION, entrywise_loss, joint_scale
-from pufferflow._util.protection import ProtectionOptions, check_protection
+from pufferflow._util.checks import EPSILON_RANGE, Lengths, check_positive, longest
+from pufferflow._util.noise import PRECISION, entrywise_loss, joint_scale
+from pufferflow._util.protection import Protection, ProtectionOptions
 from pufferflow.accounting.approximate import concentrated_delta, pufferfish_delta
 from pufferflow.accounting.event import event_epsilon
 from pufferflow.mechanisms import compute_scale, leakage_loss
@@ -67,7 +67,7 @@ class Accountant:
         self, family: AnyFamily, length: Lengths, **protection: Unpack[ProtectionOptions]
     ) -> None:
         self.family = as_family(family)
-        self.protection = check_protection(**protection)
+        self.protection = Protection(**protection)
         self.length = longest(length)
         self._scales: list[float] = []
         self._rho: list[float] = []
@@ -81,7 +81,7 @@ class Accountant:
 
         Raises ParameterError: ``scale`` is not positive.
         """
-        self._scales.append(check_scale(scale))
+        self._scales.append(check_positive(scale, "scale", EPSILON_RANGE))
 
     def add_concentrated(self, rho: float) -> None:
         """Record a release of ρ-zero-concentrated DP at event level, such as Gaussian noise.
@@ -137,7 +137,7 @@ class Accountant:
         mechanism is not applicable whatever ε. Raises ParameterError: ``scale`` is not positive, or
         the mechanism is unknown.
         """
-        scale, records = check_scale(scale), longest(length)
+        scale, records = check_positive(scale, "scale", EPSILON_RANGE), longest(length)
         if compute_scale(mechanism, family, length, 1.0, **options).scale is None:
             return math.inf
 

@@ -11,7 +11,7 @@ import ast
 import math
 import operator
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -130,20 +130,42 @@ class PriorFamily:
             yield dict(zip(self.box, ends, strict=True))
         yield {name: (low + high) / 2 for name, (low, high) in self.box.items()}
 
-    def likelihoods(self, length: int) -> list[tuple[fmpq_mpoly, fmpq_mpoly]]:
-        """Return P(w | secret) and P(w | other) as polynomials, both directions, of a length.
-
-        Of sequences whose likelihoods are proportional in the first state one is kept. Ratios of
-        shorter sequences are no larger.
-        """
-        vectors = [list(map(_flint, v)) for v in _backward_vectors(self._model, length)]
+    def excesses(self, sequences: Iterable[Vector], ratio: Fraction) -> Iterator[fmpq_mpoly]:
+        """Yield P(w | secret) − ratio·P(w | other) for the sequences, in both directions."""
         zero = self._context.constant(0)
-        every = {
-            name: [sum(map(operator.mul, entries, vector), zero) for vector in vectors]
-            for name, entries in self._initial.items()
-        }
-        directions = self._model.directions()
-        return [pair for s, t in directions for pair in zip(every[s], every[t], strict=True)]
+        for secret, other in self._model.directions():
+            both = zip(self._initial[secret], self._initial[other], strict=True)
+            entries = [p - _flint(ratio) * q for p, q in both]
+            for vector in sequences:
+                yield sum(map(operator.mul, entries, map(_flint, vector)), zero)
+
+    def exceeding(self, sequences: Iterable[Vector], ratio: Fraction) -> dict[str, Fraction] | None:
+        """Return a prior at which a ratio of sequences exceeds ``ratio``, or None."""
+        excesses = self.excesses(sequences, ratio)
+        points = (smt.point(self.box, operator.gt, [excess]) for excess in excesses)
+        return next(filter(None, points), None)
+
+    def sequences(self, length: int) -> list[Vector]:
+        """Return P(w | first state) for the sequences w of a length, up to positive factors.
+
+        Of sequences that agree one is kept. Ratios of shorter ones are no larger.
+        """
+        model = self._model
+        back, columns = (
+            tuple(zip(*matrix, strict=True))
+            for matrix in (model.transition_matrix, model.observation_matrix)
+        )
+        vectors: list[Vector] = [(Fraction(1),) * len(model.states)]
+        for t in range(length):
+            vectors = [step(vector, back) for vector in vectors] if t else vectors
+            seen = [tuple(map(operator.mul, column, v)) for v in vectors for column in columns]
+            vectors = list(dict.fromkeys(tuple(p / sum(v) for p in v) for v in seen if any(v)))
+            if len(vectors) > MAX_SEQUENCES:
+                raise ParameterError(
+                    f"more than {MAX_SEQUENCES} sequences of {t + 1} observations have different "
+                    f"likelihoods; ask for a length below {length}"
+                )
+        return vectors
 
     def _initial_at(self, prior: Mapping[str, Fraction]) -> dict[str, Vector]:
         return {
@@ -272,10 +294,10 @@ def find_prior(
     for values in family.corners():
         if check(family.at(**values), limit, steps).holds != violates:
             return values
-    likelihoods = family.likelihoods(steps)
+    sequences = family.sequences(steps)
     if violates:
-        return _exceeding(family, likelihoods, limit)
-    return smt.point(family.box, operator.le, _excesses(likelihoods, limit))
+        return family.exceeding(sequences, limit)
+    return smt.point(family.box, operator.le, list(family.excesses(sequences, limit)))
 
 
 def sup_ratio(
@@ -289,7 +311,7 @@ def sup_ratio(
     """
     check_type(family, "family", PriorFamily)
     steps, gap = requested_length(family, length), check_factor(tolerance)
-    likelihoods = family.likelihoods(steps)
+    sequences = family.sequences(steps)
 
     def at_prior(values: dict[str, Fraction]) -> Supremum:
         worst = largest_ratio(family.at(**values), steps)
@@ -300,7 +322,7 @@ def sup_ratio(
     upper: Fraction | float = math.inf
     # beyond 2^64 the ratio is infinite, or grows without bound as both probabilities vanish
     while best.lower <= 2**64 and upper - best.lower > gap * Fraction(best.lower):
-        if (at := _exceeding(family, likelihoods, Fraction(trial))) is None:
+        if (at := family.exceeding(sequences, Fraction(trial))) is None:
             upper = trial
         else:
             best = at_prior(at)
@@ -321,44 +343,10 @@ def preserving_region(
     """
     check_type(family, "family", PriorFamily)
     limit, steps = check_factor(factor), requested_length(family, length)
-    different = {str(f): f for f in map(_coprime, _excesses(family.likelihoods(steps), limit))}
+    excesses = family.excesses(family.sequences(steps), limit)
+    different = {str(f): f for f in map(_coprime, excesses)}
     binding = (f for f in different.values() if smt.point(family.box, operator.gt, [f]))
     return PreservingRegion(family, tuple(binding))
-
-
-def _excesses(
-    likelihoods: Sequence[tuple[fmpq_mpoly, fmpq_mpoly]], ratio: Fraction
-) -> list[fmpq_mpoly]:
-    """Return P(w | s) − ratio·P(w | s'): positive where the ratio of likelihoods exceeds it."""
-    return [p - _flint(ratio) * q for p, q in likelihoods]
-
-
-def _exceeding(
-    family: PriorFamily, likelihoods: Sequence[tuple[fmpq_mpoly, fmpq_mpoly]], ratio: Fraction
-) -> dict[str, Fraction] | None:
-    """Return a prior at which a ratio of likelihoods exceeds ``ratio``, or None."""
-    excesses = _excesses(likelihoods, ratio)
-    points = (smt.point(family.box, operator.gt, [excess]) for excess in excesses)
-    return next(filter(None, points), None)
-
-
-def _backward_vectors(model: HiddenMarkovModel, length: int) -> list[Vector]:
-    """Return P(w | first state) for the sequences of a length, up to positive factors."""
-    back, columns = (
-        tuple(zip(*matrix, strict=True))
-        for matrix in (model.transition_matrix, model.observation_matrix)
-    )
-    vectors: list[Vector] = [(Fraction(1),) * len(model.states)]
-    for t in range(length):
-        vectors = [step(vector, back) for vector in vectors] if t else vectors
-        seen = [tuple(map(operator.mul, column, v)) for v in vectors for column in columns]
-        vectors = list(dict.fromkeys(tuple(p / sum(v) for p in v) for v in seen if any(v)))
-        if len(vectors) > MAX_SEQUENCES:
-            raise ParameterError(
-                f"more than {MAX_SEQUENCES} sequences of {t + 1} observations have different "
-                f"likelihoods; ask for a length below {length}"
-            )
-    return vectors
 
 
 def _box(parameters: object) -> dict[str, tuple[Fraction, Fraction]]:
