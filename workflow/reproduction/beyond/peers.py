@@ -53,6 +53,8 @@ class TemporalLeakage:
 
     def _leakage(self, points: Floats, cost: float) -> Floats:
         """Leakage after 1, 2, … records, up to where it stays within 1e-13."""
+        if np.isclose(points[points[:, 1] == 0, 0], 1, rtol=1e-12).any():
+            return np.asarray(cost * np.arange(1.0, self.length + 1))  # of rows without a common value: L(α) = α
         found = [cost]
         while len(found) < self.length:
             gain = math.expm1(min(found[-1], 700.0))
@@ -64,9 +66,9 @@ class TemporalLeakage:
 
     def scale(self, epsilon: float) -> float:
         """Return the Laplace scale at which the loss is ε, to 1e-10."""
-        low, high = math.log(epsilon / self.length), math.log(epsilon)
         if self.loss(epsilon) <= epsilon:  # independent records
             return 1 / epsilon
+        low, high = math.log(epsilon / self.length) - 1e-9, math.log(epsilon)
         return math.exp(-brentq(lambda x: self.loss(math.exp(x)) - epsilon, low, high, xtol=1e-10))
 
 
@@ -84,7 +86,7 @@ def extremes(rows: Floats) -> Floats:
     every = np.concatenate(points)
     every = every[np.lexsort((-every[:, 0], every[:, 1]))]
     best = np.maximum.accumulate(every[:, 0])
-    return every[np.concatenate([[True], best[1:] > best[:-1]])]
+    return np.asarray(every[np.concatenate([[True], best[1:] > best[:-1]])])
 
 
 def bayesian_dp_threshold(chain: MarkovChain) -> float:

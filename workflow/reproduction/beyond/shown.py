@@ -87,7 +87,9 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     "bound": lambda name: WORDS.get(name) or style.mechanism_style(name).label,
     "window": duration,
     "certified": yes_no,
-    **dict.fromkeys(("step_seconds", "participants", "records", "releases", "count", "chains"), count),
+    **dict.fromkeys(
+        ("step_seconds", "participants", "records", "releases", "count", "chains"), count
+    ),
 }
 
 
