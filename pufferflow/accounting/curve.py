@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from pufferflow._util.checks import Lengths, check_list, check_positive, longest
-from pufferflow._util.composition import joint_scale
-from pufferflow._util.protection import Protection, ProtectionOptions, check_protection
+from pufferflow._util.noise import joint_scale
+from pufferflow._util.protection import Protection, ProtectionOptions
 from pufferflow.accounting.event import event_epsilon
 from pufferflow.mechanisms import certify, leakage_loss
 from pufferflow.models.families import AnyFamily, Family, as_family
@@ -95,4 +95,4 @@ def influence_curve(
     >>> round(curve(0.1), 3), round(curve(0.05, 0.05), 3), round(curve.inverse(1.0), 3)
     (0.312, 0.312, 0.3)
     """
-    return InfluenceCurve(as_family(family), longest(length), check_protection(**protection))
+    return InfluenceCurve(as_family(family), longest(length), Protection(**protection))

@@ -54,7 +54,8 @@ class TemporalLeakage:
     def _leakage(self, points: Floats, cost: float) -> Floats:
         """Leakage after 1, 2, … records, up to where it stays within 1e-13."""
         if np.isclose(points[points[:, 1] == 0, 0], 1, rtol=1e-12).any():
-            return np.asarray(cost * np.arange(1.0, self.length + 1))  # of rows without a common value: L(α) = α
+            # two rows without a common value: L(α) = α
+            return np.asarray(cost * np.arange(1.0, self.length + 1))
         found = [cost]
         while len(found) < self.length:
             gain = math.expm1(min(found[-1], 700.0))

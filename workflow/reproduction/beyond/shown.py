@@ -208,10 +208,9 @@ def _related(table: pd.DataFrame, groups: list[str]) -> Figure:
         rows = table[table["group"] == group]
         shift = 0.7 * ((number + 0.5) / len(groups) - 0.5)
         height = rows["bound"].map(bounds.index) + shift
-        look = {"color": [*style.SPARE_COLORS, "#000000"][number % 5], "alpha": 0.6}
-        marker = "osD^v"[number % 5]
-        axes.plot(rows["relative_noise"], height, marker, markersize=3, **look)
-        axes.plot([], [], marker, label=group_label(group), color=look["color"])
+        color, marker = [*style.SPARE_COLORS, "#000000"][number % 5], "osD^v"[number % 5]
+        axes.plot(rows["relative_noise"], height, marker, markersize=3, color=color, alpha=0.6)
+        axes.plot([], [], marker, label=group_label(group), color=color)
     axes.set(xscale="log", xlabel="noise ÷ noise of leakage", ylim=(len(bounds) - 0.5, -0.5))
     axes.set_yticks(range(len(bounds)), [FORMATS["bound"](bound) for bound in bounds])
     axes.set_yticks([], minor=True)
