@@ -1,7 +1,6 @@
-"""Checks of arguments: each states in one sentence which value is wrong and what it must be.
+"""Checks of arguments: each raises a ParameterError that states what is wrong and what it must be.
 
-All take the value first and then what it is called. They raise :class:`ParameterError` unless they
-state otherwise.
+All take the value first and then what it is called.
 """
 
 from __future__ import annotations

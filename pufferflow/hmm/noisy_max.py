@@ -149,7 +149,7 @@ class NoisyMax:
         Each of the counts is a number, or a distribution on 0, …, m. Raises ModelError or
         ParameterError: there is none, one is impossible, or there are too many.
         """
-        noisy, values = self._noisy(counts), range(len(self.rows[0]))
+        noisy, values = self._noisy(counts, uncertain=True), range(len(self.rows[0]))
         n = len(noisy)
         if self.release == "value":  # at most v if each of them is
             columns = zip(*map(accumulate, noisy), strict=True)
@@ -164,24 +164,23 @@ class NoisyMax:
                 total[outcome] += p / len(released)
         return tuple(total)
 
-    def sample(
-        self, counts: Sequence[int | Sequence[Exact]], *, insecure_seed: int | None = None
-    ) -> int:
+    def sample(self, counts: Sequence[int], *, insecure_seed: int | None = None) -> int:
         """Return a draw from :meth:`distribution`, exactly: no float is between bits and result.
 
         A seed is for experiments: it reveals the noise (default: the operating system's bits).
+        Raises ParameterError: there is no count, or one is outside 0, …, m.
         """
         source, drawn = randomness(insecure_seed), []
-        for weights, over in map(integers, self._noisy(counts)):
+        for weights, over in map(integers, self._noisy(counts, uncertain=False)):
             drawn.append(bisect_right(list(accumulate(weights)), source.randrange(over)))
         released = self._released(drawn)
         return released[source.randrange(len(released)) if len(released) > 1 else 0]
 
-    def _noisy(self, counts: Sequence[int | Sequence[Exact]]) -> list[Vector]:
-        """Return the distributions of the noisy counts."""
+    def _noisy(self, counts: Sequence[int | Sequence[Exact]], *, uncertain: bool) -> list[Vector]:
+        """Return the distributions of noisy counts, some of which may be uncertain themselves."""
         noisy = []
         for i, count in enumerate(check_list(counts, "counts"), 1):
-            if hasattr(count, "__len__") and not isinstance(count, str):
+            if uncertain and hasattr(count, "__len__") and not isinstance(count, str):
                 prior = distribution(count, "a count", self.largest + 1)
                 noisy.append(step(prior, self.rows))
                 continue
@@ -209,30 +208,23 @@ class NoisyMax:
             tuple(len(check_list(of, "a distribution")) for of in check_list(counts, "a prior"))
             for counts in priors.values()
         }
-        n, inputs, outputs = len(next(iter(shapes), ())), self.largest + 1, len(self.rows[0])
+        n, inputs = len(next(iter(shapes), ())), self.largest + 1
         if not n or shapes != {(inputs,) * n}:
             wanted = f"distributions on 0 to {self.largest}"
             raise ModelError(f"each prior needs as many counts, {wanted}")
-        if inputs**n + outputs**n > MAX_STATES:
+        if inputs**n > MAX_STATES:
             raise ParameterError(f"noisy max of {n} counts has more than {MAX_STATES} states")
-        counts, noisy = (list(product(range(of), repeat=n)) for of in (inputs, outputs))
-        shown = n if self.release == "index" else outputs
-        emissions: list[list[Exact]] = [[*[0] * shown, 1]] * len(counts)
-        for values in noisy:
-            released = self._released(values)
-            share = Fraction(1, len(released))
-            emissions.append([share if i in released else 0 for i in range(shown + 1)])
-        none, zeros = [Fraction(0)] * len(counts), [Fraction(0)] * len(noisy)
-        moves = [[*none, *_joint(self.rows[x] for x in values)] for values in counts]
-        for i in range(len(noisy)):  # a noisy state stays
-            moves.append([*none, *zeros[:i], Fraction(1), *zeros[i + 1 :]])
-        kinds = ("counts", counts), ("noisy", noisy)
+        every = list(product(range(inputs), repeat=n))
+        moves = [self.distribution(counts) for counts in every]
+        names = [str(i) for i in range(len(moves[0]))]
+        unit = [[Fraction(name == other) for other in names] for name in names]
+        silent, hidden = [Fraction(0)] * len(every), [*[Fraction(0)] * len(names), Fraction(1)]
         return {
-            "transition_matrix": moves,
-            "observation_matrix": emissions,
-            "initial_distributions": {s: [*joint(of), *zeros] for s, of in priors.items()},
-            "states": [f"{kind} {','.join(map(str, of))}" for kind, each in kinds for of in each],
-            "observations": [*map(str, range(shown)), SILENT],
+            "transition_matrix": [[*silent, *row] for row in (*moves, *unit)],  # a release stays
+            "observation_matrix": [*[hidden] * len(every), *([*row, 0] for row in unit)],
+            "initial_distributions": {s: [*joint(of), *hidden[:-1]] for s, of in priors.items()},
+            "states": [*(f"counts {','.join(map(str, of))}" for of in every), *names],
+            "observations": [*names, SILENT],
             "length": 2,
         }
 
@@ -282,8 +274,7 @@ def _are_neighbours(one: tuple[int, ...], other: tuple[int, ...], relation: Rela
 
 def _joint(independent: Iterable[Vector]) -> Vector:
     """Return the joint distribution of independent values, in the order of itertools.product."""
-    none = Fraction(0)
     joint: Vector = (Fraction(1),)
     for of in independent:
-        joint = tuple(p * q if p and q else none for p in joint for q in of)
+        joint = tuple(p * q for p in joint for q in of)
     return joint

@@ -154,4 +154,5 @@ def answer(asked, folder, refused):
 @pytest.mark.parametrize(("asked", "said"), ENTRIES, ids=[asked for asked, _ in ENTRIES])
 def test_refused_in_this_sentence(asked, said, folder, refused):
     pattern = re.escape(" ".join(said.split())).replace("…", ".*")
-    assert re.fullmatch(pattern, answer(asked, folder, refused), re.S)
+    found = answer(asked, folder, refused)
+    assert re.fullmatch(pattern, found, re.S), found

@@ -3,6 +3,7 @@
 import ast
 from pathlib import Path
 
+import numpy as np
 import pytest
 from written_calls import called
 
@@ -16,6 +17,8 @@ ANY_1, STATIONARY_1 = (pf.MarkovChain(THETA_1.transition_matrix, s) for s in ("a
 THETA = pf.ChainFamily([THETA_1, THETA_2])
 THREE = pf.MarkovChain([[0.5, 0.3, 0.2], [0.2, 0.6, 0.2], [0.3, 0.3, 0.4]])
 EARLY = pf.MarkovChain([[0.75, 0.25], [1 - 0.003322259136212625, 0.003322259136212625]], [0, 1])
+FLIPPING, SLOW = (pf.MarkovChain(m) for m in ([[0.2, 0.8], [0.9, 0.1]], [[0.99, 0.01], [0.3, 0.7]]))
+TURNING = pf.PeriodicChain([np.eye(2), np.eye(2)[::-1]], initial_distribution="any")
 RARE = pf.MarkovChain([[1 - 1e-100, 1e-100], [1e-100, 1 - 1e-100]], [1, 0])
 UNLIKELY = pf.MarkovChain([[0, 1e-300, 1], [1, 0, 0], [1, 0, 0]], [1, 0, 0])
 ZERO, ONE = CountQuery({0}), CountQuery({1})
@@ -29,6 +32,15 @@ def symmetric(stay, start="stationary"):
 
 def synthetic(alpha):
     return pf.BinaryInterval(alpha, 1 - alpha)
+
+
+def independent(start):
+    return pf.MarkovChain([[0.2, 0.3, 0.5]] * 3, start)
+
+
+def share_of_lower_bounds(chain, epsilon, **options):
+    lower = pf.lower_bound(chain, 100, epsilon, **options).scale
+    return lower / pf.leakage(chain, 100, epsilon).scale
 
 
 def agrees(found, text):
