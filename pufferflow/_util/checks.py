@@ -134,12 +134,7 @@ def check_epsilon(epsilon: object) -> float:
     return check_positive(epsilon, "epsilon", EPSILON_RANGE)
 
 
-def check_scale(scale: object, limits: tuple[float, float] = EPSILON_RANGE) -> float:
-    """Return a Laplace scale as a float; it must be positive and within ``limits``."""
-    return check_positive(scale, "scale", limits)
-
-
-def check_confidence(value: object, name: str = "confidence", example: float = 0.95) -> float:
+def check_confidence(value: object, name: str, example: float = 0.95) -> float:
     """Return a probability as a float; it must be neither 0 nor 1."""
     number = _number(value)
     if not 0 < number < 1:
@@ -149,14 +144,9 @@ def check_confidence(value: object, name: str = "confidence", example: float = 0
 
 def longest(length: Lengths) -> int:
     """Return the longest segment; all lengths must be integers from 1 to ``LONGEST``."""
-    given: Any = length
-    lengths = [given]
-    if not isinstance(given, str):
-        with suppress(TypeError):
-            lengths = list(given)
-    with suppress(ParameterError):
-        if lengths:
-            return max(check_whole(each, "length") for each in lengths)
+    lengths = length if isinstance(length, Iterable) else [length]
+    with suppress(ParameterError, TypeError, ValueError):  # also if it is empty
+        return max(check_whole(each, "length") for each in lengths)
     raise _wrong(length, "length", f"it must be an integer from 1 to {LONGEST}, or a list of such")
 
 

@@ -14,10 +14,9 @@ import numpy as np
 from tqdm import tqdm
 
 from pufferflow._util.checks import (
-    POSITIVE_FLOATS,
     check_epsilon,
     check_list,
-    check_scale,
+    check_positive,
     check_whole,
     shown,
 )
@@ -133,7 +132,7 @@ def privacy_losses(
     """:func:`privacy_loss` at several scales, in little more time than at one."""
     chains = finite_chains(family, "the exact loss")
     # the search for a scale may pass through very large ones
-    noises = [check_scale(scale, POSITIVE_FLOATS) for scale in check_list(scales, "scales")]
+    noises = [check_positive(scale, "scale") for scale in check_list(scales, "scales")]
     if not noises:
         raise ParameterError("scales is empty; give at least one")
     window = check_whole(window, "window")

@@ -17,10 +17,20 @@ from pufferflow.bounds.distribution_sets import ExactRows, costs_of, reweighted_
 from pufferflow.bounds.robust import AscendingRows
 from pufferflow.bounds.solver import LeakageEquation, beginning, post_fixed_point
 from pufferflow.bounds.walks import tree_parents, walk_once
-from pufferflow.verify.interpret import Rules
-from pufferflow.verify.model import Table
-from pufferflow.verify.parse import CertificateError, Matrix, Pair, Proof, Step, Witness, read
-from pufferflow.verify.sides import Node, SetSide, Side
+from pufferflow.verify import MOST_WORK
+from pufferflow.verify.balls import Table, Work, below
+from pufferflow.verify.interpret import Interpreter
+from pufferflow.verify.model import Node, SetModel
+from pufferflow.verify.parse import (
+    CertificateError,
+    Claim,
+    Matrix,
+    Pair,
+    Proof,
+    Step,
+    Witness,
+    read,
+)
 
 # above what is found, relatively: decimals and exact rows differ a little from floats
 _MARGIN = 1e-9
@@ -42,33 +52,34 @@ class Writer:
     ``known`` are its rows, and those backwards, where they lie in sets.
     """
 
-    def __init__(self, rules: Rules, member: Any, known: list[Any]) -> None:
-        self.rules, self.sides, self.known = rules, rules.sides(member), known
-        self.around, self.cost = rules.claim.windows - 1, float(rules.cost)
-        self.k, seen = self.sides[0].k, self.sides[0].seen
+    def __init__(self, claim: Claim, member: Any, known: list[Any]) -> None:
+        self.witnesses: list[Any] = []
+        self.parsed: list[dict[Pair, Witness]] = []
+        self.rules = Interpreter(claim, member, Proof(self.parsed), Work(MOST_WORK))
+        self.model, self.known = self.rules.model, known
+        self.around, self.cost = self.rules.around, float(self.rules.cost)
+        self.k, seen = self.model.k, self.model.seen
         self.away = 1 - np.eye(self.k)
         self.costs = self.cost * np.not_equal.outer(seen, seen)
         self.cap = self.around * self.cost * self.away
-        self.witnesses: list[Any] = []
-        self.parsed: list[dict[Pair, Witness]] = []
-        self.proof, self.ones = Proof(self.parsed), rules.count(0, self.k)
+        self.ones = self.rules.count(0)
         self._affine = cache(lambda forward: AffineRows(known[not forward]))
 
     def program(self, early: int) -> Document:
         """Return it, with at most so many steps of single nodes."""
-        (forward, ahead), (backward, past) = (self._side(side, early) for side in self.sides)
+        model = self.model
+        (forward, ahead), (backward, past) = (self._side(way, early) for way in (True, False))
         document: Document = {"witnesses": self.witnesses, "forward": forward, "backward": backward}
-        side: Any = self.sides[0]
         if (
-            side.hidden
+            model.hidden
             and self.rules.claim.hidden == 1
-            and not side.informed
-            and side.model.chain.initial_distribution == "stationary"
+            and not model.informed
+            and model.start == "stationary"
         ):
-            known = np.array([float(p) for p in side.model.stationary[0]])
+            known = _floats(model.distribution(0))
+            names = np.array(sorted(set(model.seen)))[:, None]
             rows = np.zeros((self.k, self.k))
-            for row, name in zip(rows, sorted(set(side.seen)), strict=False):
-                row[:] = known * np.equal(side.seen, name)
+            rows[: len(names)] = known * np.equal(names, model.seen)
             rows /= np.maximum(rows.sum(axis=1, keepdims=True), 1e-300)
             document["observations"] = self._add(
                 self._trees(rows, np.asarray(rows.any(axis=1)), ahead + past)
@@ -81,57 +92,61 @@ class Writer:
         self.parsed.append(read(dict[Pair, Witness], found, "witnesses"))
         return len(self.witnesses) - 1
 
-    def _side(self, side: Any, early: int) -> tuple[Document, Floats]:
+    def _side(self, forward: bool, early: int) -> tuple[Document, Floats]:
         """One side, and the leakages of a node in the middle."""
-        sets, ones = isinstance(side, SetSide), self.ones
-        far = side.node(side.phases[0], self.around, False, self.rules.growth(ones, range(self.k)))
+        model, sets, ones = self.model, isinstance(self.model, SetModel), self.ones
+        phases = model.phases(forward)
+        far = model.node(forward, (phases[0], self.around, False), self.rules.growth(ones))
         witnessed = not sets or (far.rows is not None and self.k <= _MOST_COUPLED)
         alike, power = sets or (far.rows is not None and far.excess == 1), None
-        if not (witnessed and alike and (side.forward or not sets)):
-            power, bound = self._power(side)
+        if not (witnessed and alike and (forward or not sets)):
+            power, bound = self._power(forward)
             if sets and witnessed:  # flows throughout, or ratios throughout where these bound more
-                witnessed = bool(self._near(side, 1, 0.0).max() <= bound.max())
+                witnessed = bool(self._near(forward, 1, 0.0).max() <= bound.max())
                 power = None if witnessed else power
         early = min(early, _MOST_EARLY // self.k**6) if sets else early
-        many = 0 if side.period > 1 or (alike and early < self.around) else min(early, self.around)
+        many = 0 if model.period > 1 or (alike and early < self.around) else min(early, self.around)
         prefix: list[Document] = []
-        tables, growths = [ones], [self.rules.growth(ones, side.seen)]
+        tables, growths = [ones], [self.rules.growth(ones)]
         for j in range(1, many + 1):
-            node, near = side.node(0, j, True, growths[-1]), power if power and power <= j else 1
-            prefix.append(self._step(side, node, _logs(tables[-1]), witnessed, power and near))
-            place, step = (0, j, True), Step(**prefix[-1])
-            tables.append(
-                self.rules.step(side, place, step, self.proof, growths[-1], growths[j - near])
+            place = (0, j, True)
+            node, near = (
+                model.node(forward, place, growths[-1]),
+                power if power and power <= j else 1,
             )
-            growths.append(self.rules.growth(tables[-1], side.seen))
+            step = self._step(forward, node, _logs(tables[-1]), witnessed, power and near)
+            prefix.append(step)
+            far_growth = growths[j - near]
+            tables.append(self.rules.step(forward, place, Step(**step), growths[-1], far_growth))
+            growths.append(self.rules.growth(tables[-1]))
         if many == self.around:
             return {"prefix": prefix}, _logs(tables[-1])
         floor, guess = np.maximum.reduce([_logs(table) for table in tables]), self.cap
         if power:
-            guess = self._through_ratios(side, power, floor)
+            guess = self._through_ratios(forward, power, floor)
         if witnessed:
-            guess = np.minimum(guess, self._near(side, len(tables), floor))
+            guess = np.minimum(guess, self._near(forward, len(tables), floor))
         guess = now = np.maximum(guess, floor)
         steps = []
-        for i, phase in enumerate(side.phases, 1):
-            node = side.node(phase, len(tables), False, growths[-1])
-            steps.append(self._step(side, node, now, witnessed, power and _reach(side, power, i)))
-            if witnessed and side.period > 1:
-                now = _Period([self._map(side, phase, node, None)], self).bound(
+        for i, phase in enumerate(phases, 1):
+            node = model.node(forward, (phase, len(tables), False), growths[-1])
+            steps.append(self._step(forward, node, now, witnessed, power and self._reach(power, i)))
+            if witnessed and model.period > 1:
+                now = _Period([self._map(forward, phase, node, None)], self).bound(
                     costs_of(now, self.costs)
                 )
-        leakages = self._closed(side, tables, guess, steps)
+        leakages = self._closed(forward, tables, guess, steps)
         return {"prefix": prefix, "start": _decimals(leakages), "cycle": steps}, leakages
 
     def _step(
-        self, side: Any, node: Node, leakages: Floats, witnessed: bool, power: int | None
+        self, forward: bool, node: Node, leakages: Floats, witnessed: bool, power: int | None
     ) -> Document:
         """A step of a node from the leakages of its neighbour."""
         step: Document = {}
-        if witnessed and isinstance(side, SetSide):
+        if witnessed and isinstance(self.model, SetModel):
             with np.errstate(over="ignore"):
                 growth = np.exp(costs_of(leakages, self.cost))
-            affine, pairs = self._affine(side.forward), np.argwhere(self.away).tolist()
+            affine, pairs = self._affine(forward), np.argwhere(self.away).tolist()
             found = [(x, y, affine.flows(x, y, growth)) for x, y in pairs]
             step["witnesses"] = self._add(
                 [[x + 1, y + 1, _written(flows)] for x, y, flows in found if flows]
@@ -150,79 +165,87 @@ class Writer:
         return [[x + 1, y + 1, parents] for x, y, parents in tree_parents(trees)]
 
     def _closed(
-        self, side: Side, early: list[Table], guess: Floats, steps: list[Document]
+        self, forward: bool, early: list[Table], guess: Floats, steps: list[Document]
     ) -> Floats:
         """A table from which the period leads nowhere above it: from a guess upwards."""
         parsed = [Step(**step) for step in steps]
         for _ in range(_ROUNDS):
             stated = read(Matrix, _decimals(guess), "start")
-            rest, closed = self.rules.close(side, early, stated, parsed, self.proof)
-            if closed:
+            begin, *_, last = self.rules.close(forward, early, stated, parsed)
+            if below(last, begin):
                 return guess
-            end = _logs(rest[side.phases[-1]])
+            end = _logs(last)
             guess = np.minimum(
                 np.maximum(guess, end * (1 + _MARGIN) + _MARGIN * self.cost * (end > 0)), self.cap
             )
         raise CertificateError("no period ends at or below where it starts near this scale")
 
+    def _reach(self, power: int, i: int) -> int:
+        """Through how many steps the i-th one of a period leads: at most back to its start."""
+        return power if self.model.period == 1 else min(power, i)
+
     # -- leakages, in floats -----------------------------------------------------------------------
 
-    def _near(self, side: Any, j: int, floor: Floats | float) -> Floats:
+    def _near(self, forward: bool, j: int, floor: Floats | float) -> Floats:
         """What couplings bound of every node with j nodes or more on that side."""
-        if isinstance(side, SetSide):
-            anything, rows = np.zeros_like(self.cap, dtype=np.bool_), self.known[not side.forward]
+        model, phases = self.model, self.model.phases(forward)
+        if isinstance(model, SetModel):
+            anything, rows = np.zeros_like(self.cap, dtype=np.bool_), self.known[not forward]
             start = self._fixed([(AscendingRows(rows), anything, 1)], 0.0, floor)
-            return self._fixed([(self._affine(side.forward), anything, 1)], 0.0, floor, start)
+            return self._fixed([(self._affine(forward), anything, 1)], 0.0, floor, start)
         excess, table = 0.0, self.cap * 0.0 + floor
         for _ in range(_GUESSES):
-            growth = self.rules.growth(
-                [[arb(a).exp() for a in row] for row in table.tolist()], side.seen
-            )
-            nodes = [side.node(phase, j, False, growth) for phase in side.phases]
+            growth = self.rules.growth([[arb(a).exp() for a in row] for row in table.tolist()])
+            nodes = [model.node(forward, (phase, j, False), growth) for phase in phases]
             if nodes[0].rows is None or (needed := math.log(float(nodes[0].excess))) > _MOST_EXCESS:
                 return self.cap
             if excess and needed <= excess:
                 return table
             excess = needed * 1.01
             maps = [
-                self._map(side, phase, node, None)
-                for phase, node in zip(side.phases, nodes, strict=True)
+                self._map(forward, phase, node, None)
+                for phase, node in zip(phases, nodes, strict=True)
             ]
             table = self._fixed(maps, excess, floor)
             if not excess:
                 return table
         return self.cap
 
-    def _power(self, side: Any) -> tuple[int, Floats]:
+    def _power(self, forward: bool) -> tuple[int, Floats]:
         """Through how many steps any distribution reveals least, and how much."""
-        power, best, m = 1, self._through_ratios(side, 1, 0.0), 2
-        most = min(self.around, _FARTHEST if side.period == 1 else side.period)
+        model, power, best, m = self.model, 1, self._through_ratios(forward, 1, 0.0), 2
+        most = min(self.around, _FARTHEST if model.period == 1 else model.period)
         while (
-            not (side.hidden and side.informed) and m <= most and (m - 1) * self.cost < best.max()
+            not (model.hidden and model.informed) and m <= most and (m - 1) * self.cost < best.max()
         ):
-            bound = self._through_ratios(side, m, 0.0)
+            bound = self._through_ratios(forward, m, 0.0)
             if bound.max() < best.max() * (1 - 1e-3):
                 power, best = m, bound
             m *= 2
         return power, best
 
-    def _through_ratios(self, side: Any, power: int, floor: Floats | float) -> Floats:
+    def _through_ratios(self, forward: bool, power: int, floor: Floats | float) -> Floats:
         """What ratios so many steps away bound."""
-        ways = range(len(side.weights(0, 1)))
-        places = [(phase, _reach(side, power, i)) for i, phase in enumerate(side.phases, 1)]
-        maps = ([self._map(side, phase, None, near, way) for phase, near in places] for way in ways)
+        ways, phases = range(len(self.model.weights(forward, 0, 1))), self.model.phases(forward)
+        places = [(phase, self._reach(power, i)) for i, phase in enumerate(phases, 1)]
+        maps = (
+            [self._map(forward, phase, None, near, way) for phase, near in places] for way in ways
+        )
         found = [self._fixed(of_way, 0.0, floor) for of_way in maps]
         return np.asarray(np.minimum.reduce(found))
 
     def _map(
-        self, side: Any, phase: int, node: Node | None, power: int | None, way: int = 0
+        self, forward: bool, phase: int, node: Node | None, power: int | None, way: int = 0
     ) -> Map:
         """What the engine knows of a node, and pairs of values that it cannot have."""
-        values = _mask(side.node(phase, self.around, False, self.ones).values, self.k)
+        place = (phase, self.around, False)
+        values = _mask(self.model.node(forward, place, self.ones).values, self.k)
         outside = ~(values[:, None] & values[None, :]) & (self.away > 0)
         if power is None and node is not None and node.rows is not None:
             return ExactRows(_floats(node.rows), 1e-15, values), outside, 1
-        low, high = (_floats(table).T for table in side.weights(phase, power or 1)[way])
+        low, high = (
+            _floats(table).T for table in self.model.weights(forward, phase, power or 1)[way]
+        )
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = np.log(high)[:, None, :] - np.log(low)[None, :, :]
         logs[np.broadcast_to(high[:, None, :] == 0, logs.shape)] = -np.inf
@@ -272,11 +295,6 @@ class _Period:
         last = products[-1]
         pairs = np.repeat(np.arange(size), np.diff(last.indptr))
         return pairs, last.indices.astype(np.int64), last.data
-
-
-def _reach(side: Any, power: int, i: int) -> int:
-    """Through how many steps the i-th one of a period leads: at most back to where that starts."""
-    return power if side.period == 1 else min(power, i)
 
 
 def _written(flows: RobustFlows) -> Document:

@@ -26,8 +26,7 @@ from pufferflow.models.hidden import HiddenChain
 from pufferflow.models.mixing import MixingFamily
 from pufferflow.models.periodic import PeriodicChain
 from pufferflow.verify import MOST_WORK, PRECISIONS, VERSION, CertificateError, proved_loss
-from pufferflow.verify.interpret import Rules
-from pufferflow.verify.model import UndecidedError, Work
+from pufferflow.verify.balls import UndecidedError
 from pufferflow.verify.parse import Claim as Exact
 from pufferflow.verify.parse import parse
 
@@ -173,10 +172,9 @@ def _quilts(chains: tuple[MarkovChain, ...], exact: Exact) -> list[Document]:
     for precision in PRECISIONS:
         try:
             with ctx.workprec(precision):
-                rules = Rules(looser, Work(MOST_WORK))
-                pairs = zip(chains, exact.family.members, strict=True)
+                pairs = zip(chains, looser.family.members, strict=True)
                 return [
-                    {"quilts": quilts_of_chain(chain, member, rules)} for chain, member in pairs
+                    {"quilts": quilts_of_chain(chain, member, looser)} for chain, member in pairs
                 ]
         except UndecidedError:
             continue
@@ -185,8 +183,7 @@ def _quilts(chains: tuple[MarkovChain, ...], exact: Exact) -> list[Document]:
 
 def _programs(known: list[Any], early: int, exact: Exact) -> list[Document]:
     with ctx.workprec(PRECISIONS[0]):
-        rules = Rules(exact, Work(MOST_WORK))
-        return [Writer(rules, member, known).program(early) for member in exact.family.members]
+        return [Writer(exact, member, known).program(early) for member in exact.family.members]
 
 
 def _raised(document: Document, proofs: Proofs, least: float, most: float) -> Document:

@@ -7,8 +7,10 @@ from typing import Any, TypeAlias
 
 from pufferflow.influence.quilts import QuiltSearch, influence_tables, worst_node
 from pufferflow.models.chain import MarkovChain
-from pufferflow.verify.interpret import Rules
-from pufferflow.verify.parse import CertificateError
+from pufferflow.verify import MOST_WORK, CertificateError
+from pufferflow.verify.balls import Work
+from pufferflow.verify.interpret import Interpreter
+from pufferflow.verify.parse import Claim, Proof
 
 MOST_RANGES = 5_000
 """Ranges of one chain at most (single nodes count)."""
@@ -17,7 +19,7 @@ _KNOWN_QUILTS = 12
 Form: TypeAlias = tuple[int | None, int | None]
 
 
-def quilts_of_chain(chain: MarkovChain, exact: Any, rules: Rules) -> list[list[int | None]]:
+def quilts_of_chain(chain: MarkovChain, exact: Any, claim: Claim) -> list[list[int | None]]:
     """Return ranges of nodes with a quilt each whose losses are at most ε, as far as there are any.
 
     A quilt serves a whole range of nodes where the bound of its first node suffices: a two-sided
@@ -25,7 +27,7 @@ def quilts_of_chain(chain: MarkovChain, exact: Any, rules: Rules) -> list[list[i
     Where no known quilt serves, a single node gets its best one, which joins the known ones. The
     search in floats proposes, the verifier's rules decide.
     """
-    claim, loss = rules.claim, rules.quilt_reader(exact)
+    loss = Interpreter(claim, exact, Proof(), Work(MOST_WORK)).quilt
     arguments = influence_tables(chain, "exact", claim.window), claim.length, float(claim.epsilon)
     worst, search, windows = worst_node(*arguments), QuiltSearch(*arguments), claim.windows
     left, right = worst.left, worst.right

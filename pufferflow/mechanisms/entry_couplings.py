@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pufferflow._util.checks import Lengths, check_scale, check_type, check_whole, longest
+from pufferflow._util.checks import Lengths, check_positive, check_type, check_whole, longest
 from pufferflow._util.protection import Protection, SideInformation, check_protection
 from pufferflow.bounds.of_families import MOST_STATES, Part, kept, loss_bounds
 from pufferflow.bounds.periodic import PeriodicLeakage
@@ -115,7 +115,7 @@ def leakage_loss(
     records = longest(length)
     protection = check_protection(window, side_information)
     max_states = check_whole(max_states, "max_states", 0)
-    scale = check_scale(scale, (1e-90, 1e100))
+    scale = check_positive(scale, "scale", (1e-90, 1e100))
     cost = math.nextafter(1 / scale, math.inf)
     parts = loss_bounds(as_family(family), records, protection, max_states)
     return max(_loss(part, records, cost) for part in parts)
@@ -146,7 +146,7 @@ def loss_profile(
     """
     check_type(chain, "chain", PeriodicChain)
     protection = check_protection(window, side_information)
-    cost = math.nextafter(1 / check_scale(scale, (1e-90, 1e100)), math.inf)
+    cost = math.nextafter(1 / check_positive(scale, "scale", (1e-90, 1e100)), math.inf)
     losses = kept(PeriodicLeakage, chain, longest(length), protection).profile(cost)
     phases = np.arange(chain.period)
     import pandas as pd

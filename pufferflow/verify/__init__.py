@@ -15,8 +15,8 @@ from fractions import Fraction
 
 from flint import ctx
 
+from pufferflow.verify.balls import UndecidedError, Work
 from pufferflow.verify.interpret import interpret
-from pufferflow.verify.model import UndecidedError, Work
 from pufferflow.verify.parse import (
     MECHANISMS,
     VERSION,

@@ -41,7 +41,8 @@ from typing import Any, TypeAlias
 
 from flint import arb, arb_poly, fmpz_poly
 
-from pufferflow.verify.model import Model, UndecidedError, Work, ball, exact
+from pufferflow.verify.balls import UndecidedError, Work, ball, exact
+from pufferflow.verify.model import Model
 from pufferflow.verify.parse import CertificateError, Chain, Claim, Count, Proof
 
 _ACCURATE = 48
@@ -128,10 +129,7 @@ def distributions_at_nodes(
     one, zero = arb_poly([1]), arb_poly([])
     entries = ((x, y, p) for x, row in enumerate(model.rows[0]) for y, p in enumerate(row))
     steps = [(x, y, p) for x, y, p in entries if not p.is_zero()]
-    if (known := model.distribution(0)) is None:
-        starts = [[one if x == u else zero for x in states] for u in states]
-    else:
-        starts = [[arb_poly([p]) for p in known]]
+    starts = [[arb_poly([p]) for p in row] for row in model.distribution(0)]
     forward = [_shifted(polynomials, weights) for polynomials in starts]
     backward = [[one] * model.k]
     for _ in range(length - 1):

@@ -19,6 +19,8 @@ from pufferflow.audit._count_kernels import shifted, taken_apart
 from pufferflow.audit.densities import Densities
 from pufferflow.errors import ChainError, ParameterError
 
+THETA = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [1, 0])
+
 
 def chain_with_one_law(rng, k):
     while True:
@@ -152,10 +154,17 @@ def loss_or_reason(chain, length, scale, query):
 @given(chains(4), st.integers(1, 8), st.floats(-90, 90), st.booleans())
 # one state tells nothing: the smallest scale computed is found
 @example(pf.MarkovChain([[1.0]], "any"), 1, 0.0, True)
+# T/ε is the answer, or within rounding of it; then floats end
+@example(THETA, 1, -90.0, True)
+@example(THETA, 2, -14.0, True)
+@example(THETA, 2, -5.0, True)
+@example(THETA, 3, 5.999, False)
+@example(pf.MarkovChain(THETA.transition_matrix, "any"), 7, 90.0, True)
+@example(pf.MarkovChain(THETA.transition_matrix, "any"), 7, 90.0, False)
 @examples(10, 220)
 def test_smallest_scale_of_any_epsilon_is_proved(chain, length, exponent, counts):
     """Tiny and huge ε, every start, single records: a proved loss, or the reason for none."""
-    epsilon = 10.0 ** (exponent if exponent < -3 else exponent % 6 - 3)
+    epsilon = 10.0 ** (exponent if exponent < -3 or exponent == 90 else exponent % 6 - 3)
     query = CountQuery([chain.states - 1]) if counts else HistogramQuery()
     enough = max(length / epsilon, Densities(chain, length, query).finest) * (1 + 1e-8)
     try:

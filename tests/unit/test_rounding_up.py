@@ -11,7 +11,7 @@ from pufferflow.bounds.blocks import Blocks, reweighted_blocks
 from pufferflow.bounds.distribution_sets import largest_log_cross_ratios, largest_log_ratios
 from pufferflow.bounds.forgetting import ForgettingLoss
 from pufferflow.mechanisms import compute_scale
-from pufferflow.verify.model import exact
+from pufferflow.verify.balls import exact
 
 RNG = np.random.default_rng(16)
 EPSILONS = (10.0 ** RNG.uniform(-3, 1, 40)).tolist()
