@@ -11,15 +11,15 @@ the symmetric part of c. All arrays hold logarithms.
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from pufferflow._util.jit import kernel
 from pufferflow._util.types import Floats, Ints
 
-Pair: TypeAlias = tuple[float, float]
-"""Two starts."""
+Pair: TypeAlias = tuple[Any, Any]
+"""Logarithms, of two starts."""
 
 ROUNDING = 2.0**-42
 """Relative error of computed products of densities, in their comparison."""
@@ -27,7 +27,7 @@ ROUNDING = 2.0**-42
 
 @kernel
 def _add(a: float, b: float) -> float:
-    """log(e^a + e^b)."""
+    """Return log(e^a + e^b)."""
     high, low = max(a, b), min(a, b)
     return high if low == -np.inf else high + math.log1p(math.exp(low - high))
 
@@ -40,7 +40,7 @@ def _margin(a: float, tolerance: float) -> float:
 
 @kernel
 def _own(p: float, q: float, f: float, g: float, tolerance: float) -> float:
-    """log p q (g − f), rounded down; −∞ where that is not surely positive."""
+    """Log p q (g − f), rounded down; −∞ where that is not surely positive."""
     over = f + _margin(f, tolerance) - g
     return p + q + g + math.log(-math.expm1(over)) if over < 0 and p + q > -np.inf else -np.inf
 
@@ -118,16 +118,22 @@ def raise_shift(
 
 @kernel
 def _mixed(p: Pair, f: Pair, odds: float) -> float:
-    """log F of a mixture of two starts."""
-    weight = p[1] - p[0] + odds  # of the second against the first
+    """Log F of a mixture of two starts."""
+    (first, other), weight = f, p[1] - p[0] + odds
     if weight > 0:
-        return f[1] + _add(0.0, f[0] - f[1] - weight) - _add(0.0, -weight)
-    return f[0] + _add(0.0, f[1] - f[0] + weight) - _add(0.0, weight)
+        first, other, weight = other, first, -weight
+    return float(first + _add(0.0, other - first + weight) - _add(0.0, weight))
 
 
 @kernel
 def raise_gap(
-    sizes: Floats, values: Floats, outputs: Ints, tolerance: float, gaps: Floats, where: Ints
+    node: int,
+    sizes: Floats,
+    values: Floats,
+    outputs: Ints,
+    tolerance: float,
+    gaps: Floats,
+    place: Ints,
 ) -> None:
     """Raise the first two ``gaps``, attained and bound, to the largest log ratio of densities.
 
@@ -136,14 +142,15 @@ def raise_gap(
 
     Parameters
     ----------
+    node : int
     sizes : float array, shape (starts, secrets)
         log P(secret | start).
     values : float array, shape (starts, secrets, places)
         Log densities.
     outputs : int array
-        Places to look at.
+        Those to look at.
     tolerance : float
-        By how much more the secrets and the output attain that are named in ``where``, the third
+        By how much more the node, secrets and output attain that are named in ``place``, the third
         gap being theirs.
     """
     starts, secrets = sizes.shape
@@ -151,8 +158,9 @@ def raise_gap(
         if x == y or u < v:
             continue
         p, q = (sizes[u, x], sizes[v, x]), (sizes[u, y], sizes[v, y])
-        for place in outputs:
-            f, low = (values[u, x, place], values[v, x, place]), (values[u, y, place], values[v, y, place])
+        for w in outputs:
+            f = values[u, x, w], values[v, x, w]
+            low = values[u, y, w], values[v, y, w]
             step = 2 * ROUNDING
             while True:
                 level = gaps[1]
@@ -161,7 +169,7 @@ def raise_gap(
                     break
                 gap = _mixed(p, f, odds) - _mixed(q, low, odds)
                 if gap > gaps[2] + tolerance:
-                    gaps[2], where[:] = gap, (x, y, place)
+                    gaps[2], place[:] = gap, (node, x, y, w)
                 gaps[0] = max(gaps[0], gap)
                 if gap > level:
                     gaps[1] = gap + 2 * ROUNDING

@@ -96,7 +96,8 @@ def counts_at_records(
         prepend_record(fixed(numbers(matrix)), constant(moves), fixed(given), out)
         return out
 
-    ahead, behind = (partial(prepend, m) for m in (chain.transition_matrix, chain.transition_matrix.T))
+    matrix = chain.transition_matrix
+    ahead, behind = partial(prepend, matrix), partial(prepend, matrix.T)
     past = numbers(starts_of(chain)[:, :, None])
     futures = _last_first(numbers(np.ones((1, chain.states, 1))), ahead, length - 1)
     for m, e in islice(futures, window - 1, None):
@@ -146,7 +147,7 @@ def fixed(given: Numbers) -> Numbers:
 
 
 def log_sums(given: Numbers, decay: float = 1.0) -> tuple[Floats, Floats]:
-    """Logarithms of Σ_{j ≤ n} decay^(n − j) p(j) and of Σ_{j > n} decay^(j − n) p(j), for each p."""
+    """Logarithms of Σ_{j ≤ n} decay^(n − j) p(j) and Σ_{j > n} decay^(j − n) p(j), for each p."""
     shape = given[0].shape
     below, above = np.empty(shape), np.empty(shape)
     rows = fixed((given[0].reshape(-1, shape[-1]), given[1].reshape(-1, shape[-1])))

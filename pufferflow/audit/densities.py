@@ -91,9 +91,10 @@ class Densities:
         """Bound on the error of every log density under noise of scale 1 / ``decay``.
 
         e^(−c), of relative error (c + 2)u, is used at most T times with 3 roundings each along
-        every axis; a logarithm of size at most cT + log(T + 1) an axis has 7 relative ones.
+        every axis; a logarithm of size at most cT + log(T + 1) an axis has 7 relative ones, and
+        as many in mixtures of starts.
         """
-        smoothing = self.length * 8 * (decay + 3) + 8 * math.log(self.length + 1)
+        smoothing = self.length * 16 * (decay + 3) + 16 * math.log(self.length + 1)
         places = (self.length + 1) ** self.free
         return relative_error(self.chain, self.length, places) + roundings(
             self.chain, self.axes * smoothing

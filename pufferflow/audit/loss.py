@@ -21,7 +21,6 @@ from pufferflow._util.checks import (
     shown,
 )
 from pufferflow._util.rounding import divide_up
-from pufferflow._util.types import Floats
 from pufferflow.audit._mixture_kernels import raise_gap
 from pufferflow.audit.densities import Densities, Value
 from pufferflow.audit.queries import CountQuery, HistogramQuery, Query
@@ -204,44 +203,27 @@ def _losses(
     decays = [1 / (query.lipschitz * scale) for scale in scales]
     # both densities of a ratio, and the difference of their logarithms
     errors = [2 * densities.error(decay) * (1 + 1e-9) for decay in decays]
-    searches = [_GapSearch(error) for error in errors]
+    gaps, places = np.zeros((len(scales), 3)), np.zeros((len(scales), 4), dtype=np.int64)
     nodes = tqdm(densities, desc="exact loss", total=length, delay=1, disable=None, leave=False)
     for node, (sizes, given) in enumerate(nodes, 1):
-        for decay, search in zip(decays, searches, strict=True):
-            search.scan(node, sizes, densities.logs(given, decay))
+        for decay, error, gap, place in zip(decays, errors, gaps, places, strict=True):
+            values = densities.logs(given, decay)
+            lowest = np.where(sizes[..., None] > -np.inf, values, np.inf).min(axis=(0, 1))
+            outputs = np.flatnonzero(values.max(axis=(0, 1)) - lowest > gap[1])
+            raise_gap(node, sizes, values, outputs, error, gap, place)
     losses = []
-    for scale, error, search in zip(scales, errors, searches, strict=True):
-        attained, bound, _ = search.gaps.tolist()
+    for scale, error, gap, place in zip(scales, errors, gaps, places, strict=True):
+        attained, bound, _ = gap.tolist()
         total = error + 4e-16 * bound if len(densities.secrets) > 1 else 0.0
         # changing all records changes no density by more than the factor e^(T / scale)
         loss, lower = min(bound + total, divide_up(length, scale)), max(attained - total, 0.0)
         found = PrivacyLoss(query, length, scale, loss, lower, chain=index, window=window)
-        if search.node:
-            pair, output = densities.named(*search.where.tolist())
-            found = replace(found, node=search.node, pair=pair, output=output)
+        node, x, y, output = place.tolist()
+        if node:
+            pair, at = densities.named(x, y, output)
+            found = replace(found, node=node, pair=pair, output=at)
         losses.append(found)
     return losses
-
-
-class _GapSearch:
-    """The largest gap of log densities seen, as an attained value and as a bound, with its place.
-
-    ``gaps`` are both, and that of the secrets and output in ``where`` at ``node``: others are only
-    named where they are worse by more than ``tolerance``.
-    """
-
-    def __init__(self, tolerance: float) -> None:
-        self.gaps, self.where, self.node = np.zeros(3), np.zeros(3, dtype=np.int64), None
-        self._tolerance = tolerance
-
-    def scan(self, node: int, sizes: Floats, values: Floats) -> None:
-        """Raise the gaps to those of one record; arguments as of :func:`raise_gap`."""
-        lowest = np.where(sizes[..., None] > -np.inf, values, np.inf).min(axis=(0, 1))
-        outputs = np.flatnonzero(values.max(axis=(0, 1)) - lowest > self.gaps[1])
-        named = self.gaps[2]
-        raise_gap(sizes, values, outputs, self._tolerance, self.gaps, self.where)
-        if self.gaps[2] > named:
-            self.node = node
 
 
 def check_work(family: AnyFamily, length: int, query: Query, window: int = 1) -> float:

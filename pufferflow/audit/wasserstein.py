@@ -7,17 +7,14 @@ The query is N = Σ_t f(X_t) with integer weights f; the secrets are X_i = x. Fo
 
 *Rounding.* Probabilities have small relative errors (:mod:`pufferflow.audit.count_distributions`),
 however far out in a tail; a tail of 1e-600 moves quantiles. Each inequality is proved by P(N ≤ n)
-or by P(N > n), whichever is the smaller: W is an upper bound, and nearly always exact.
+or by P(N > n), whichever is the smaller, and for all initial distributions where any is possible
+(:mod:`pufferflow.audit._mixture_kernels`): W is an upper bound, and nearly always exact.
 
 *Ties.* P(N ≤ n | s) = P(N ≤ n + w | s') happens, for example where successive records are
 independent: there rounding decides, and a change of the last digit of P changes W∞. Then mass is
 moved explicitly: a plan that moves the distribution given s by at most w into (1 + 2^-30) times
 that given s', and back, proves that Laplace noise of scale w / (ε − 2^-29) is ε-private, since it
 adds at most log(1 + 2^-30) and rounding to the loss.
-
-*Initial distributions.* With ``"any"`` the distribution given X_i = x is a mixture over X_1 whose
-weights depend on that of X_1. The inequality above is a quadratic form in it, see
-:mod:`pufferflow.audit._mixture_kernels`.
 """
 
 from __future__ import annotations
@@ -32,6 +29,7 @@ import numpy as np
 from tqdm import tqdm
 
 from pufferflow._util.checks import check_list, check_type, longest, shown
+from pufferflow._util.jit import constant
 from pufferflow._util.rounding import UNIT_ROUNDOFF, divide_up
 from pufferflow._util.types import Floats
 from pufferflow.audit._count_kernels import Numbers, movable, prepend_record
@@ -155,19 +153,17 @@ def _sensitivity(chain: MarkovChain, length: int, weights: tuple[int, ...]) -> C
     error = relative_error(chain, length, length * max(weights) + 1)
     W, strict, node, pair = 0, 0, None, None
     secrets = [(x, x, own) for x, own in enumerate(weights)]
-    nodes = tqdm(
-        counts_at_records(chain, length, weights, secrets),
-        **{"desc": "counts", "total": length, "unit": " nodes"},
-        **{"delay": 1, "disable": None, "leave": False},
-    )
-    for here, (sizes, given) in enumerate(nodes, 1):
+    records = counts_at_records(chain, length, weights, secrets)
+    shown = tqdm(records, desc="counts", total=length, delay=1, disable=None, leave=False)
+    for here, (sizes, given) in enumerate(shown, 1):
         decisive = np.empty(2, dtype=np.int64)
         upper = raise_shift(sizes, *log_sums(given), W, 2.0**-40 + 10 * error, decisive)
         strict, reach = max(strict, upper), upper
         if upper > W and error < 2.0**-35:
             reach = bisect_left(range(upper), True, lo=W, key=partial(_moves, given, sizes))
         if reach > W:
-            W, node, pair = reach, here, tuple(decisive.tolist()) if reach == upper else None
+            W, node, (x, y) = reach, here, decisive.tolist()
+            pair = (x, y) if reach == upper else None
     return ChainSensitivity(W, strict, length, node, pair)
 
 
@@ -180,19 +176,18 @@ def _moves(given: Numbers, sizes: Floats, reach: int) -> bool:
     """
     starts, states = sizes.shape
 
-    def mixed(first: tuple[int, int], second: tuple[int, int], masses: Floats) -> Numbers:
-        """The sum of two distributions times e^masses."""
-        index = tuple(zip(first, second, strict=True))
-        both = given[0][index][None], given[1][index][None]
-        out = empty_numbers(1, 1, both[0].shape[2])
-        prepend_record(fixed(exponential(masses)), np.zeros(2, int), fixed(both), out)
-        return out[0][0, 0], out[1][0, 0]
+    def mixed(rows: list[int], state: int, logs: Floats) -> Numbers:
+        """The sum of the distributions from two starts times e^log."""
+        both = fixed((given[0][rows, state][None], given[1][rows, state][None]))
+        m, e = empty_numbers(1, 1, given[0].shape[2])
+        prepend_record(fixed(exponential(logs[None])), constant(np.zeros(2, int)), both, (m, e))
+        return m[0, 0], e[0, 0]
 
     couples = list(combinations_with_replacement(range(starts), 2))
     for (x, y), (u, v) in product(permutations(range(states), 2), couples):
-        masses = np.array([[sizes[u, x] + sizes[v, y], sizes[v, x] + sizes[u, y]]])
-        if masses.max() > -np.inf:
-            mass, room = mixed((u, x), (v, x), masses), mixed((v, y), (u, y), masses)
+        logs = sizes[[u, v], x] + sizes[[v, u], y]
+        if logs.max() > -np.inf:
+            mass, room = mixed([u, v], x, logs), mixed([v, u], y, logs)
             # relative errors of mass and room are far below 2^-33 each
             if not movable(fixed(mass), fixed(room), 1 + 2.0**-31, reach):
                 return False

@@ -199,11 +199,12 @@ def test_distributions_of_counts_against_the_twin(cases):
         chain, most = floats(matrix, start), length * max(weights) + 1
         error = relative_error(chain, length, most) + 1e-15  # of P itself, in floats
         secrets = [(x, x, own) for x, own in enumerate(weights)]
-        for node, (sizes, given) in enumerate(counts_at_records(chain, length, weights, secrets), 1):
+        found = counts_at_records(chain, length, weights, secrets)
+        for node, (sizes, laws) in enumerate(found, 1):
             exact = laws_given_secrets(matrix, start, length, weights, node)
             assert np.flatnonzero(sizes[0] > -math.inf).tolist() == sorted(exact)
             for x, law in exact.items():
-                m, e = given[0][0, x], given[1][0, x]
+                m, e = (part[0, x] for part in laws)
                 mass = sum(law.values())
                 assert sizes[0, x] == pytest.approx(log_of(mass), rel=1e-12, abs=1e-12)
                 for n, found in enumerate(fractions(m, e)):
