@@ -17,7 +17,7 @@ from typing import Any, Unpack
 
 from pufferflow._util.checks import EPSILON_RANGE, Lengths, check_positive, longest
 from pufferflow._util.noise import PRECISION, entrywise_loss, joint_scale
-from pufferflow._util.protection import ProtectionOptions, check_protection
+from pufferflow._util.protection import Protection, ProtectionOptions
 from pufferflow.accounting.approximate import concentrated_delta, pufferfish_delta
 from pufferflow.accounting.event import event_epsilon
 from pufferflow.mechanisms import compute_scale, leakage_loss
@@ -67,7 +67,7 @@ class Accountant:
         self, family: AnyFamily, length: Lengths, **protection: Unpack[ProtectionOptions]
     ) -> None:
         self.family = as_family(family)
-        self.protection = check_protection(**protection)
+        self.protection = Protection(**protection)
         self.length = longest(length)
         self._scales: list[float] = []
         self._rho: list[float] = []

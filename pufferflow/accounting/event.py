@@ -21,7 +21,7 @@ from pufferflow._util.checks import (
     shown,
 )
 from pufferflow._util.optional import load
-from pufferflow._util.protection import Protection, ProtectionOptions, check_protection
+from pufferflow._util.protection import Protection, ProtectionOptions
 from pufferflow._util.rounding import divide_down
 from pufferflow.accounting.approximate import (
     MARGIN,
@@ -176,7 +176,7 @@ def wrap(
     loss, delta = check_positive(loss, where), check_positive(delta, f"δ of {where}", or_zero=True)
     zcdp = measure == "ZeroConcentratedDivergence"
     guarantee = {"event_epsilon": math.inf, "rho": loss} if zcdp else {"event_epsilon": loss}
-    hidden = check_protection(**protection)
+    hidden = Protection(**protection)
     return WrappedMeasurement(
         measurement, as_family(family), longest(length), hidden, **guarantee, event_delta=delta
     )

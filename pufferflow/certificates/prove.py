@@ -18,7 +18,7 @@ from pufferflow.certificates.exact_families import exact_family
 from pufferflow.certificates.programs import Writer
 from pufferflow.certificates.quilts import quilts_of_chain
 from pufferflow.errors import ChainError, ParameterError
-from pufferflow.influence.quilts import influence_tables, worst_node
+from pufferflow.influence.quilts import QuiltSearch, influence_tables
 from pufferflow.models.bounded import BoundedFamily
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import Family
@@ -128,7 +128,8 @@ def _proofs(claim: Claim) -> Iterator[tuple[float, Proofs]]:
             yield claim.scale, partial(_programs, known, early)
         if chains and not informed:
             tables = (influence_tables(chain, "exact", claim.protection.window) for chain in chains)
-            least = max(worst_node(table, claim.length, claim.epsilon).score for table in tables)
+            searches = (QuiltSearch(table, claim.length, claim.epsilon) for table in tables)
+            least = max(search.worst_node().score for search in searches)
             yield max(claim.scale, least), partial(_quilts, chains)
     elif not chains:
         raise ParameterError(

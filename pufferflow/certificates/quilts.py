@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from pufferflow.influence.quilts import QuiltSearch, influence_tables, worst_node
+from pufferflow.influence.quilts import QuiltSearch, influence_tables
 from pufferflow.models.chain import MarkovChain
 from pufferflow.verify import MOST_WORK, CertificateError
 from pufferflow.verify.balls import Work
@@ -28,8 +28,9 @@ def quilts_of_chain(chain: MarkovChain, exact: Any, claim: Claim) -> list[list[i
     search in floats proposes, the verifier's rules decide.
     """
     loss = Interpreter(claim, exact, Proof(), Work(MOST_WORK)).quilt
-    arguments = influence_tables(chain, "exact", claim.window), claim.length, float(claim.epsilon)
-    worst, search, windows = worst_node(*arguments), QuiltSearch(*arguments), claim.windows
+    tables, windows = influence_tables(chain, "exact", claim.window), claim.windows
+    search = QuiltSearch(tables, claim.length, float(claim.epsilon))
+    worst = search.worst_node()
     left, right = worst.left, worst.right
     forms: list[Form] = [(left, right), (None, right), (left, None), (None, None)]
     waits: dict[Form, tuple[int, int]] = {}  # node from which to try again, nodes waited for

@@ -274,8 +274,7 @@ def _are_neighbours(one: tuple[int, ...], other: tuple[int, ...], relation: Rela
 
 def _joint(independent: Iterable[Vector]) -> Vector:
     """Return the joint distribution of independent values, in the order of itertools.product."""
-    none = Fraction(0)
     joint: Vector = (Fraction(1),)
     for of in independent:
-        joint = tuple(p * q if p and q else none for p in joint for q in of)
+        joint = tuple(p * q for p in joint for q in of)
     return joint

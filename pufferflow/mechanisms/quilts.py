@@ -9,7 +9,7 @@ from typing import NamedTuple, get_args
 from pufferflow._util.checks import Lengths, check_choice
 from pufferflow._util.protection import SideInformation
 from pufferflow._util.rounding import UNIT_ROUNDOFF, divide_up
-from pufferflow.influence.quilts import Candidate, Convention, influence_tables, worst_node
+from pufferflow.influence.quilts import Candidate, Convention, QuiltSearch, influence_tables
 from pufferflow.mechanisms.base import Mechanism, NoiseScale, Quilt, requested
 from pufferflow.models.families import AnyFamily, GapKind, as_family
 
@@ -27,9 +27,9 @@ def mqm_exact(
 ) -> NoiseScale:
     """Scale of MQMExact (Song et al., Algorithm 3), rounded up.
 
-    Quilt nodes more than 2,048 steps away are looked at only at some distances, and nodes of close
-    scores are no longer distinguished once many have been. Both only raise the scale, by less than
-    0.13 %, for chains slow enough (:mod:`pufferflow.influence.quilts`).
+    Quilt nodes more than 2,048 steps away are looked at only at some distances, which raises the
+    scale by less than 0.1 %. For slow chains from given starts the last ones of very many ranges of
+    nodes share an upper bound (:mod:`pufferflow.influence.quilts`).
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def mqm_exact(
     if asked.reason:
         return asked
     tables = [influence_tables(c, convention, asked.window) for c in as_family(family).chains]
-    worst = [worst_node(one, asked.length, asked.epsilon) for one in tables]
+    worst = [QuiltSearch(t, asked.length, asked.epsilon).worst_node() for t in tables]
     decides = max(range(len(worst)), key=lambda i: worst[i].score)
     return replace(_of_quilt(asked, worst[decides]), chain=decides)
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
+from numbers import Real
 from typing import Any, NamedTuple, TypeAlias
 
 from tqdm import tqdm
@@ -125,7 +126,7 @@ def network_cost(
     that any of the queries reads. All else is as for :func:`markov_quilt_mechanism`.
     """
     noise = check_list(scales, "scales")
-    if not noise:
+    if not noise or not all(isinstance(scale, Real) for scale in noise):
         raise ParameterError("scales must be one or more numbers; give that of each release")
     together = joint_scale(check_positive(scale, "scale", EPSILON_RANGE) for scale in noise)
 

@@ -1,6 +1,7 @@
 """Results of mechanisms and the noise they add; for their scales see test_worked_values."""
 
 import json
+import math
 
 import numpy as np
 import plain_influence
@@ -85,3 +86,28 @@ def test_the_command_counts_the_states_that_are_named(tmp_path, run):
     assert run(*counted, "--length", 7, "--certificate", proof)[0] == 0
     assert json.loads(proof.read_text())["proofs"][0]["count"]["lengths"] == [7, 30]
     assert "the count with weights 1, 0, 1 alone" in run("verify", proof)[1]
+
+
+@pytest.mark.parametrize("side_information", ["none", "any"])
+def test_windows_and_side_information_are_computed_charged_and_certified(side_information):
+    chain = pf.MarkovChain([[0.7, 0.3], [0.4, 0.6]])
+    asked = {"window": 4, "side_information": side_information}
+    result = pf.leakage(chain, 9, 1.0, **asked)
+    assert result.to_dict() | asked == result.to_dict()
+    guarantee = pf.Accountant.guarantee
+    assert guarantee(chain, 9, result.scale, "leakage", **asked) == pytest.approx(1.0, rel=1e-6)
+    assert math.isinf(guarantee(chain, 9, result.scale, "gk16", **asked))
+    account, narrow = pf.Accountant(chain, 9, **asked), pf.Accountant(chain, 9)
+    for one in (account, account, narrow, narrow):
+        one.add(result.scale)
+    loss = pf.leakage_loss(chain, 9, result.scale / 2, **asked)
+    assert account.cost().leakage == pytest.approx(loss, rel=1e-9)
+    assert account.cost().epsilon > narrow.cost().epsilon
+    for window, said in ((1, "single records"), (3, "any 3 records in a row"), (60, "any 60")):
+        result = pf.leakage(chain, 50, 1.0, window=window, side_information=side_information)
+        proved = result.certified(chain)
+        assert (proved.window, proved.side_information) == (window, side_information)
+        assert result.scale * (1 - 1e-6) <= proved.scale <= 1.3 * result.scale
+        found = pf.verify_certificate(json.loads(json.dumps(proved.certificate))).subject
+        assert said in found
+        assert found.endswith(f"side information {side_information}")
