@@ -166,3 +166,22 @@ def test_account_with_a_delta():
 def test_bad_deltas(delta):
     with pytest.raises(ParameterError, match="delta is"):
         gaussian_scale(HOUR, 100, 1.0, delta)
+
+
+@pytest.mark.parametrize("options", [{}, {"window": 4}, {"side_information": "any"}])
+def test_influence_curve(options):
+    """The curve is leakage_loss, its inverse event_epsilon; certificates prove points of it."""
+    chain = pf.MarkovChain([[0.8, 0.2, 0], [0.1, 0.7, 0.2], [0.3, 0.3, 0.4]])
+    curve = pf.influence_curve(chain, [50, 20], **options)
+    for event in (0.01, 0.3, 2.0):
+        assert curve(event) == pytest.approx(
+            pf.leakage_loss(chain, 50, 1 / event, **options), rel=1e-9
+        )
+        assert curve(event / 3, event * 2 / 3) == pytest.approx(curve(event), rel=1e-9)
+        assert curve.inverse(curve(event)) <= event * (1 + 1e-6)
+    assert curve() == 0.0
+    scale = pf.verify_certificate(curve.certificate(1.0)).scale
+    assert 1.0 - 1e-2 < curve(1 / float(scale)) <= 1.0
+    points = curve.table()
+    assert points["epsilon"].is_monotonic_increasing
+    assert points["epsilon"].iloc[[0, -1]].tolist() == pytest.approx([0.01, 10], rel=0.2)
