@@ -10,9 +10,10 @@ Example: pufferflow audit model.json --length 100 --count 1 --epsilon 1
 import argparse
 import math
 from itertools import product
+from typing import get_args
 
 from pufferflow._util.checks import check_epsilon
-from pufferflow._util.protection import level_of
+from pufferflow._util.protection import SideInformation, level_of
 from pufferflow._util.work import afford
 from pufferflow.accounting.curve import influence_curve
 from pufferflow.cli.printing import show, table
@@ -90,7 +91,7 @@ def _ordinary(arguments: argparse.Namespace) -> None:
     hidden = level_of(arguments.protect)
     if hidden.window is None:
         raise ParameterError("participant-level loss is T times the event epsilon; give a window")
-    for event, known in product(arguments.event_epsilon, ("none", "any")):
+    for event, known in product(arguments.event_epsilon, get_args(SideInformation)):
         row = {"event_epsilon": event, "window": hidden.window, "side_information": known}
         loss = influence_curve(family, length, window=hidden.window, side_information=known)(event)
         rows.append(row | {"loss": loss, "certainty": 1 / (1 + math.exp(-loss))})
