@@ -137,12 +137,9 @@ class _Leakages:
         possible = np.ones((self._process.around + 1, len(self._zeros)), dtype=np.bool_)
         (rows,) = sets if len(sets) == 1 else (None,)
         if isinstance(rows, ExactRows):
-            error = 2 * rows.error + 4 * UNIT_ROUNDOFF
-            return Stretch(
-                possible, rows.rows[None], error, alike=rows.alike, limits=rows.limit[None]
-            )
+            return Stretch(possible, rows.rows[None], rows.error)
         if isinstance(rows, ReweightedRows):
-            return Stretch(possible, reweighted=[rows], limits=rows.limit[None])
+            return Stretch(possible, reweighted=[rows])
         return None
 
     def tables(self, cost: float) -> list[Floats]:

@@ -23,6 +23,7 @@ from pufferflow.bounds.distribution_sets import (
     DistributionSet,
     ExactRows,
     ReweightedRows,
+    conditional,
     reached,
     reweighted_rows,
     reweighted_within,
@@ -216,7 +217,7 @@ class _ChainProcess:
         self.early = min(self.count, most) if pairs else 1
         self.error = 2 * chain.stationary_error + 4 * UNIT_ROUNDOFF
         self.reversal: Floats | None = None
-        self._conditionals: dict[int, ExactRows | None] = {}
+        self._seen_rows: dict[int, ExactRows | None] = {}
         if chain.is_irreducible and not self.informed:
             with suppress(ChainError):  # stationary probabilities too small to divide by
                 reversal = chain.time_reversal
@@ -282,26 +283,20 @@ class _ChainProcess:
     def _stretch(self, blocks: Blocks) -> Stretch:
         """The first nodes, each with the distributions of the one before it."""
         n, possible = self.early - 1, np.array(self._possible)
-        tables: dict[bytes, ReweightedRows] = {}
-        for states in possible[:-1]:
-            if states.tobytes() not in tables:
-                tables[states.tobytes()] = reweighted_rows((self.matrix * states[:, None]).T)
-        reweighted: list[ReweightedRows | None] = [
-            tables[states.tobytes()] for states in possible[:-1]
-        ]
+        before, which = np.unique(possible[:-1], axis=0, return_inverse=True)
+        tables = [reweighted_rows((self.matrix * states[:, None]).T) for states in before]
+        reweighted: list[ReweightedRows | None] = [tables[i] for i in which]
         rows, error, spreads = None, 0.0, None
         if self.chain.start == "given" and not self.informed:
-            known = [self._conditional(node) for node in range(1, self.early)]
-            spreads = np.array([*(math.inf if table is None else 0.0 for table in known), 0.0])
-            rows = np.array(
-                [self.matrix if table is None else table for table in known] or [self.matrix]
-            )
-            error = 4 * self.early * (self.chain.states + 3) * UNIT_ROUNDOFF
+            rows, unsure = self._conditionals(possible)
+            error = 2 * self.early * (self.chain.states + 3) * UNIT_ROUNDOFF
+            spreads = np.append(np.where(unsure, np.inf, 0.0), 0.0)
             reweighted = [
-                old if new is None else None for old, new in zip(reweighted, known, strict=True)
+                table if spread else None
+                for table, spread in zip(reweighted, spreads, strict=False)
             ]
         elif self.chain.start == "any" and self.reversal is not None:
-            rows, error = self.reversal[None], 2 * self.error + 4 * UNIT_ROUNDOFF
+            rows, error = self.reversal[None], self.error
             spreads = np.array([self._spread(node) for node in range(n + 1)])
         return Stretch(
             possible,
@@ -311,6 +306,18 @@ class _ChainProcess:
             reweighted=reweighted or [None],
             blocks=blocks.pairwise,
         )
+
+    def _conditionals(self, possible: Bools) -> tuple[Floats, Bools]:
+        """Distributions of the node before each early one but the first, given its value.
+
+        And where floats do not hold them.
+        """
+        given = np.array(self._given[: self.early])
+        rare: Bools = np.asarray(((given < SAFE_MINIMUM) & possible).any(axis=1))
+        joint = given[:-1, None, :] * self.matrix.T
+        there = possible[:-1, None, :] & (self.matrix.T > 0)
+        rows, unsure = conditional(joint), ((joint < SAFE_MINIMUM) & there).any(axis=(1, 2))
+        return rows, unsure | rare[1:] | rare[:-1]
 
     @cached_property
     def _possible(self) -> list[Bools]:
@@ -329,22 +336,6 @@ class _ChainProcess:
         while len(given) <= self.early:
             given.append(given[-1] @ self.matrix)
         return given
-
-    def _conditional(self, node: int) -> Floats | None:
-        """Distributions of the node before this one (0, 1, …), given its value.
-
-        None where floats do not hold them.
-        """
-        before, states = self._given[node - 1], self._possible[node - 1]
-        now, values = self._given[node], self._possible[node]
-        if before[states].min() < SAFE_MINIMUM or now[values].min() < SAFE_MINIMUM:
-            return None
-        rows = np.zeros_like(self.matrix)
-        rows[values] = (before[None, :] * self.matrix.T)[values]
-        if rows[values][(states[None, :] & (self.matrix.T > 0))[values]].min() < SAFE_MINIMUM:
-            return None
-        rows[values] /= rows[values].sum(axis=1, keepdims=True)
-        return rows
 
     # -- spreads (Lemma 7) -------------------------------------------------------------------------
 
@@ -402,7 +393,7 @@ class _ChainProcess:
     def _of_observations(
         self, node: int, known: Floats, states: Bools, error: float, spread: float
     ) -> ExactRows | None:
-        if node not in self._conditionals:
+        if node not in self._seen_rows:
             assert self.seen is not None
             rows, there = np.zeros_like(self.matrix), np.unique(self.seen[states])
             for row, observation in zip(rows, there, strict=False):
@@ -415,5 +406,5 @@ class _ChainProcess:
                     found = ExactRows(
                         rows, error + (len(known) + 4) * UNIT_ROUNDOFF, secret, spread
                     )
-            self._conditionals[node] = found
-        return self._conditionals[node]
+            self._seen_rows[node] = found
+        return self._seen_rows[node]
