@@ -30,6 +30,9 @@ from pufferflow.bounds._reweighting_kernels import reweight
 FARTHEST = 1e250
 """Costs beyond it, or that are no numbers, prove nothing: along a tree they cannot be added up."""
 
+_LITTLE = 1e-9
+"""What an unsure distribution adds, in c, for nobody to look at what any distribution reveals."""
+
 
 @kernel
 def _value_of_tree(p: Any, q: Any, growth: Any, stored: Any, n: int, work: Any) -> float:
@@ -296,25 +299,28 @@ def walk(
         if first == 0:
             before[:] = now
             through[:] = caps[min(step, len(caps) - 1)]
-            if which[step] >= 0:
-                add_costs(before, cost, w)
-                reweight(roots[which[step]], w, 0.0, (through, arcs, slopes), (0, k * k))
-                left -= 5 * k**4
-            for b in range(len(steps) if which[step] >= 0 else 0):
+        farthest = add_costs(before, cost, w)
+        more = 2 * math.log1p(error * math.expm1(min(farthest, 700.0))) * (1 + 8 * UNIT_ROUNDOFF)
+        if spreads[step] < np.inf:
+            more += beyond_stationary(spreads[step], spreads[step + 1], farthest)
+        else:
+            more = np.inf
+        # any distribution reveals at least what a known one does
+        if first == 0 and which[step] >= 0 and not more <= _LITTLE * largest:
+            reweight(roots[which[step]], w, 0.0, (through, arcs, slopes), (0, k * k))
+            left -= 5 * k**4
+            for b in range(len(steps)):
                 if steps[b] <= step + 1 and (step + 1) % every[b] == 0:
                     add_costs(out[step + 1 - steps[b]], cost, w)
                     reweight(block_roots[b], w, extra[b], (through, arcs, slopes), (0, k * k))
                     left -= 5 * k**4
-        last, more = k * k, np.inf
-        farthest = add_costs(before, cost, w)
+            add_costs(before, cost, w)
         for x in range(k):
             for z in range(k):
                 apart[x, z] = x != z and there[x] and there[z]
+        last = k * k
         if spreads[step] < np.inf:
             last = min(last, first + portion)
-            more = 2 * math.log1p(error * math.expm1(min(farthest, 700.0)))
-            more *= 1 + 8 * UNIT_ROUNDOFF
-            more += beyond_stationary(spreads[step], spreads[step + 1], farthest)
             check = step % checks[0] == 0 or step & (step - 1) == 0
             rows_of = rows[min(step, len(rows) - 1)]
             sets = pairs, starts, apart & ~alike, rows_of > 0
@@ -322,9 +328,9 @@ def walk(
             left -= couple(rows_of, sets, w, trees, now, tolerance, (first, last))
         for at in range(first, last):
             x, z = at // k, at % k
-            bound = now[x, z] + more if not alike[x, z] else 0.0
-            known = bound if bound <= through[x, z] else through[x, z]
-            now[x, z] = known if apart[x, z] else 0.0
+            bound = 0.0 if alike[x, z] else now[x, z] + more
+            bound = bound if bound <= through[x, z] else through[x, z]
+            now[x, z] = bound if apart[x, z] else 0.0
         place += last - first
         if last == k * k:
             store(now, out[step + 1])
