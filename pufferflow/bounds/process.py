@@ -173,23 +173,23 @@ def of_histories(family: HiddenChain, length: int, protection: Protection) -> Pr
     )
 
 
-def of_hidden(
-    family: HiddenChain, length: int, protection: Protection = NARROWEST, *, pairs: bool = True
-) -> Process:
-    """A hidden chain: a change of its state costs c only where the observation changes."""
-    chain, seen = family.chain, family.observations
-    if chain.start == "stationary":
-        seen, chain = seen[chain.initial_support], chain.restricted(chain.initial_support)
-    return _ChainProcess(chain, length, protection, pairs, seen).process
-
-
 def of_chain(
-    chain: MarkovChain, length: int, protection: Protection = NARROWEST, *, pairs: bool = True
+    family: MarkovChain | HiddenChain,
+    length: int,
+    protection: Protection = NARROWEST,
+    *,
+    pairs: bool = True,
 ) -> Process:
-    """One chain; without ``pairs`` of blocks alone, which cost less on many states."""
+    """One chain; a change of a hidden state costs c only where the observation changes.
+
+    Without ``pairs`` of blocks alone, which cost less on many states.
+    """
+    chain = family if isinstance(family, MarkovChain) else family.chain
+    seen = family.observations if isinstance(family, HiddenChain) else None
     if chain.start == "stationary":  # transient states never occur
+        seen = None if seen is None else seen[chain.initial_support]
         chain = chain.restricted(chain.initial_support)
-    return _ChainProcess(chain, length, protection, pairs).process
+    return _ChainProcess(chain, length, protection, pairs, seen).process
 
 
 class _ChainProcess:
@@ -206,7 +206,7 @@ class _ChainProcess:
         length: int,
         protection: Protection,
         pairs: bool,
-        seen: Ints | None = None,
+        seen: Ints | None,
     ) -> None:
         self.chain, self.matrix, self.pairs, self.seen = chain, chain.transition_matrix, pairs, seen
         self.informed = protection.side_information == "any"
@@ -231,6 +231,7 @@ class _ChainProcess:
         if self.seen is not None:
             distance = (self.seen[:, None] != self.seen[None, :]).astype(np.float64)
         exact = self.pairs and self.early == self.count
+        looks = self.pairs and self.window == 1 and self.seen is not None and not self.informed
         forward, backward = self._forward(), self._backward()
         possible = self._possible[:1] if backward.early is None else self._possible
         later = reached(np.ones(k, dtype=np.bool_), self.matrix)
@@ -245,9 +246,7 @@ class _ChainProcess:
             exact,
             [*possible, later],
             step=self.matrix,
-            observed=None
-            if self.seen is None or self.window > 1 or not self.pairs
-            else self._observed,
+            observed=self._observed if looks else None,
         )
 
     @property
@@ -368,43 +367,31 @@ class _ChainProcess:
     # -- observations ------------------------------------------------------------------------------
 
     def _observed(self, node: int) -> ExactRows | None:
-        """Distributions of a node's hidden state given its observation; None if unknown.
-
-        The node is 0, 1, …
-        """
-        if self.informed:
-            return None
-        if self.chain.start == "given" and node < self.early:
-            error = 2 * (node + 1) * (self.chain.states + 3) * UNIT_ROUNDOFF
-            return self._of_observations(node, self._given[node], self._possible[node], error, 0.0)
-        if self.reversal is None and self.chain.start != "stationary":
-            return None
-        spread = 0.0
-        if self.chain.start != "stationary":
-            spread = self._spread(min(node, self.early - 1))
-        if spread == math.inf:
-            return None
-        known = self.chain.stationary_distribution
-        number = -1 - min(node, self.early) if self.chain.start == "any" else -1
-        return self._of_observations(
-            number, known, known > 0, 2 * self.chain.stationary_error, spread
-        )
-
-    def _of_observations(
-        self, node: int, known: Floats, states: Bools, error: float, spread: float
-    ) -> ExactRows | None:
+        """Distributions of the state of node 0, 1, … given its observation; None if unknown."""
+        node = 0 if self.chain.start == "stationary" else min(node, self.early)
         if node not in self._seen_rows:
-            assert self.seen is not None
-            rows, there = np.zeros_like(self.matrix), np.unique(self.seen[states])
-            for row, observation in zip(rows, there, strict=False):
-                row[:] = np.where(states & (self.seen == observation), known, 0.0)
-            secret = np.arange(len(known)) < len(there)
-            found = None
-            if known[states].min() >= SAFE_MINIMUM:
-                rows[secret] /= rows[secret].sum(axis=1, keepdims=True)
-                if rows[rows > 0].min() >= SAFE_MINIMUM:
-                    found = ExactRows(
-                        rows, error + (len(known) + 4) * UNIT_ROUNDOFF, secret, spread
-                    )
-            self._seen_rows[node] = found
+            self._seen_rows[node] = self._of_observations(node)
         return self._seen_rows[node]
+
+    def _of_observations(self, node: int) -> ExactRows | None:
+        assert self.seen is not None
+        k, spread = self.chain.states, 0.0
+        if self.chain.start == "given" and node < self.early:
+            known, states = self._given[node], self._possible[node]
+            error = 2 * (node + 1) * (k + 3) * UNIT_ROUNDOFF
+        else:
+            if self.chain.start != "stationary":
+                spread = self._spread(min(node, self.early - 1))
+            if spread == math.inf:
+                return None
+            known, error = self.chain.stationary_distribution, 2 * self.chain.stationary_error
+            states = known > 0
+        there = np.unique(self.seen[states])
+        rows = np.zeros((k, k))
+        rows[: len(there)] = conditional(
+            np.where(states & (self.seen == there[:, None]), known, 0.0)
+        )
+        if min(known[states].min(), rows[rows > 0].min()) < SAFE_MINIMUM:
+            return None
+        error += (k + 4) * UNIT_ROUNDOFF
+        return ExactRows(rows, error, np.arange(k) < len(there), spread)
