@@ -266,6 +266,9 @@ class Mixing:
         require(self.overlap <= 1, "mixing: overlap must be above 0 and at most 1")
 
 
+Member: TypeAlias = Chain | Intervals | Balls | Mixing
+
+
 @dataclass(frozen=True)
 class Family:
     """One of these."""
@@ -285,7 +288,7 @@ class Family:
         require(0 < low <= high < 1, why)
 
     @property
-    def members(self) -> Sequence[Chain | Intervals | Balls | Mixing]:
+    def members(self) -> Sequence[Member]:
         """Chains, or what stands for them."""
         if self.binary_interval:  # the symmetric chain that dominates the class (docs/leakage.md)
             stay = max(self.binary_interval, key=lambda end: abs(end - Fraction(1, 2)))
