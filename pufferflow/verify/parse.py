@@ -121,7 +121,8 @@ def read(kind: Any, value: Any, where: str) -> Any:
         require(len(value) == len(inner), many)
         return tuple(read(one, part, where) for one, part in zip(inner, value, strict=True))
     if origin is dict:  # [value, other, what is between them], values from 1
-        entries = read(list[tuple[Positive, Positive, inner[1]]], value, where)  # type: ignore[valid-type]
+        entry = tuple[Positive, Positive, inner[1]]  # type: ignore[valid-type]
+        entries = read(list[entry], value, where)
         table = {(x - 1, y - 1): found for x, y, found in entries if x != y}
         once = f"{where}: two values of an entry are the same, or given twice"
         require(len(table) == len(entries), once)
