@@ -154,7 +154,8 @@ def _proofs(claim: Claim) -> Iterator[tuple[float, float, Proofs]]:
     family, length, epsilon = claim.family, claim.length, claim.epsilon
     chains = family.chains if isinstance(family, ChainFamily | BinaryInterval) else ()
     informed = claim.protection.side_information != "none"
-    if claim.mechanism == "group-dp" or isinstance(family, MixingFamily):
+    together = claim.mechanism == "leakage" and claim.scale * epsilon >= length
+    if claim.mechanism == "group-dp" or together or isinstance(family, MixingFamily):
         yield claim.scale, _EXACTLY, lambda exact: [{}] * len(exact.family.members)
     elif claim.count is not None:
         proof = {"count": _count(claim, *claim.count)}
