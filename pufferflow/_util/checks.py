@@ -1,7 +1,6 @@
-"""Checks of arguments: each states in one sentence which value is wrong and what it must be.
+"""Checks of arguments: each raises a ParameterError that states what is wrong and what it must be.
 
-All take the value first and then what it is called. They raise :class:`ParameterError` unless they
-state otherwise.
+All take the value first and then what it is called.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 from pufferflow.errors import DataError, ParameterError, PufferflowError
 
 Lengths: TypeAlias = int | Sequence[int]
+Limits: TypeAlias = tuple[float, float]
 
 EPSILON_RANGE = (1e-90, 1e90)
 """Within it no scale overflows, and ε stays below what stands for +∞ in the influence tables."""
@@ -104,11 +104,7 @@ def check_whole(value: Any, name: str, least: int | None = 1, most: int | None =
 
 
 def check_positive(
-    value: object,
-    name: str,
-    limits: tuple[float, float] = POSITIVE_FLOATS,
-    *,
-    or_zero: bool = False,
+    value: object, name: str, limits: Limits = POSITIVE_FLOATS, *, or_zero: bool = False
 ) -> float:
     """Return a positive number within ``limits``, or with ``or_zero`` 0, as a float."""
     number = _number(value)
@@ -134,12 +130,7 @@ def check_epsilon(epsilon: object) -> float:
     return check_positive(epsilon, "epsilon", EPSILON_RANGE)
 
 
-def check_scale(scale: object, limits: tuple[float, float] = EPSILON_RANGE) -> float:
-    """Return a Laplace scale as a float; it must be positive and within ``limits``."""
-    return check_positive(scale, "scale", limits)
-
-
-def check_confidence(value: object, name: str = "confidence", example: float = 0.95) -> float:
+def check_confidence(value: object, name: str, example: float = 0.95) -> float:
     """Return a probability as a float; it must be neither 0 nor 1."""
     number = _number(value)
     if not 0 < number < 1:
@@ -149,14 +140,9 @@ def check_confidence(value: object, name: str = "confidence", example: float = 0
 
 def longest(length: Lengths) -> int:
     """Return the longest segment; all lengths must be integers from 1 to ``LONGEST``."""
-    given: Any = length
-    lengths = [given]
-    if not isinstance(given, str):
-        with suppress(TypeError):
-            lengths = list(given)
-    with suppress(ParameterError):
-        if lengths:
-            return max(check_whole(each, "length") for each in lengths)
+    lengths = length if isinstance(length, Iterable) else [length]
+    with suppress(ParameterError, TypeError, ValueError):  # also if it is empty
+        return max(check_whole(each, "length") for each in lengths)
     raise _wrong(length, "length", f"it must be an integer from 1 to {LONGEST}, or a list of such")
 
 

@@ -49,10 +49,8 @@ def write_atomic(path: PathLike, content: str | bytes, *, private: bool = False)
             if private:
                 new.chmod(0o600)
             os.replace(new, target)
-    except OSError as error:
-        if error.filename is None or WORKPLACE in os.fsdecode(error.filename):  # a temporary name
-            raise OSError(error.errno, error.strerror, os.fspath(target)) from error
-        raise
+    except OSError as error:  # which may name the temporary file
+        raise OSError(error.errno, error.strerror, os.fspath(target)) from error
     return target
 
 

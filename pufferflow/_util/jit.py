@@ -36,7 +36,8 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 PATIENCE = 4 * 10**6
 """Steps for which a kernel is interpreted: about two seconds, less than most take to compile.
 
-If its machine code is in the cache, a fortieth of it, less than numba takes to start.
+If its machine code is in the cache, a fortieth of it, less than numba takes to start. With −1 all
+is compiled at once.
 """
 
 _interpreting = threading.local()
@@ -129,6 +130,8 @@ class Kernel:
     def compiled(self) -> Any:
         """What numba makes of it: on the first call it is compiled, or taken from the cache."""
         if self._machine_code is None:
+            if not self._is_cached:
+                _announce()
             with _compiling:
                 self._machine_code = self._machine_code or _compiled(self._function)
         return self._machine_code
@@ -136,6 +139,12 @@ class Kernel:
     @property
     def _numba_type_(self) -> Any:  # numba asks for it where a kernel is called within another one
         return self.compiled._numba_type_
+
+
+@cache
+def _announce() -> None:
+    if sys.stderr.isatty():
+        print("pufferflow: compiles for some seconds, once on a machine", file=sys.stderr)
 
 
 def _compiled(function: Callable[..., Any]) -> Any:
@@ -159,12 +168,6 @@ def kernel(*, steps: Callable[..., int]) -> Callable[[_Function], _Function]: ..
 def kernel(function: Any = None, *, steps: Callable[..., int] | None = None) -> Any:
     """Make a :class:`Kernel` of ``function``, or of what is decorated."""
     return Kernel(function, steps) if function else lambda decorated: Kernel(decorated, steps)
-
-
-def compile_at_once() -> None:
-    """From now on interpret nothing: to measure how long compiled code takes."""
-    global PATIENCE
-    PATIENCE = -1
 
 
 def constant(array: NDArray[Any]) -> NDArray[Any]:

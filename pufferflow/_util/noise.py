@@ -1,8 +1,9 @@
-"""Laplace noise: OpenDP's exact samplers, and double-precision noise for experiments."""
+"""Laplace noise: exact samplers of OpenDP, double-precision noise, and what releases amount to."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -13,6 +14,20 @@ from pufferflow._util.checks import check_numbers, check_positive, check_type
 from pufferflow._util.optional import load
 from pufferflow._util.types import Floats
 from pufferflow.errors import ParameterError
+
+PRECISION = 1e-10
+"""Relative width to which the ε of several releases is found; the upper end is returned."""
+
+
+def entrywise_loss(scales: Iterable[float]) -> float:
+    """Sum of 1/σ_k, rounded up: how much all releases change, in nats, with one record."""
+    total = math.fsum(1 / scale for scale in scales)
+    return total + 3 * math.ulp(total)  # fsum rounds once, as does each quotient
+
+
+def joint_scale(scales: Iterable[float]) -> float:
+    """Scale of the one release that all of them amount to, rounded down."""
+    return math.nextafter(1 / entrywise_loss(scales), 0.0)
 
 
 def open_dp() -> Any:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from decimal import Decimal
+from decimal import Context, Decimal
 from fractions import Fraction
 from numbers import Rational
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
-from pufferflow._util.checks import named_type, shown
+from pufferflow._util.checks import shown
 from pufferflow._util.json import kind
 from pufferflow.errors import ParameterError, PufferflowError
 
@@ -52,37 +52,11 @@ def written_number(
         raise error(f"{name} is {shown(text.strip())}, a division by zero") from None
 
 
-def held_number(value: object, name: str) -> Fraction:
-    """Return the number held: of a float the binary number, of all else what is written.
-
-    Raises ParameterError: it is not a finite number.
-    """
-    single = isinstance(value, np.generic | np.ndarray) and value.size == 1
-    plain = value.item() if single else value  # type: ignore[attr-defined]
-    try:
-        return Fraction(plain) if isinstance(plain, float) else written_number(plain, name)
-    except (ValueError, OverflowError):
-        what = named_type(value) if isinstance(value, str) else shown(value)
-        raise ParameterError(f"{name} is {what}; it must be a finite number") from None
-
-
-def held_numbers(values: Any, name: str) -> list[Fraction]:
-    """Return :func:`held_number` of every entry of a list."""
-    try:
-        return [held_number(value, "an entry") for value in values]
-    except (TypeError, ParameterError):
-        raise ParameterError(f"{name} must consist of finite numbers") from None
-
-
 def shortest(text: str) -> str | None:
     """Return the short string of the same number: "0" for "0.0"; None if it is not finite."""
     if not _NUMBER.fullmatch(text) or not math.isfinite(float(text)):
         return None
-    sign, digits, exponent = Decimal(text).as_tuple()
-    written = "".join(map(str, digits))
-    kept = written.rstrip("0")
-    if not kept:
+    number = Decimal(text).normalize(Context(prec=len(text)))  # so many digits are exact
+    if not number:
         return "0"
-    # normalize() would round
-    number = Decimal(f"{'-' * sign}{kept}E{int(exponent) + len(written) - len(kept)}")
     return f"{number:f}" if -7 < number.adjusted() < 21 else str(number)

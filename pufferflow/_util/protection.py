@@ -23,10 +23,16 @@ class Protection:
     window : int
         Secrets are what happened during so many consecutive records of one segment.
     side_information : {"none", "any"}
+
+    Raises ParameterError: one is out of range.
     """
 
     window: int = 1
     side_information: SideInformation = "none"
+
+    def __post_init__(self) -> None:
+        check_choice(self.side_information, "side_information", get_args(SideInformation))
+        object.__setattr__(self, "window", check_whole(self.window, "window"))
 
 
 class ProtectionOptions(TypedDict, total=False):
@@ -43,15 +49,9 @@ PROTECTION = ("window", "side_information")
 """The options that ask for it."""
 
 
-def check_protection(window: Any = 1, side_information: Any = "none") -> Protection:
-    """Return what the two options ask for; ParameterError where one is out of range."""
-    check_choice(side_information, "side_information", get_args(SideInformation))
-    return Protection(check_whole(window, "window"), cast(SideInformation, side_information))
-
-
 def asked_for(options: Mapping[str, Any]) -> Protection:
-    """Return the protection among options of a mechanism; as :func:`check_protection`."""
-    return check_protection(**{key: options[key] for key in PROTECTION if key in options})
+    """Return the protection among options of a mechanism."""
+    return Protection(**{key: options[key] for key in PROTECTION if key in options})
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Level:
     side_information: SideInformation = "none"
 
     def __post_init__(self) -> None:
-        check_protection(1 if self.window is None else self.window, self.side_information)
+        Protection(1 if self.window is None else self.window, self.side_information)
 
     @property
     def whole(self) -> bool:
@@ -82,8 +82,9 @@ class Level:
             return "participant"
         if self.window == 1:
             return "reading"
-        times = None if step_seconds is None else text_of(self.window * step_seconds)
-        return times or f"{self.window} readings"
+        if step_seconds is None:
+            return f"{self.window} readings"
+        return text_of(self.window * step_seconds)
 
     @property
     def protection(self) -> Protection:

@@ -57,14 +57,5 @@ def log_up(ratio: Fraction) -> float:
     if above < 1:
         return math.log1p(float_up(above)) * (1 + 8 * UNIT_ROUNDOFF)
     doublings = ratio.numerator.bit_length() - ratio.denominator.bit_length()
-    rest = float_up(
-        ratio / 2**doublings
-    )  # between ½ and 2, so the sum is at least log 2 and loses no digits
+    rest = float_up(ratio / 2**doublings)  # at least ½: the sum loses no digits
     return (doublings * math.log(2) + math.log(rest)) * (1 + 16 * UNIT_ROUNDOFF)
-
-
-def quilt_score(card: int, influence: float, epsilon: float) -> float:
-    """Card / (ε − e) rounded up; infinite unless e < ε."""
-    if not influence < epsilon:
-        return math.inf
-    return card / (epsilon - influence) * (1 + 4 * UNIT_ROUNDOFF)

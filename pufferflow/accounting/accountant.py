@@ -15,9 +15,11 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, Unpack
 
-from pufferflow._util.checks import EPSILON_RANGE, Lengths, check_scale, longest
-from pufferflow._util.composition import PRECISION, entrywise_loss, joint_scale
-from pufferflow._util.protection import ProtectionOptions, check_protection
+from pufferflow._util.checks import EPSILON_RANGE, Lengths, check_positive, longest
+from pufferflow._util.noise import PRECISION, entrywise_loss, joint_scale
+from pufferflow._util.protection import Protection, ProtectionOptions
+from pufferflow.accounting.approximate import concentrated_delta, pufferfish_delta
+from pufferflow.accounting.event import event_epsilon
 from pufferflow.mechanisms import compute_scale, leakage_loss
 from pufferflow.models.families import AnyFamily, as_family
 
@@ -65,12 +67,13 @@ class Accountant:
         self, family: AnyFamily, length: Lengths, **protection: Unpack[ProtectionOptions]
     ) -> None:
         self.family = as_family(family)
-        self.protection = check_protection(**protection)
+        self.protection = Protection(**protection)
         self.length = longest(length)
         self._scales: list[float] = []
+        self._rho: list[float] = []
 
     def __repr__(self) -> str:
-        count = f"{len(self._scales)} releases"
+        count = f"{len(self._scales) + len(self._rho)} releases"
         return f"Accountant({self.family!r}, length={self.length}, {self.protection}, {count})"
 
     def add(self, scale: float) -> None:
@@ -78,10 +81,38 @@ class Accountant:
 
         Raises ParameterError: ``scale`` is not positive.
         """
-        self._scales.append(check_scale(scale))
+        self._scales.append(check_positive(scale, "scale", EPSILON_RANGE))
+
+    def add_concentrated(self, rho: float) -> None:
+        """Record a release of ρ-zero-concentrated DP at event level, such as Gaussian noise.
+
+        Noise of standard deviation σ on a query that one record changes by at most Δ2 in L2 norm
+        has ρ = Δ2²/(2σ²). Raises ParameterError: ``rho`` is not positive.
+        """
+        self._rho.append(check_positive(rho, "rho"))
+
+    def delta(self, epsilon: float) -> float:
+        """Return a δ with which all releases so far together are (ε, δ)-Pufferfish private.
+
+        It is 1 where none is known. Pure releases are subtracted from the event-level ε, or
+        counted as zero-concentrated ones; the smaller δ holds.
+        """
+        allowed = event_epsilon(self.family, self.length, epsilon, **asdict(self.protection))
+        pure = entrywise_loss(self._scales) if self._scales else 0.0
+        rho = math.fsum(self._rho) * (1 + PRECISION)
+        if not rho:
+            return 0.0 if pure <= allowed else 1.0
+        found = concentrated_delta(epsilon, allowed, rho + pure**2 / 2 * (1 + PRECISION))
+        if pure < allowed:
+            rest = (allowed - pure) * (1 - PRECISION)
+            spent = concentrated_delta(rest, rest, rho)
+            found = min(found, pufferfish_delta(epsilon, allowed, spent))
+        return found
 
     def cost(self) -> Cost:
-        """Return what all releases so far cost together."""
+        """Return what all releases so far cost together; infinite if any has only a ρ."""
+        if self._rho:
+            return Cost(len(self._scales) + len(self._rho), *[math.inf] * 4)
         if not (count := len(self._scales)):
             return Cost(0, 0.0, 0.0, 0.0, 0.0)
         entrywise, joint = entrywise_loss(self._scales), joint_scale(self._scales)
@@ -106,7 +137,7 @@ class Accountant:
         mechanism is not applicable whatever ε. Raises ParameterError: ``scale`` is not positive, or
         the mechanism is unknown.
         """
-        scale, records = check_scale(scale), longest(length)
+        scale, records = check_positive(scale, "scale", EPSILON_RANGE), longest(length)
         if compute_scale(mechanism, family, length, 1.0, **options).scale is None:
             return math.inf
 

@@ -3,23 +3,39 @@
 The bounds of :func:`pufferflow.leakage` use of a mechanism only that its output distribution
 changes by at most e^c when one record changes: c-differential privacy at event level. So it loses
 at most :func:`pufferflow.leakage_loss` at scale 1/c, and may spend 1/σ, σ what leakage asks for.
+With a δ, approximate and zero-concentrated mechanisms count too (:mod:`.approximate`).
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, field
 from typing import Any, Unpack
 
-from pufferflow._util.checks import Lengths, check_positive, check_type, longest, shown
+from pufferflow._util.checks import (
+    Lengths,
+    check_epsilon,
+    check_positive,
+    check_type,
+    longest,
+    shown,
+)
 from pufferflow._util.optional import load
-from pufferflow._util.protection import Protection, ProtectionOptions, check_protection
+from pufferflow._util.protection import Protection, ProtectionOptions
 from pufferflow._util.rounding import divide_down
+from pufferflow.accounting.approximate import (
+    MARGIN,
+    concentrated_delta,
+    gaussian_ratio,
+    pufferfish_delta,
+)
 from pufferflow.errors import ParameterError
 from pufferflow.mechanisms import leakage, leakage_loss
 from pufferflow.models.families import AnyFamily, Family, as_family
 
 _CHANGED = {"Symmetric": 2, "InsertDelete": 2, "ChangeOne": 1, "Hamming": 1}
 """Distance, by OpenDP's metrics, of data sets that differ in one record."""
+_MEASURES = ("MaxDivergence", "Approximate(MaxDivergence)", "ZeroConcentratedDivergence")
 
 
 def event_epsilon(
@@ -34,17 +50,58 @@ def event_epsilon(
 
 
 @dataclass(frozen=True)
+class GaussianScale:
+    """Gaussian noise for (ε, δ)-Pufferfish privacy.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+    event_epsilon : float
+        c: what is c-DP at event level loses at most ε.
+    scale : float
+        Standard deviation for a query that one record changes by at most 1 in L2 norm, rounded up;
+        one that it changes by Δ2 gets Δ2 · scale on every coordinate.
+    """
+
+    epsilon: float
+    delta: float
+    event_epsilon: float
+    scale: float
+
+
+def gaussian_scale(
+    family: AnyFamily,
+    length: Lengths,
+    epsilon: float,
+    delta: float,
+    **protection: Unpack[ProtectionOptions],
+) -> GaussianScale:
+    """Return the Gaussian noise that leakage calibration allows (Theorem B).
+
+    It is less than the Laplace noise of the same guarantee where many statistics share a record: at
+    δ = 1e-6 from some 12 means or 6 histograms on. Other parameters and errors are those of
+    :func:`pufferflow.leakage`.
+    """
+    ratio = gaussian_ratio(epsilon, delta)
+    allowed = event_epsilon(family, length, epsilon, **protection)
+    return GaussianScale(float(epsilon), float(delta), allowed, ratio / allowed * (1 + MARGIN))
+
+
+@dataclass(frozen=True)
 class WrappedMeasurement:
     """A measurement of OpenDP and Θ; call it as the measurement itself.
 
-    ``event_epsilon`` is the largest change in nats of its output distribution by one record.
+    ``event_epsilon`` and ``event_delta`` bound the change of its output distribution by one record;
+    of a zero-concentrated measurement ``rho`` does, and ``event_epsilon`` is infinite.
     """
 
     measurement: Any = field(repr=False)
     family: Family
     length: int
-    event_epsilon: float
     protection: Protection
+    event_epsilon: float
+    event_delta: float = 0.0
+    rho: float | None = None
 
     def __call__(self, data: Any) -> Any:
         """Return what the measurement releases of ``data``."""
@@ -57,8 +114,19 @@ class WrappedMeasurement:
 
     @property
     def loss(self) -> float:
-        """Upper bound of its Pufferfish loss, in nats, for the secrets of ``protection``."""
+        """Upper bound of its Pufferfish ε, in nats, for the secrets of ``protection``."""
+        if self.rho is not None:
+            return math.inf
         return leakage_loss(self.family, self.length, self.scale, **asdict(self.protection))
+
+    def delta(self, epsilon: float) -> float:
+        """Return a δ, rounded up, with which it is (ε, δ)-Pufferfish private; 1 where none is."""
+        if self.rho is not None:
+            event = event_epsilon(self.family, self.length, epsilon, **asdict(self.protection))
+            return concentrated_delta(epsilon, event, self.rho)
+        if check_epsilon(epsilon) < (loss := self.loss):
+            return 1.0
+        return pufferfish_delta(loss, self.event_epsilon, self.event_delta)
 
 
 def wrap(
@@ -74,7 +142,7 @@ def wrap(
     Parameters
     ----------
     measurement : opendp Measurement
-        Of pure differential privacy (its output measure is ``MaxDivergence``).
+        Of pure, approximate or zero-concentrated differential privacy.
     family, length, protection
         ``window`` and ``side_information`` as for :func:`pufferflow.leakage`.
     d_in : float, optional
@@ -88,8 +156,8 @@ def wrap(
     """
     opendp = load("opendp.mod", "what a measurement of OpenDP guarantees")
     check_type(measurement, "measurement", opendp.Measurement)
-    if (measure := str(measurement.output_measure)) != "MaxDivergence":
-        what = "only pure differential privacy (MaxDivergence) bounds what one record changes"
+    if (measure := str(measurement.output_measure)) not in _MEASURES:
+        what = f"what one record changes is known for {', '.join(_MEASURES)}; convert it to one"
         raise ParameterError(f"the measurement is of {measure}; {what}")
     metric = str(measurement.input_metric)
     known = next((d for name, d in _CHANGED.items() if metric.startswith(name)), None)
@@ -101,8 +169,14 @@ def wrap(
         distance = int(distance)
     where = f"the measurement's privacy loss at d_in = {distance}"
     try:
-        event = float(measurement.map(distance))
+        mapped = measurement.map(distance)
     except (opendp.OpenDPException, TypeError, ValueError, OverflowError) as error:
         raise ParameterError(f"{where} is not known: {error}") from None
-    event, hidden = check_positive(event, where), check_protection(**protection)
-    return WrappedMeasurement(measurement, as_family(family), longest(length), event, hidden)
+    loss, delta = mapped if isinstance(mapped, tuple) else (mapped, 0.0)
+    loss, delta = check_positive(loss, where), check_positive(delta, f"δ of {where}", or_zero=True)
+    zcdp = measure == "ZeroConcentratedDivergence"
+    guarantee = {"event_epsilon": math.inf, "rho": loss} if zcdp else {"event_epsilon": loss}
+    hidden = Protection(**protection)
+    return WrappedMeasurement(
+        measurement, as_family(family), longest(length), hidden, **guarantee, event_delta=delta
+    )

@@ -37,7 +37,8 @@ from pufferflow.models.powers import matrix_power
 from pufferflow.models.row_sets import RowSets
 
 _EXACT_WORK = 20_000
-_EXACT_NODES = 400
+_EXACT_NODES, _EXACT_STATES = 400, 12
+"""Early nodes whose leakages are computed one by one, all of them for so many states."""
 _SETS_WORK, _SETS_NODES = 10**6, 64
 
 NEAR = 0.5
@@ -234,7 +235,8 @@ class _ChainProcess:
         self.length, self.window = length, min(protection.window, length)
         self.count = length - self.window + 1
         k = chain.states
-        self.early = min(self.count, _EXACT_NODES, max(1, _EXACT_WORK // k**3)) if pairs else 1
+        most = _EXACT_NODES if k <= _EXACT_STATES else max(1, _EXACT_WORK // k**3)
+        self.early = min(self.count, most) if pairs else 1
         self.error = 2 * chain.stationary_error + 4 * UNIT_ROUNDOFF
         self.reversal: Floats | None = None
         self._conditionals: dict[int, ExactRows | None] = {}

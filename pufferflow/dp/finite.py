@@ -29,10 +29,11 @@ from itertools import chain, combinations
 from math import inf
 from typing import Any, TypeAlias
 
+import numpy as np
 from flint import arb, ctx, fmpq
 
 from pufferflow._util.checks import check_list, check_type, check_whole, shown
-from pufferflow._util.numbers import Exact, held_numbers, written_number
+from pufferflow._util.numbers import Exact, written_number
 from pufferflow._util.rounding import float_up
 from pufferflow.errors import DataError, ParameterError
 
@@ -241,10 +242,19 @@ def sensitivity(
 
 def _numbers(answer: Any) -> list[Fraction]:
     plain = answer.tolist() if hasattr(answer, "tolist") else answer
+    listed = plain if isinstance(plain, list | tuple) else [plain]
     try:
-        return held_numbers(plain if isinstance(plain, list | tuple) else [plain], "an answer")
+        return [held_number(value, "an answer") for value in listed]
     except ParameterError:
         raise DataError("an answer of the query must be a number or a list of numbers") from None
+
+
+def held_number(value: object, name: str) -> Fraction:
+    """Return the number held: of a float the binary number, of all else what is written."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, float) and math.isfinite(plain):
+        return Fraction(plain)
+    return written_number(plain, name)
 
 
 def check_exact(value: Exact, name: str, low: int = 0, high: float = inf) -> Fraction:

@@ -17,6 +17,7 @@ every length.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
@@ -25,7 +26,7 @@ from pufferflow._util.checks import check_type, shown
 from pufferflow._util.numbers import Exact, written_number
 from pufferflow._util.work import spend
 from pufferflow.errors import ParameterError
-from pufferflow.hmm.model import HiddenMarkovModel, Matrix, Result, integers, requested_length
+from pufferflow.hmm.model import HiddenMarkovModel, Result, Vector, integers, requested_length
 
 Word: TypeAlias = tuple[str, ...]
 """A sequence of observations."""
@@ -127,13 +128,10 @@ class _Search:
     """The matrices of a model times their common denominators, zero entries left out."""
 
     def __init__(self, model: HiddenMarkovModel) -> None:
-        self.model = model
-        states = _nonzero(model.observation_matrix)
-        self.emitters = {
-            name: [(i, weight) for i, row in enumerate(states) for at, weight in row if at == o]
-            for o, name in enumerate(model.observations)
-        }
+        self.initial = model.initial_distributions
         self.successors = _nonzero(model.transition_matrix)
+        columns = _nonzero(zip(*model.observation_matrix, strict=True))
+        self.emitters = dict(zip(model.observations, columns, strict=True))
 
     def exceeding(
         self, secret: str, other: str, factor: Fraction, length: int, *, first: bool
@@ -145,8 +143,8 @@ class _Search:
         """
         c, over = factor.as_integer_ratio()
         best: Word = ()
-        initial, k = self.model.initial_distributions, len(self.successors)
-        start = tuple(integers((*initial[secret], *initial[other]))[0])
+        k = len(self.successors)
+        start = tuple(integers((*self.initial[secret], *self.initial[other]))[0])
         frontier, met = {start: best}, {start}
         for _ in range(length):
             following: dict[tuple[int, ...], Word] = {}
@@ -180,11 +178,8 @@ class _Search:
         """Return the two vectors after the next transition, one after the other."""
         k = len(self.successors)
         bits = max((y.bit_length() for _, _, y in seen), default=0)
-        spend(
-            len(seen) * k * (500 + 30 * (bits / 64) ** 1.6),
-            "the search for observations",
-            "ask for a shorter length",
-        )
+        work = len(seen) * k * (500 + 30 * (bits / 64) ** 1.6)
+        spend(work, "the search for observations", "ask for a shorter length")
         after = [0] * (2 * k)
         for i, x, y in seen:
             if x or y:
@@ -194,8 +189,10 @@ class _Search:
         return after
 
 
-def _nonzero(matrix: Matrix) -> list[list[tuple[int, int]]]:
+def _nonzero(matrix: Iterable[Vector]) -> list[list[tuple[int, int]]]:
     """Return the rows, times their common denominator, as indices and entries other than 0."""
-    size, flat = len(matrix[0]), integers([p for row in matrix for p in row])[0]
-    rows = (flat[at : at + size] for at in range(0, len(flat), size))
-    return [[(j, p) for j, p in enumerate(row) if p] for row in rows]
+    rows = list(matrix)
+    over = math.lcm(*{p.denominator for row in rows for p in row})
+    return [
+        [(j, p.numerator * (over // p.denominator)) for j, p in enumerate(row) if p] for row in rows
+    ]

@@ -56,9 +56,8 @@ class HiddenMarkovModel:
         pairs: Sequence[tuple[str, str]] | None = None,
         length: int | None = None,
     ) -> None:
-        rows = check_list(transition_matrix, "transition_matrix")
-        k = len(rows)
-        self.transition_matrix = stochastic_matrix(rows, "transition_matrix", k, k)
+        k = len(check_list(transition_matrix, "transition_matrix"))
+        self.transition_matrix = stochastic_matrix(transition_matrix, "transition_matrix", k, k)
         self.observation_matrix = stochastic_matrix(observation_matrix, "observation_matrix", k)
         self.states = _names(states, k, "states")
         self.observations = _names(observations, len(self.observation_matrix[0]), "observations")
@@ -100,12 +99,12 @@ def distribution(values: object, where: str, size: int | None = None) -> Vector:
     if not given or len(given) != (size or len(given)):
         raise ModelError(f"{where} has {len(given)} probabilities; give {size or 'at least one'}")
     numbers = [written_number(p, f"{where}, entry {i}", ModelError) for i, p in enumerate(given, 1)]
-    for i, p in enumerate(numbers, 1):
-        if not 0 <= p.numerator <= p.denominator:  # quicker than comparing fractions
+    whole, over = integers(numbers)  # they are added and compared in a fraction of the time
+    for i, p in enumerate(whole, 1):
+        if not 0 <= p <= over:
             raise ModelError(f"{where}, entry {i} is not between 0 and 1; give probabilities")
-    total, over = integers(numbers)
-    if sum(total) != over:  # sums of integers take a fraction of the time
-        text = shown(Fraction(sum(total), over))
+    if sum(whole) != over:
+        text = shown(Fraction(sum(whole), over))
         raise ModelError(f'{where} sums to {text}, not exactly to 1; write thirds as "1/3"')
     return tuple(numbers)
 
@@ -165,9 +164,9 @@ def plain(value: Any) -> Any:
         return {name: plain(entry) for name, entry in value.items()}
     if isinstance(value, tuple):
         return list(value)
-    return (
-        value.to_dict() if isinstance(value, Result) else "infinite" if value == math.inf else value
-    )
+    if isinstance(value, Result):
+        return value.to_dict()
+    return "infinite" if value == math.inf else value
 
 
 def by_secret(values: object) -> Mapping[str, Any]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cache, cached_property
+from functools import cache
 from itertools import accumulate, combinations_with_replacement, pairwise, product
-from random import Random
 from typing import Any, Literal, TypeAlias, get_args
 
 from pufferflow._util.checks import check_choice, check_list, check_type, check_whole
@@ -92,13 +92,6 @@ class NoisyMax:
         rows = truncated_geometric(self.largest) if self.mechanism is None else self.mechanism
         object.__setattr__(self, "rows", stochastic_matrix(rows, "mechanism", size))
 
-    @cached_property
-    def _whole(self) -> tuple[int, list[list[int]]]:
-        """The common denominator, and the cumulative sums of every row times it."""
-        whole, over = integers([p for row in self.rows for p in row])
-        size = len(self.rows[0])
-        return over, [list(accumulate(whole[i : i + size])) for i in range(0, len(whole), size)]
-
     @property
     def factor(self) -> Fraction | float:
         """Largest ratio of a noisy value's probabilities under counts that differ by one.
@@ -156,15 +149,8 @@ class NoisyMax:
         Each of the counts is a number, or a distribution on 0, …, m. Raises ModelError or
         ParameterError: there is none, one is impossible, or there are too many.
         """
-        noisy = [
-            step(distribution(count, "a count", self.largest + 1), self.rows)
-            if hasattr(count, "__len__") and not isinstance(count, str)
-            else self.rows[self._counts([count])[0]]
-            for count in check_list(counts, "counts")
-        ]
-        n, values = len(noisy), range(len(self.rows[0]))
-        if not n:
-            raise ParameterError("there are no counts; give one per query")
+        noisy, values = self._noisy(counts, uncertain=True), range(len(self.rows[0]))
+        n = len(noisy)
         if self.release == "value":  # at most v if each of them is
             columns = zip(*map(accumulate, noisy), strict=True)
             at_most = [math.prod(column, start=Fraction(1)) for column in columns]
@@ -184,13 +170,28 @@ class NoisyMax:
         A seed is for experiments: it reveals the noise (default: the operating system's bits).
         Raises ParameterError: there is no count, or one is outside 0, …, m.
         """
-        return self._drawn(self._counts(counts), randomness(insecure_seed))
-
-    def _drawn(self, counts: Sequence[int], source: Random) -> int:
-        over, below = self._whole
-        noisy = [bisect_right(below[count], source.randrange(over)) for count in counts]
-        released = self._released(noisy)
+        source, drawn = randomness(insecure_seed), []
+        for weights, over in map(integers, self._noisy(counts, uncertain=False)):
+            drawn.append(bisect_right(list(accumulate(weights)), source.randrange(over)))
+        released = self._released(drawn)
         return released[source.randrange(len(released)) if len(released) > 1 else 0]
+
+    def _noisy(self, counts: Sequence[int | Sequence[Exact]], *, uncertain: bool) -> list[Vector]:
+        """Return the distributions of noisy counts, some of which may be uncertain themselves."""
+        noisy = []
+        for i, count in enumerate(check_list(counts, "counts"), 1):
+            if uncertain and hasattr(count, "__len__") and not isinstance(count, str):
+                prior = distribution(count, "a count", self.largest + 1)
+                noisy.append(step(prior, self.rows))
+                continue
+            try:
+                noisy.append(self.rows[check_whole(count, "count", 0, self.largest)])
+            except ParameterError:  # it shows the count, which is private
+                what = f"count {i} is not a whole number from 0 to {self.largest}"
+                raise ParameterError(what) from None
+        if not noisy:
+            raise ParameterError("there are no counts; give one per query")
+        return noisy
 
     def _released(self, noisy: Sequence[int]) -> list[int]:
         """Return what may be released of noisy counts, each with the same probability."""
@@ -200,18 +201,6 @@ class NoisyMax:
         tied = [index for index, value in enumerate(noisy) if value == highest]
         return tied if self.ties == "uniform" else [tied[0 if self.ties == "first" else -1]]
 
-    def _counts(self, counts: Sequence[Any]) -> list[int]:
-        entries = check_list(counts, "counts")
-        for position, count in enumerate(entries, 1):
-            try:
-                check_whole(count, "count", 0, self.largest)
-            except ParameterError:  # it shows the count, which is private
-                what = f"count {position} is not a whole number from 0 to {self.largest}"
-                raise ParameterError(what) from None
-        if not entries:
-            raise ParameterError("there are no counts; give one per query")
-        return list(map(int, entries))
-
     def _parts(self, priors: Any, joint: Callable[[Any], Sequence[Exact]]) -> dict[str, Any]:
         """Return the arguments of a model with ``joint`` of each prior as the counts' entries."""
         check_type(priors, "priors", Mapping)
@@ -219,31 +208,23 @@ class NoisyMax:
             tuple(len(check_list(of, "a distribution")) for of in check_list(counts, "a prior"))
             for counts in priors.values()
         }
-        n, inputs, outputs = len(next(iter(shapes), ())), self.largest + 1, len(self.rows[0])
+        n, inputs = len(next(iter(shapes), ())), self.largest + 1
         if not n or shapes != {(inputs,) * n}:
             wanted = f"distributions on 0 to {self.largest}"
             raise ModelError(f"each prior needs as many counts, {wanted}")
-        if inputs**n + outputs**n > MAX_STATES:
+        if inputs**n > MAX_STATES:
             raise ParameterError(f"noisy max of {n} counts has more than {MAX_STATES} states")
-        counts, noisy = (list(product(range(of), repeat=n)) for of in (inputs, outputs))
-        shown = n if self.release == "index" else outputs
-        emissions: list[list[Exact]] = [[*[0] * shown, 1]] * len(counts)
-        for values in noisy:
-            released = self._released(values)
-            share = Fraction(1, len(released))
-            emissions.append([share if i in released else 0 for i in range(shown + 1)])
-        none, zeros = [Fraction(0)] * len(counts), [Fraction(0)] * len(noisy)
-        moves = [[*none, *_joint(self.rows[x] for x in values)] for values in counts]
-        for i in range(len(noisy)):
-            moves.append([*none, *zeros])  # a noisy state stays
-            moves[-1][len(counts) + i] = Fraction(1)
-        kinds = ("counts", counts), ("noisy", noisy)
+        every = list(product(range(inputs), repeat=n))
+        moves = [self.distribution(counts) for counts in every]
+        names = [str(i) for i in range(len(moves[0]))]
+        unit = [[Fraction(name == other) for other in names] for name in names]
+        silent, hidden = [Fraction(0)] * len(every), [*[Fraction(0)] * len(names), Fraction(1)]
         return {
-            "transition_matrix": moves,
-            "observation_matrix": emissions,
-            "initial_distributions": {s: [*joint(of), *zeros] for s, of in priors.items()},
-            "states": [f"{kind} {','.join(map(str, of))}" for kind, each in kinds for of in each],
-            "observations": [*map(str, range(shown)), SILENT],
+            "transition_matrix": [[*silent, *row] for row in (*moves, *unit)],  # a release stays
+            "observation_matrix": [*[hidden] * len(every), *([*row, 0] for row in unit)],
+            "initial_distributions": {s: [*joint(of), *hidden[:-1]] for s, of in priors.items()},
+            "states": [*(f"counts {','.join(map(str, of))}" for of in every), *names],
+            "observations": [*names, SILENT],
             "length": 2,
         }
 
@@ -257,8 +238,8 @@ def largest_value_ratio(
 ) -> Witness:
     """Return the largest ratio P(maximum | counts) / P(maximum | neighbour) over all neighbours.
 
-    Secrets of the witness are lists of counts such as "0 2 1", its observation is the maximum. The
-    order of the counts does not matter: one list for each choice of equal counts is enough.
+    Secrets of the witness are lists of counts such as "2 1 0", its observation is the maximum. The
+    order of the counts does not matter: the lists in one order are enough.
 
     Parameters
     ----------
@@ -273,34 +254,27 @@ def largest_value_ratio(
     check_choice(relation, "relation", get_args(Relation))
     of = cache(NoisyMax("value", largest, mechanism).distribution)
     best = Witness("", "", (), Fraction(0), Fraction(1))
-    for counts in combinations_with_replacement(range(largest + 1), n):
-        for neighbour in dict.fromkeys(_neighbours(counts, relation, largest)):
-            both = zip(of(counts), of(tuple(sorted(neighbour))), strict=True)
-            for v, (p, q) in enumerate(both):
+    every = combinations_with_replacement(range(largest + 1), n)
+    for one, other in product(every, repeat=2):
+        if _are_neighbours(one, other, relation):
+            for v, (p, q) in enumerate(zip(of(one), of(other), strict=True)):
                 if p * best.other_probability > best.probability * q:
-                    one, other = (" ".join(map(str, each)) for each in (counts, neighbour))
-                    best = Witness(one, other, (str(v),), p, q)
+                    secret, neighbour = (" ".join(map(str, c[::-1])) for c in (one, other))
+                    best = Witness(secret, neighbour, (str(v),), p, q)
     return best
 
 
-def _neighbours(
-    counts: tuple[int, ...], relation: Relation, largest: int
-) -> Iterable[tuple[int, ...]]:
-    """Return the neighbours of sorted counts, up to the order of those that are equal."""
-    values = range(largest + 1)
-    near = {x: [y for y in (x - 1, x, x + 1) if y in values] for x in values}
-    if relation == "all-by-one":
-        options = (combinations_with_replacement(near[x], counts.count(x)) for x in values)
-        return (sum(chosen, ()) for chosen in product(*options))
-    others = near if relation == "one-by-one" else dict.fromkeys(values, values)
-    pairs = ((i, y) for i, x in enumerate(counts) for y in others[x])
-    return ((*counts[:i], y, *counts[i + 1 :]) for i, y in pairs)
+def _are_neighbours(one: tuple[int, ...], other: tuple[int, ...], relation: Relation) -> bool:
+    """Whether two sorted lists of counts are neighbours, one of them in some order."""
+    if relation == "one-anywhere":
+        return (Counter(one) - Counter(other)).total() == 1
+    moved = [abs(x - y) for x, y in zip(one, other, strict=True)]  # the least of any order
+    return (sum(moved) if relation == "one-by-one" else max(moved)) == 1
 
 
 def _joint(independent: Iterable[Vector]) -> Vector:
     """Return the joint distribution of independent values, in the order of itertools.product."""
-    none = Fraction(0)
     joint: Vector = (Fraction(1),)
     for of in independent:
-        joint = tuple(p * q if p and q else none for p in joint for q in of)
+        joint = tuple(p * q for p in joint for q in of)
     return joint

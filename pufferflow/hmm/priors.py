@@ -11,7 +11,7 @@ import ast
 import math
 import operator
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -21,7 +21,7 @@ from typing import Any
 from flint import Ordering, fmpq, fmpq_mpoly, fmpq_mpoly_ctx
 from flint.utils.flint_exceptions import DomainError
 
-from pufferflow._util.checks import check_choice, check_list, check_type, shown
+from pufferflow._util.checks import check_choice, check_list, check_type
 from pufferflow._util.numbers import Exact, written_number
 from pufferflow.errors import ModelError, ParameterError
 from pufferflow.hmm import smt
@@ -86,8 +86,7 @@ class PriorFamily:
             name: self._polynomials(f"initial distribution of {name!r}", entries)
             for name, entries in by_secret(initial_distributions).items()
         }
-        low = [ends[0] for ends in self.box.values()]
-        initial = {name: [_value(f, low) for f in of] for name, of in self._initial.items()}
+        initial = self._initial_at(next(self.corners()))
         self._model = HiddenMarkovModel(transition_matrix, observation_matrix, initial, **options)
         self.length = self._model.length
         for name, entries in self._initial.items():
@@ -95,7 +94,7 @@ class PriorFamily:
                 if not entry.is_constant() and (at := smt.point(self.box, operator.lt, [entry])):
                     raise ModelError(
                         f"initial distribution of {name!r}, entry {i} is negative at "
-                        f"{_assigned(at)}; correct it or narrow the parameters"
+                        f"{smt.assigned(at)}; correct it or narrow the parameters"
                     )
 
     def __repr__(self) -> str:
@@ -107,39 +106,22 @@ class PriorFamily:
 
         Raises ParameterError: a parameter is unknown, missing or outside its interval.
         """
-        prior, result = self.checked(values), copy(self._model)
-        result.initial_distributions = {
-            name: tuple(_value(f, prior) for f in of) for name, of in self._initial.items()
-        }
+        result = copy(self._model)
+        result.initial_distributions = self._initial_at(self.checked(values))
         return result
 
-    def checked(self, values: Mapping[str, Exact]) -> list[Fraction]:
+    def checked(self, values: Mapping[str, Exact]) -> dict[str, Fraction]:
         """Return the values of one prior, in order; raise ParameterError if they are none."""
         for name in values:
             check_choice(name, "a parameter", self.box)
-        result = []
+        prior = {}
         for name, (low, high) in self.box.items():
             if name not in values:
                 raise ParameterError(f"the parameter {name} has no value; give one")
-            result.append(written_number(values[name], name))
-            if not low <= result[-1] <= high:
+            prior[name] = written_number(values[name], name)
+            if not low <= prior[name] <= high:
                 raise ParameterError(f"{name} is outside its interval [{low}, {high}]")
-        return result
-
-    def likelihoods(self, length: int) -> list[tuple[fmpq_mpoly, fmpq_mpoly]]:
-        """Return P(w | secret) and P(w | other) as polynomials, both directions, of a length.
-
-        Of sequences whose likelihoods are proportional in the first state one is kept. Ratios of
-        shorter sequences are no larger.
-        """
-        vectors = [list(map(_flint, v)) for v in _backward_vectors(self._model, length)]
-        zero = self._context.constant(0)
-        every = {
-            name: [sum(map(operator.mul, entries, vector), zero) for vector in vectors]
-            for name, entries in self._initial.items()
-        }
-        directions = self._model.directions()
-        return [pair for s, t in directions for pair in zip(every[s], every[t], strict=True)]
+        return prior
 
     def corners(self) -> Iterator[dict[str, Fraction]]:
         """Yield the corners of the box, and its centre."""
@@ -147,16 +129,42 @@ class PriorFamily:
             yield dict(zip(self.box, ends, strict=True))
         yield {name: (low + high) / 2 for name, (low, high) in self.box.items()}
 
-    def exceeding(
-        self, likelihoods: Sequence[tuple[fmpq_mpoly, fmpq_mpoly]], ratio: Fraction
-    ) -> dict[str, Fraction] | None:
-        """Return a prior at which a ratio of likelihoods exceeds ``ratio``, or None."""
-        for p, q in likelihoods:
-            polynomial = p - _flint(ratio) * q
-            if (at := smt.point(self.box, operator.gt, [polynomial])) is not None:
-                require_rational(at, _value(polynomial, list(at.values())) > 0)
-                return at
-        return None
+    def excesses(self, sequences: Iterable[Vector], ratio: Fraction) -> Iterator[fmpq_mpoly]:
+        """Yield P(w | secret) − ratio·P(w | other) for the sequences, in both directions."""
+        zero = self._context.constant(0)
+        for secret, other in self._model.directions():
+            both = zip(self._initial[secret], self._initial[other], strict=True)
+            entries = [p - _flint(ratio) * q for p, q in both]
+            for vector in sequences:
+                yield sum(map(operator.mul, entries, map(_flint, vector)), zero)
+
+    def exceeding(self, sequences: Iterable[Vector], ratio: Fraction) -> dict[str, Fraction] | None:
+        """Return a prior at which a ratio of sequences exceeds ``ratio``, or None."""
+        excesses = self.excesses(sequences, ratio)
+        points = (smt.point(self.box, operator.gt, [excess]) for excess in excesses)
+        return next(filter(None, points), None)
+
+    def sequences(self, length: int) -> list[Vector]:
+        """Return P(w | first state) for the sequences w of a length, up to positive factors.
+
+        Of sequences that agree one is kept. Ratios of shorter ones are no larger.
+        """
+        matrices = self._model.transition_matrix, self._model.observation_matrix
+        back, columns = (tuple(zip(*matrix, strict=True)) for matrix in matrices)
+        vectors: list[Vector] = [(Fraction(1),) * len(back)]
+        for t in range(length):
+            ahead = [step(vector, back) for vector in vectors]
+            seen = [tuple(map(operator.mul, column, v)) for v in ahead for column in columns]
+            vectors = list(dict.fromkeys(tuple(p / sum(v) for p in v) for v in seen if any(v)))
+            if len(vectors) > MAX_SEQUENCES:
+                raise ParameterError(
+                    f"more than {MAX_SEQUENCES} sequences of {t + 1} observations have different "
+                    f"likelihoods; ask for a length below {length}"
+                )
+        return vectors
+
+    def _initial_at(self, prior: Mapping[str, Fraction]) -> dict[str, Vector]:
+        return {name: tuple(_value(f, prior) for f in of) for name, of in self._initial.items()}
 
     def _polynomials(self, where: str, entries: object) -> list[fmpq_mpoly]:
         polynomials = []
@@ -176,9 +184,8 @@ class PriorFamily:
             raise ModelError(f"{where} sums to {str(total)[:80]}, not to 1 for every prior")
         return polynomials
 
-    def _polynomial(self, node: ast.expr, text: str) -> fmpq_mpoly:
+    def _polynomial(self, node: ast.expr, text: str) -> Any:
         """Return the polynomial of an expression; raise ValueError and the like if it is none."""
-        result: fmpq_mpoly
         match node:
             case ast.Constant(value=int() | float()):
                 # as it is written, not the binary float it would become
@@ -191,12 +198,10 @@ class PriorFamily:
             case ast.BinOp(left=base, op=ast.Pow(), right=ast.Constant(value=int() as power)):
                 nested = any(isinstance(inner, ast.Pow) for inner in ast.walk(base))
                 if 0 <= power <= MAX_POWER and not nested:
-                    result = self._polynomial(base, text) ** power
-                    return result
+                    return self._polynomial(base, text) ** power
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
                 both = self._polynomial(left, text), self._polynomial(right, text)
-                result = _OPERATORS[type(op)](*both)
-                return result
+                return _OPERATORS[type(op)](*both)
         raise ValueError
 
 
@@ -245,10 +250,11 @@ class PreservingRegion:
             if polynomial.degrees()[index] > 1:
                 raise ParameterError(f"{parameter} occurs to a higher power; ask for another one")
             here, slope = _value(polynomial, at), _value(polynomial.derivative(index), at)
+            root = at[parameter] - here / slope if slope else low
             if slope > 0:
-                high = min(high, at[index] - here / slope)
+                high = min(high, root)
             elif slope < 0:
-                low = max(low, at[index] - here / slope)
+                low = max(low, root)
             elif here > 0:
                 return None
         return (low, high) if low <= high else None
@@ -278,13 +284,10 @@ def find_prior(
     for values in family.corners():
         if check(family.at(**values), limit, steps).holds != violates:
             return values
-    likelihoods = family.likelihoods(steps)
+    sequences = family.sequences(steps)
     if violates:
-        return family.exceeding(likelihoods, limit)
-    polynomials = (p - _flint(limit) * q for p, q in likelihoods)
-    if (at := smt.point(family.box, operator.le, polynomials)) is not None:
-        require_rational(at, check(family.at(**at), limit, steps).holds)
-    return at
+        return family.exceeding(sequences, limit)
+    return smt.point(family.box, operator.le, list(family.excesses(sequences, limit)))
 
 
 def sup_ratio(
@@ -298,7 +301,7 @@ def sup_ratio(
     """
     check_type(family, "family", PriorFamily)
     steps, gap = requested_length(family, length), check_factor(tolerance)
-    likelihoods = family.likelihoods(steps)
+    sequences = family.sequences(steps)
 
     def at_prior(values: dict[str, Fraction]) -> Supremum:
         worst = largest_ratio(family.at(**values), steps)
@@ -309,7 +312,7 @@ def sup_ratio(
     upper: Fraction | float = math.inf
     # beyond 2^64 the ratio is infinite, or grows without bound as both probabilities vanish
     while best.lower <= 2**64 and upper - best.lower > gap * Fraction(best.lower):
-        if (at := family.exceeding(likelihoods, Fraction(trial))) is None:
+        if (at := family.exceeding(sequences, Fraction(trial))) is None:
             upper = trial
         else:
             best = at_prior(at)
@@ -330,36 +333,10 @@ def preserving_region(
     """
     check_type(family, "family", PriorFamily)
     limit, steps = check_factor(factor), requested_length(family, length)
-    polynomials = (_coprime(p - _flint(limit) * q) for p, q in family.likelihoods(steps))
-    different = {str(f): f for f in polynomials}
+    excesses = family.excesses(family.sequences(steps), limit)
+    different = {str(f): f for f in map(_coprime, excesses)}
     binding = (f for f in different.values() if smt.point(family.box, operator.gt, [f]))
     return PreservingRegion(family, tuple(binding))
-
-
-def require_rational(at: Mapping[str, Fraction], attained: bool) -> None:
-    """Raise ParameterError unless a point has what was asked for: else z3's one was irrational."""
-    if not attained:
-        what = f"only an irrational prior was found (near {_assigned(at)})"
-        raise ParameterError(f"{what}; change the factor")
-
-
-def _backward_vectors(model: HiddenMarkovModel, length: int) -> list[Vector]:
-    """Return P(w | first state) for the sequences of a length, up to positive factors."""
-    back, columns = (
-        tuple(zip(*matrix, strict=True))
-        for matrix in (model.transition_matrix, model.observation_matrix)
-    )
-    vectors: list[Vector] = [(Fraction(1),) * len(model.states)]
-    for t in range(length):
-        vectors = [step(vector, back) for vector in vectors] if t else vectors
-        seen = [tuple(map(operator.mul, column, v)) for v in vectors for column in columns]
-        vectors = list(dict.fromkeys(tuple(p / sum(v) for p in v) for v in seen if any(v)))
-        if len(vectors) > MAX_SEQUENCES:
-            raise ParameterError(
-                f"more than {MAX_SEQUENCES} sequences of {t + 1} observations have different "
-                f"likelihoods; ask for a length below {length}"
-            )
-    return vectors
 
 
 def _box(parameters: object) -> dict[str, tuple[Fraction, Fraction]]:
@@ -376,23 +353,16 @@ def _box(parameters: object) -> dict[str, tuple[Fraction, Fraction]]:
     return box
 
 
-def _assigned(values: Mapping[str, Fraction]) -> str:
-    return ", ".join(f"{name} = {shown(value)}" for name, value in values.items())
-
-
 def _coprime(polynomial: fmpq_mpoly) -> fmpq_mpoly:
     """Return the positive multiple with integer coefficients without a common divisor."""
-    coefficients, over = integers(list(map(_fraction, polynomial.coeffs())))
+    coefficients, over = integers([Fraction(int(c.p), int(c.q)) for c in polynomial.coeffs()])
     return polynomial * fmpq(over, math.gcd(*coefficients) or 1)
 
 
-def _value(polynomial: fmpq_mpoly, at: Sequence[Fraction]) -> Fraction:
-    return _fraction(polynomial(*map(_flint, at)))
+def _value(polynomial: fmpq_mpoly, at: Mapping[str, Fraction]) -> Fraction:
+    value = polynomial(*map(_flint, at.values()))
+    return Fraction(int(value.p), int(value.q))
 
 
 def _flint(value: Fraction) -> fmpq:
     return fmpq(value.numerator, value.denominator)
-
-
-def _fraction(value: fmpq) -> Fraction:
-    return Fraction(int(value.p), int(value.q))

@@ -6,13 +6,13 @@ independent second opinion; for all priors of a family it is the source's method
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from flint import fmpq_mpoly
+from flint import fmpq, fmpq_mpoly
 
-from pufferflow._util.checks import check_type
+from pufferflow._util.checks import check_type, shown
 from pufferflow._util.numbers import Exact
 from pufferflow._util.optional import load
 from pufferflow.errors import ParameterError
@@ -40,31 +40,38 @@ def _solved(z3: Any, logic: str, constraints: Sequence[Any]) -> Any:
 def point(
     box: Mapping[str, tuple[Fraction, Fraction]],
     compare: Callable[[Any, int], Any],
-    polynomials: Iterable[fmpq_mpoly],
+    polynomials: Sequence[fmpq_mpoly],
 ) -> dict[str, Fraction] | None:
     """Return a point of a box at which all polynomials compare with 0 so, or None.
 
-    An irrational value is rounded to 60 decimals.
+    Raises ParameterError: the solver found irrational ones only, or none in time.
     """
     z3 = load("z3", "the solver")
     variables, constraints = [z3.Real(name) for name in box], []
     for variable, (low, high) in zip(variables, box.values(), strict=True):
         constraints += [variable >= z3.RealVal(str(low)), variable <= z3.RealVal(str(high))]
     for polynomial in polynomials:
-        total = z3.RealVal(0)
+        terms = []
         for powers, coefficient in polynomial.to_dict().items():
-            term = z3.RealVal(str(coefficient))
-            for variable, power in zip(variables, powers, strict=True):
-                for _ in range(power):
-                    term = term * variable
-            total = total + term
-        constraints.append(compare(total, 0))
+            factors = [v for v, n in zip(variables, powers, strict=True) for _ in range(n)]
+            terms.append(z3.Product(z3.RealVal(str(coefficient)), *factors))
+        constraints.append(compare(z3.Sum(terms), 0))
     answer = _solved(z3, "QF_NRA", constraints)
     if answer is None:
         return None
     values = (answer.eval(variable, model_completion=True) for variable in variables)
     near = (value.approx(60) if z3.is_algebraic_value(value) else value for value in values)
-    return dict(zip(box, (Fraction(value.as_string()) for value in near), strict=True))
+    at = dict(zip(box, (Fraction(value.as_string()) for value in near), strict=True))
+    exact = [fmpq(value.numerator, value.denominator) for value in at.values()]
+    if not all(compare(polynomial(*exact), 0) for polynomial in polynomials):
+        what = f"only an irrational prior was found (near {assigned(at)})"
+        raise ParameterError(f"{what}; change the factor")
+    return at
+
+
+def assigned(values: Mapping[str, Fraction]) -> str:
+    """Return how messages write a prior."""
+    return ", ".join(f"{name} = {shown(value)}" for name, value in values.items())
 
 
 def check_by_solver(model: HiddenMarkovModel, factor: Exact, length: int | None = None) -> Verdict:
@@ -92,14 +99,14 @@ def _violation(
     both = zip(model.initial_distributions[secret], model.initial_distributions[other], strict=True)
     # only the difference of the two forward vectors matters, where it can differ from 0
     predicted = {i: z3.RealVal(str(p - limit * q)) for i, (p, q) in enumerate(both) if p or q}
-    constraints, choices = [], []
-    for t in range(steps):
+    sequence, constraints = [z3.Real(f"observation_{t}") for t in range(steps)], []
+    for t, observed in enumerate(sequence):
         seen = {i: z3.Real(f"seen_{t}_{i}") for i in predicted}
-        choices.append([z3.Bool(f"choice_{t}_{o}") for o in range(len(model.observations))])
-        for o, chosen in enumerate(choices[-1]):
-            weighted = [seen[i] == z3.RealVal(str(rows[i][o])) * p for i, p in predicted.items()]
-            constraints.append(z3.Implies(chosen, z3.And(weighted)))
-        constraints.append(z3.PbEq([(chosen, 1) for chosen in choices[-1]], 1))
+        cases = [
+            [observed == o, *(seen[i] == z3.RealVal(str(rows[i][o])) * predicted[i] for i in seen)]
+            for o in range(len(model.observations))
+        ]
+        constraints.append(z3.Or(list(map(z3.And, cases))))
         terms: dict[int, list[Any]] = {}
         for i, value in seen.items():
             for j, p in enumerate(model.transition_matrix[i]):
@@ -109,5 +116,4 @@ def _violation(
     answer = _solved(z3, "QF_LRA", [*constraints, z3.Sum(list(seen.values())) > 0])
     if answer is None:
         return None
-    taken = [[z3.is_true(answer.eval(one)) for one in choice].index(True) for choice in choices]
-    return tuple(model.observations[o] for o in taken)
+    return tuple(model.observations[answer.eval(o).as_long()] for o in sequence)

@@ -51,20 +51,10 @@ def max_ratios(
                 n2, n3 = numerator[x, z + 2], numerator[x, z + 3]
                 i0, i1, i2, i3 = inverse[z], inverse[z + 1], inverse[z + 2], inverse[z + 3]
                 for y in range(k):
-                    most = largest[y]
-                    ratio = n0 * i0[y]
-                    if ratio > most:
-                        most = ratio
-                    ratio = n1 * i1[y]
-                    if ratio > most:
-                        most = ratio
-                    ratio = n2 * i2[y]
-                    if ratio > most:
-                        most = ratio
-                    ratio = n3 * i3[y]
-                    if ratio > most:
-                        most = ratio
-                    largest[y] = most
+                    most = max(largest[y], n0 * i0[y])
+                    most = max(most, n1 * i1[y])
+                    most = max(most, n2 * i2[y])
+                    largest[y] = max(most, n3 * i3[y])
     for x in range(start, stop):
         for y in range(k):
             logarithm = math.log(out[x, y]) if out[x, y] > 0 else -INFINITE
@@ -105,7 +95,7 @@ def search_quilts(
     nodes: tuple[int, int, int],
     scores: tuple[float, float],
     terms: tuple[Floats, Floats, Floats],
-    sides: tuple[Ints, Ints, Ints, int, int],
+    sides: tuple[Ints, Ints, Ints],
     found: tuple[Ints, Floats, Ints],
 ) -> None:
     """Branch and bound over rectangles of quilts, until a table is missing or ``work`` is done.
@@ -127,9 +117,9 @@ def search_quilts(
         ε, and the score at or below which the search may stop.
     terms : initial, mask, tables
         First term of eq. 5 with and without a left quilt node, shape (k, k), and all other tables.
-    sides : distances, lefts, rights, reach, beyond
+    sides : distances, lefts, rights
         Distances that are looked at, 0 for no quilt node; by their positions the indices of the
-        left and the right tables, −1 where it is missing; and the largest distances there are.
+        left and the right tables, −1 where it is missing.
     found : pairs, best, quilt
         Pairs of secrets that decided before, below their number: they alone bound the influence
         from below, which discards most rectangles. The smallest score so far with its influence,
@@ -139,16 +129,15 @@ def search_quilts(
     before, after, window = nodes
     epsilon, enough = scores
     initial, mask, tables = terms
-    distances, lefts, rights, reach, beyond = sides
+    distances, lefts, rights = sides
     pairs, best, quilt = found
     slack = 1.0 + 2.0**-51
     while counts[0] > 0 and work > 0 and best[0] > enough:
         top = int(counts[0]) - 1
         i1, i2, j1, j2 = rectangles[top]
-        a1, a2 = min(distances[i1], reach), min(distances[i2], reach)
-        b1, b2 = min(distances[j1], beyond), min(distances[j2], beyond)
-        near = (a1 if i2 else before) + (b1 if j2 else after) + window - 2
-        far = (a2 if i2 else before) + (b2 if j2 else after) + window - 2
+        # the cards of the smallest and the largest quilt; of no quilt nodes i1 = i2 = 0
+        near = (distances[i1] if i2 else before) + (distances[j1] if j2 else after) + window - 2
+        far = (distances[i2] if i2 else before) + (distances[j2] if j2 else after) + window - 2
         work -= len(pairs)
         if near / (epsilon - lowest[top]) < best[0] and (lefts[i2] < 0 or rights[j2] < 0):
             return

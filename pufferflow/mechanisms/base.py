@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from pufferflow._util.checks import Lengths, check_epsilon, check_positive, longest, shown_name
 from pufferflow._util.noise import LaplaceNoise
-from pufferflow._util.protection import SideInformation, asked_for, check_protection
+from pufferflow._util.protection import Protection, SideInformation, asked_for
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.models.families import AnyFamily, as_family
 
@@ -106,7 +106,7 @@ class NoiseScale(LaplaceNoise):
             raise ParameterError(f"no certificate for {shown_name(self.mechanism)}: {why}")
         if self.scale is None:
             raise ParameterError(f"no certificate for {self.mechanism}: {self.reason}")
-        theta, protection = as_family(family), check_protection(self.window, self.side_information)
+        theta, protection = as_family(family), Protection(self.window, self.side_information)
         count, length = None, self.length
         if self.count is not None:
             weights = [int(x in self.count.states) for x in range(theta.chains[0].states)]
@@ -130,7 +130,7 @@ def requested(
 
     Raises ParameterError: one of the arguments is out of range.
     """
-    protection, reason = check_protection(window, side_information), ""
+    protection, reason = Protection(window, side_information), ""
     if protection.window > 1 and "window" in lacks:
         reason = f"{mechanism} hides single records; use leakage, which has a bound for windows"
     elif protection.side_information != "none" and "side_information" in lacks:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pufferflow._util.checks import Lengths, check_scale, check_type, check_whole, longest
-from pufferflow._util.protection import Protection, SideInformation, check_protection
+from pufferflow._util.checks import Lengths, check_positive, check_type, check_whole, longest
+from pufferflow._util.protection import Protection, SideInformation
 from pufferflow.bounds.of_families import MOST_STATES, Part, kept, loss_bounds
 from pufferflow.bounds.periodic import PeriodicLeakage
 from pufferflow.bounds.roots import SMALLEST_EPSILON
@@ -71,7 +71,7 @@ def leakage(
         ε, a length, ``window``, ``side_information`` or ``max_states`` is out of range.
     """
     asked = requested("leakage", length, epsilon, window, side_information)
-    protection = check_protection(window, side_information)
+    protection = Protection(window, side_information)
     max_states = check_whole(max_states, "max_states", 0)
     theta = as_family(family)
     parts = loss_bounds(theta, asked.length, protection, max_states)
@@ -113,9 +113,9 @@ def leakage_loss(
         An argument is out of range.
     """
     records = longest(length)
-    protection = check_protection(window, side_information)
+    protection = Protection(window, side_information)
     max_states = check_whole(max_states, "max_states", 0)
-    scale = check_scale(scale, (1e-90, 1e100))
+    scale = check_positive(scale, "scale", (1e-90, 1e100))
     cost = math.nextafter(1 / scale, math.inf)
     parts = loss_bounds(as_family(family), records, protection, max_states)
     return max(_loss(part, records, cost) for part in parts)
@@ -145,8 +145,8 @@ def loss_profile(
         whatever the phase at which its segment begins.
     """
     check_type(chain, "chain", PeriodicChain)
-    protection = check_protection(window, side_information)
-    cost = math.nextafter(1 / check_scale(scale, (1e-90, 1e100)), math.inf)
+    protection = Protection(window, side_information)
+    cost = math.nextafter(1 / check_positive(scale, "scale", (1e-90, 1e100)), math.inf)
     losses = kept(PeriodicLeakage, chain, longest(length), protection).profile(cost)
     phases = np.arange(chain.period)
     import pandas as pd

@@ -4,22 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import get_args
+from typing import NamedTuple, get_args
 
 from pufferflow._util.checks import Lengths, check_choice
 from pufferflow._util.protection import SideInformation
-from pufferflow._util.rounding import UNIT_ROUNDOFF
-from pufferflow._util.types import Bools, Floats
-from pufferflow.influence._kernels import INFINITE
-from pufferflow.influence.quilts import (
-    Candidate,
-    Convention,
-    InfluenceTables,
-    influence_tables,
-    worst_node,
-)
+from pufferflow._util.rounding import UNIT_ROUNDOFF, divide_up
+from pufferflow.influence.quilts import Candidate, Convention, QuiltSearch, influence_tables
 from pufferflow.mechanisms.base import Mechanism, NoiseScale, Quilt, requested
-from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import AnyFamily, GapKind, as_family
 
 UNSERVED = ("side_information",)  # the max-influence is that on adversaries who know no records
@@ -36,9 +27,9 @@ def mqm_exact(
 ) -> NoiseScale:
     """Scale of MQMExact (Song et al., Algorithm 3), rounded up.
 
-    Quilt nodes more than 2,048 steps away are looked at only at some distances, and nodes of close
-    scores are no longer distinguished once many have been. Both only raise the scale, by less than
-    0.13 %, for chains slow enough (:mod:`pufferflow.influence.quilts`).
+    Quilt nodes more than 2,048 steps away are looked at only at some distances, which raises the
+    scale by less than 0.1 %. For slow chains from given starts the last ones of very many ranges of
+    nodes share an upper bound (:mod:`pufferflow.influence.quilts`).
 
     Parameters
     ----------
@@ -76,7 +67,7 @@ def mqm_exact(
     if asked.reason:
         return asked
     tables = [influence_tables(c, convention, asked.window) for c in as_family(family).chains]
-    worst = [worst_node(one, asked.length, asked.epsilon) for one in tables]
+    worst = [QuiltSearch(t, asked.length, asked.epsilon).worst_node() for t in tables]
     decides = max(range(len(worst)), key=lambda i: worst[i].score)
     return replace(_of_quilt(asked, worst[decides]), chain=decides)
 
@@ -119,8 +110,8 @@ def mqm_approx(
     for chain in theta.chains:
         chain.require_ergodic("mqm-approx")
     smallest, gap = theta.smallest_stationary_probability(), theta.eigengap(eigengap)
-    tables = MixingTables(smallest, gap, asked.window)
-    return _of_quilt(asked, worst_node(tables, asked.length, asked.epsilon))
+    quilts = MixingQuilts(smallest, gap, asked.length, asked.epsilon, asked.window)
+    return _of_quilt(asked, quilts.worst_node())
 
 
 def _of_quilt(asked: NoiseScale, worst: Candidate) -> NoiseScale:
@@ -128,20 +119,64 @@ def _of_quilt(asked: NoiseScale, worst: Candidate) -> NoiseScale:
     return replace(asked, scale=score, node=node, quilt=Quilt(left, right), influence=influence)
 
 
-class MixingTables(InfluenceTables):
-    """Bounds of the max-influence by mixing, the same for all pairs of values: one entry each."""
+class MixingQuilts(NamedTuple):
+    """Quilts with max-influence 2 f(a) + f(b) at all nodes, one term less per missing quilt node.
 
-    def __init__(self, smallest: float, gap: float, window: int) -> None:
-        super().__init__(MarkovChain([[1.0]]), "exact", window)
-        self.smallest, self.gap = smallest, gap
+    f(t) = log((1 + Δ_t)/(1 − Δ_t)) with Δ_t = exp(−gap · t / 2) / smallest; nodes are the first
+    records of windows.
+    """
 
-    def _fill(self, out: Floats, n: int, states: Bools | None) -> None:
-        out[:], exponent = INFINITE, self.gap * n / 2
-        if self.smallest:
-            delta = math.exp(-exponent) / self.smallest * (1 + (8 + 4 * exponent) * UNIT_ROUNDOFF)
-            if delta < 1:
-                term = (math.log1p(delta) - math.log1p(-delta)) * (1 + 8 * UNIT_ROUNDOFF)
-                out[:] = term if states is None else 2 * term
+    smallest: float
+    gap: float
+    length: int
+    epsilon: float
+    window: int
+
+    def worst_node(self) -> Candidate:
+        """The node with the largest best score; *Likeness* of the search holds for all nodes."""
+        first, last = 1, max(self.length - self.window, 0) + 1
+        worst = Candidate(1, None, None, 0.0, 0.0)
+        while first <= last:
+            best = self.best_quilt((first + last) // 2)
+            worst = max(worst, best, key=lambda candidate: candidate.score)
+            if (best.left is None) == (best.right is None):
+                break
+            first, last = (best.node + 1, last) if best.right else (first, best.node - 1)
+        return worst
+
+    def best_quilt(self, node: int) -> Candidate:
+        """Best quilt of a node by Dinkelbach's method: min card + σ e − σ ε is one of each side."""
+        best = Candidate(node, None, None, 0.0, divide_up(self.length, self.epsilon))
+        window = min(self.window, self.length)
+        while True:
+            a, near, left = self._side(node, 2 * best.score)
+            b, far, right = self._side(self.length - window + 2 - node, best.score)
+            influence = 2 * left + right
+            if influence >= self.epsilon:
+                return best
+            score = (near + far + window - 2) / (self.epsilon - influence) * (1 + 2**-51)
+            if score >= best.score:
+                return best
+            best = Candidate(node, a, b, influence, score)
+
+    def _side(self, end: int, weight: float) -> tuple[int | None, int, float]:
+        """A quilt node t < ``end`` or None, t or ``end``, and f(t): the least t + weight · f(t)."""
+        found: list[tuple[int | None, int, float]] = [(None, end, 0.0)]
+        if self.smallest and self.gap and end > 1:
+            # the derivative vanishes at Δ / (1 − Δ²) = 1 / s
+            s = weight * self.gap
+            least = (math.log((s + math.hypot(s, 2)) / 2) - math.log(self.smallest)) * 2 / self.gap
+            below = max(1, math.floor(min(least, end - 1)))
+            found += [(t, t, self._term(t)) for t in (below, below + 1) if t < end]
+        return min(found, key=lambda side: side[1] + weight * side[2])
+
+    def _term(self, t: int) -> float:
+        """f(t), rounded up; infinite where Δ is not below 1."""
+        exponent = self.gap * t / 2
+        delta = math.exp(-exponent) / self.smallest * (1 + (8 + 4 * exponent) * UNIT_ROUNDOFF)
+        if delta >= 1:
+            return math.inf
+        return (math.log1p(delta) - math.log1p(-delta)) * (1 + 8 * UNIT_ROUNDOFF)
 
 
 MQM_EXACT = Mechanism("mqm-exact", mqm_exact)

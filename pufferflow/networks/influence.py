@@ -34,6 +34,9 @@ MAX_CELLS = 2**20
 TABLE_ROUNDINGS = 5
 """Roundings in an entry of a stored table, relative to one with rows that sum to exactly 1."""
 
+SEARCH = ("the search for quilts", "protect fewer variables, or give smaller networks")
+"""What takes long, and what to do about it."""
+
 Factor = tuple[tuple[int, ...], Floats]
 """Some variables and a table: values and, 0 or 1, the support, then one axis per variable."""
 
@@ -74,7 +77,7 @@ def log_ratios(network: BayesianNetwork, node: int, part: int) -> Floats:
     table, possible = (
         of[single.support].reshape(len(masses), -1) for of in (joint.values, joint.support)
     )
-    _spend(30 * len(masses) * table.size)
+    spend(30 * len(masses) * table.size, *SEARCH)
     # probabilities too small for floats: the smallest safe number in a numerator, else 0
     with np.errstate(divide="ignore"):
         upper = np.maximum(table, SAFE_MINIMUM) / np.where(masses < SAFE_MINIMUM, 0, masses)
@@ -155,9 +158,5 @@ def _product(factors: Sequence[Factor], axes: Sequence[int]) -> Floats:
         order = (0, *(1 + scope.index(v) for v in axes if v in scope))
         lengths = (slice(None), *(slice(None) if v in scope else None for v in axes))
         product = product * table.transpose(order)[lengths]
-    _spend(len(factors) * (250_000 + 7 * product.size))
+    spend(len(factors) * (250_000 + 7 * product.size), *SEARCH)
     return product
-
-
-def _spend(work: float) -> None:
-    spend(work, "the search for quilts", "protect fewer variables, or give smaller networks")

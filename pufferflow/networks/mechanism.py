@@ -17,15 +17,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
+from numbers import Real
 from typing import Any, NamedTuple, TypeAlias
 
-import numpy as np
 from tqdm import tqdm
 
-from pufferflow._util.checks import check_epsilon, check_list, check_scale, check_type
-from pufferflow._util.composition import PRECISION, joint_scale
-from pufferflow._util.noise import LaplaceNoise
-from pufferflow._util.rounding import divide_up, quilt_score
+from pufferflow._util.checks import EPSILON_RANGE, check_list, check_positive, check_type
+from pufferflow._util.noise import PRECISION, LaplaceNoise, joint_scale
+from pufferflow._util.rounding import UNIT_ROUNDOFF, divide_up
 from pufferflow._util.work import afford
 from pufferflow.errors import NetworkError, ParameterError
 from pufferflow.networks.influence import influence_of
@@ -99,11 +98,14 @@ def markov_quilt_mechanism(
     Raises ParameterError or NetworkError: ε is out of range, it takes more work than is allowed,
     there is no network, they differ in their variables, or a name is unknown.
     """
-    epsilon = check_epsilon(epsilon)
+    epsilon = check_positive(epsilon, "epsilon", EPSILON_RANGE)
 
     def score(card: int, influence: float) -> float:
-        # only that of the empty quilt is exactly 0
-        return quilt_score(card, influence, epsilon) if influence else divide_up(card, epsilon)
+        if not influence < epsilon:  # also of tables that would be too large
+            return math.inf
+        if not influence:  # of the empty quilt alone
+            return divide_up(card, epsilon)
+        return card / (epsilon - influence) * (1 + 4 * UNIT_ROUNDOFF)
 
     index, network, worst = _worst(networks, secrets, query, score)
     quilt = MarkovQuilt.of(network, worst.node, worst.quilt, worst.nearby)
@@ -124,9 +126,9 @@ def network_cost(
     that any of the queries reads. All else is as for :func:`markov_quilt_mechanism`.
     """
     noise = check_list(scales, "scales")
-    if not noise or not all(isinstance(scale, int | float | np.number) for scale in noise):
+    if not noise or not all(isinstance(scale, Real) for scale in noise):
         raise ParameterError("scales must be one or more numbers; give that of each release")
-    together = joint_scale(map(check_scale, noise))
+    together = joint_scale(check_positive(scale, "scale", EPSILON_RANGE) for scale in noise)
 
     def score(card: int, influence: float) -> float:
         # rounded up so far that the scale at this ε, itself rounded up, is at most ``together``
@@ -170,11 +172,9 @@ def _worst(
     ]
     each = len(nodes) // len(family)
     ancestors = sum(mask.bit_count() for network in family for mask in network.ancestors)
-    afford(
-        each * ancestors * OPERATIONS_PER_SUM,
-        f"the search for quilts in {len(family)} networks of {len(names)} variables",
-        "give smaller networks, or protect fewer variables (secrets)",
-    )
+    what = f"the search for quilts in {len(family)} networks of {len(names)} variables"
+    advice = "give smaller networks, or protect fewer variables (secrets)"
+    afford(each * ancestors * OPERATIONS_PER_SUM, what, advice)
     steps = sum(len(network) + sum(map(len, network.parents)) for network in family)
     limit = min(LIMIT, MAX_STEPS // (each * steps))
     found = 0, family[0], _Quilt(-1.0, 0, 0, 0, 0.0)

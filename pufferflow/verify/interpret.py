@@ -18,40 +18,42 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
-from functools import cache, partial, reduce
-from itertools import permutations, repeat, starmap
-from operator import or_
-from typing import Any, NamedTuple, TypeAlias
+from functools import cache, cached_property, reduce
+from itertools import permutations
+from operator import mul, or_
 
 from flint import arb
 
-from pufferflow.verify.counts import count_loss
-from pufferflow.verify.model import (
-    Model,
-    Row,
+from pufferflow.verify.balls import (
+    ONE,
+    ZERO,
     Table,
     UndecidedError,
     Work,
     ball,
+    below,
+    certain,
     exact,
     largest,
     members,
-    shares,
+    transposed,
 )
+from pufferflow.verify.counts import count_loss
+from pufferflow.verify.model import Model, Place, SetModel, shares
 from pufferflow.verify.parse import (
-    CertificateError,
+    Balls,
     Chain,
     Claim,
+    Intervals,
     Matrix,
     Mixing,
     Proof,
+    Quilt,
     RowSet,
     Step,
-    Witness,
+    require,
 )
-from pufferflow.verify.parse import Side as Steps
 from pufferflow.verify.rules import by_flows, by_tree, largest_ratios, overlapping, reweighted
-from pufferflow.verify.sides import ChainSide, Node, SetSide, Side, transposed
 
 _LARGEST = 10**6  # cost m·c of a block beyond which mixing is left out
 
@@ -62,59 +64,48 @@ def interpret(claim: Claim, work: Work) -> Fraction:
     Raises CertificateError: nothing is proved; UndecidedError: more bits are needed, or nothing is
     proved.
     """
-    members_, proofs = claim.family.members, claim.proofs
-    if len(proofs) != len(members_):
-        raise CertificateError(f"there are {len(proofs)} proofs for {len(members_)} members")
-    if any(bool(proof.count) != (claim.mechanism == "wasserstein") for proof in proofs):
-        raise CertificateError("a count alone proves the scale of wasserstein, and no other one")
-    pairs = list(zip(members_, proofs, strict=True))
-    if claim.mechanism == "wasserstein":
+    every, proofs, counts = claim.family.members, claim.proofs, claim.mechanism == "wasserstein"
+    require(len(proofs) == len(every), f"there are {len(proofs)} proofs for {len(every)} members")
+    alone = all(bool(proof.count) == counts for proof in proofs)
+    require(alone, "a count alone proves the scale of wasserstein, and no other one")
+    pairs = zip(every, proofs, strict=True)
+    if counts:
         return max(count_loss(claim, member, proof, work) for member, proof in pairs)
-    if not claim.scale:
-        raise CertificateError("without noise a loss is not bounded")
-    rules = Rules(claim, work)
-    return max(loss for member, proof in pairs for loss in rules.losses(member, proof))
+    require(claim.scale > 0, "without noise a loss is not bounded")
+    return max(
+        loss for member, proof in pairs for loss in Interpreter(claim, member, proof, work).losses()
+    )
 
 
-Place: TypeAlias = tuple[int, int, bool]
-"""Phase of a node, nodes on that side, and whether there are no more."""
+class Interpreter:
+    """Follows the proof for one member of a family, in balls of the present precision."""
 
-
-class Tables(NamedTuple):
-    """E of the nodes with 0, 1, … nodes on a side, and of all others at each phase."""
-
-    early: list[Table]
-    rest: list[Table]
-
-    def at(self, around: int) -> Table:
-        """Of the node with so many nodes on that side, of a chain with one matrix."""
-        return self.early[around] if around < len(self.early) else self.rest[0]
-
-
-class Rules:
-    """The rules at the costs of a claim, in balls of the present precision."""
-
-    def __init__(self, claim: Claim, work: Work) -> None:
-        self.claim, self.work, self.cost = claim, work, 1 / ball(claim.scale)
+    def __init__(
+        self, claim: Claim, member: Chain | Intervals | Balls | Mixing, proof: Proof, work: Work
+    ) -> None:
+        self.claim, self.member, self.proof, self.work = claim, member, proof, work
+        self.cost, self.around = 1 / ball(claim.scale), claim.windows - 1
         self.together = claim.length / claim.scale
         """COUNT alone: what all records reveal together."""
+        self._ratios, self._of_node = cache(self._ratios_of_rows), cache(self._ratios_of_node)
 
-    def sides(self, member: Any) -> list[Side]:
-        """The nodes after and before a node."""
+    @cached_property
+    def model(self) -> Model:
+        """What is known of the nodes."""
         informed = self.claim.side_information == "any"
-        if not isinstance(member, Chain):
-            return [SetSide(member, forward, informed, self.work) for forward in (True, False)]
-        model = Model(member, self.work)
-        return [ChainSide(model, forward, informed) for forward in (True, False)]
+        if isinstance(self.member, Chain):
+            return Model(self.member, self.work, informed)
+        assert not isinstance(self.member, Mixing)
+        return SetModel(self.member, self.work, informed)
 
-    def count(self, records: int, k: int) -> Table:
+    def count(self, records: int) -> Table:
         """COUNT."""
-        most = (records * self.cost).exp().upper()
-        return [[most if x != y else arb(1) for y in range(k)] for x in range(k)]
+        k, most = self.model.k, (records * self.cost).exp().upper()
+        return [[most if x != y else ONE for y in range(k)] for x in range(k)]
 
-    def growth(self, table: Table, seen: Sequence[int]) -> Table:
+    def growth(self, table: Table) -> Table:
         """e^w from E, w(z, y) = c·d(z, y) + A[z, y]; values seen alike have d = 0."""
-        one = self.cost.exp()
+        one, seen = self.cost.exp(), self.model.seen
         return [
             [e * one if seen[z] != seen[y] else e for y, e in enumerate(row)]
             for z, row in enumerate(table)
@@ -122,261 +113,207 @@ class Rules:
 
     # -- STEP and CLOSE ----------------------------------------------------------------------------
 
-    def step(
-        self, side: Side, place: Place, step: Step, proof: Proof, near: Table, far: Table
-    ) -> Table:
+    def step(self, forward: bool, place: Place, step: Step, near: Table, far: Table) -> Table:
         """STEP: E at a place from its neighbour's growth and that of a node ``power`` steps away.
 
         Nothing is above COUNT.
         """
-        _, j, early = place
-        node, listed, power = side.node(*place, near), proof.listed(step.witnesses), step.power or 1
-        table, k = self.count(j if early else self.claim.windows - 1, side.k), side.k
-        sizes = k if isinstance(side, ChainSide) else 3 * k**2
-        self.work.spend(k**3 + 12 * sizes * len(listed) + (2 * k**4 if step.power else 0))
-        ways = side.weights(place[0], power) if step.power else []
-        between = ((power - 1) * self.cost).exp()
+        phase, j, early = place
+        model, power, listed = self.model, step.power or 1, self.proof.listed(step.witnesses)
+        node, k = model.node(forward, place, near), model.k
+        size = 3 * k**2 if isinstance(model, SetModel) else k
+        self.work.spend(k**3 + 12 * size * len(listed) + (2 * k**4 if step.power else 0))
+        table, between = self.count(j if early else self.around), ((power - 1) * self.cost).exp()
+        ways = model.weights(forward, phase, power) if step.power else []
         for x, y in permutations(members(node.values), 2):
             bounds = [between * reweighted(*way, x, y, node.neighbours, far) for way in ways]
             if node.rows is not None and (x, y) in listed:
-                bounds.append(_witnessed(node, x, y, listed[x, y], near))
+                p, q, witness = node.rows[x], node.rows[y], listed[x, y]
+                bounds.append(
+                    by_flows(p, q, witness, near)
+                    if isinstance(p, RowSet)
+                    else node.excess * by_tree(p, q, witness, node.neighbours, near)
+                )
             for bound in bounds:
                 if bound < table[x][y]:
-                    table[x][y] = bound.upper().max(arb(1))
+                    table[x][y] = bound.upper().max(ONE)
         return table
 
-    def tables(self, side: Side, steps: Steps, proof: Proof) -> Tables:
-        """E of all nodes of a side: the early ones by steps of their own, the others by CLOSE."""
-        every = [*steps.prefix, *(steps.cycle or ())]
-        if (
-            isinstance(side, SetSide)
-            and any(s.power for s in every)
-            and any(s.witnesses is not None for s in every)
-        ):
-            # a flow may pass through values that cannot occur, of which ratios say nothing
-            raise CertificateError("flows and ratios bound different tables, use one of them")
-        early, around = self.early(side, steps.prefix, proof), self.claim.windows - 1
-        if len(early) > around:
-            return Tables(early, [])
-        if steps.start is None:
-            return Tables(early, [self.count(around, side.k)] * side.period)
-        rest, closed = self.close(side, early, steps.start, steps.cycle or [], proof)
-        if not closed:
-            raise UndecidedError("a period does not end at or below where it starts")
-        return Tables(early, rest)
-
-    def early(self, side: Side, steps: list[Step], proof: Proof) -> list[Table]:
-        """E of the nodes with 0, 1, … nodes on that side."""
-        tables = [self.count(0, side.k)]
-        growths = [self.growth(tables[0], side.seen)]
-        if steps and side.period > 1:
-            raise CertificateError("nodes have steps of their own only where one matrix serves all")
-        for j, step in enumerate(steps[: self.claim.windows - 1], 1):
-            if (power := step.power or 1) > j:
-                raise CertificateError(f"no node is {power} steps away from one with {j} beside it")
-            tables.append(
-                self.step(side, (0, j, True), step, proof, growths[-1], growths[j - power])
-            )
-            growths.append(self.growth(tables[-1], side.seen))
+    def follow(
+        self, forward: bool, start: Table, places: Sequence[Place], steps: Sequence[Step]
+    ) -> list[Table]:
+        """E at places one after the other, by a step each; ``start`` is that of the node before."""
+        tables, growths = [start], [self.growth(start)]
+        for i, (place, step) in enumerate(zip(places, steps, strict=True), 1):
+            power, late = step.power or 1, self.model.period == 1 and not place[2]
+            # a table of all late nodes is one of those that far away
+            why = f"no node is {power} steps away from step {i} of a side"
+            require(power <= i or late, why)
+            far = growths[max(i - power, 0)]
+            tables.append(self.step(forward, place, step, growths[-1], far))
+            growths.append(self.growth(tables[-1]))
         return tables
 
-    def close(
-        self, side: Side, early: list[Table], stated: Matrix, steps: list[Step], proof: Proof
-    ) -> tuple[list[Table], bool]:
-        """CLOSE: E at each phase, a period after the stated table; whether it ends within that."""
-        if len(stated) != side.k or len(steps) != side.period:
-            raise CertificateError(
-                f"a cycle has a start, and a step for each of the {side.period} phases"
-            )
+    def begin(self, early: Iterable[Table], stated: Matrix) -> Table:
+        """A table for all nodes but early ones: no lower than theirs and the stated one."""
+        require(len(stated) == self.model.k, "a cycle starts from one row a state")
         begin = [[ball(a).exp().upper() for a in row] for row in stated]
-        # early nodes are among those that it bounds
-        begin = reduce(partial(_entrywise, arb.max), early, begin)
-        begin = now = _entrywise(arb.min, begin, self.count(self.claim.windows - 1, side.k))
-        rest, growths = [now] * side.period, [self.growth(now, side.seen)]
-        for i, (phase, step) in enumerate(zip(side.phases, steps, strict=True), 1):
-            if side.period > 1 and (step.power or 1) > i:
-                raise CertificateError(
-                    f"nothing is known of nodes {step.power} steps away from step {i} of a period"
-                )
-            far = growths[max(i - (step.power or 1), 0)]
-            rest[phase] = now = self.step(
-                side, (phase, len(early), False), step, proof, growths[-1], far
-            )
-            growths.append(self.growth(now, side.seen))
-        return rest, all(now[x][y] <= begin[x][y] for x, y in permutations(range(side.k), 2))
+        for table in early:
+            begin = _entrywise(arb.max, begin, table)
+        return _entrywise(arb.min, begin, self.count(self.around))
+
+    def tables(self, forward: bool) -> tuple[list[Table], dict[int, Table]]:
+        """E of the nodes with 0, 1, … nodes on a side, and of all others at each phase."""
+        side, model = self.proof.forward if forward else self.proof.backward, self.model
+        assert side is not None
+        every = [*side.prefix, *(side.cycle or [])]
+        both = any(s.power for s in every) and any(s.witnesses is not None for s in every)
+        # a flow may pass through values that cannot occur, of which ratios say nothing
+        why = "flows and ratios bound different tables, use one of them"
+        require(not both or not isinstance(model, SetModel), why)
+        why = "nodes have steps of their own only where one matrix serves all"
+        require(not side.prefix or model.period == 1, why)
+        steps = side.prefix[: self.around]
+        places = [(0, j, True) for j in range(1, len(steps) + 1)]
+        early, phases = self.follow(forward, self.count(0), places, steps), model.phases(forward)
+        if len(early) > self.around or side.start is None:
+            return early, dict.fromkeys(phases, self.count(self.around))
+        cycle = side.cycle or []
+        why = f"a cycle has a start, and a step for each of the {len(phases)} phases"
+        require(len(cycle) == len(phases), why)
+        places = [(phase, len(early), False) for phase in phases]
+        begin, *rest = self.follow(forward, self.begin(early, side.start), places, cycle)
+        if not below(rest[-1], begin):
+            raise UndecidedError("a period does not end at or below where it starts")
+        return early, dict(zip(phases, rest, strict=True))
 
     # -- READ --------------------------------------------------------------------------------------
 
-    def losses(self, member: Any, proof: Proof) -> Iterator[Fraction]:
+    def losses(self) -> Iterator[Fraction]:
         """The loss at every node that stands for others."""
-        if isinstance(member, Mixing):
-            yield self.mixing(member)
+        proof, around = self.proof, self.around
+        if isinstance(self.member, Mixing):
+            yield self.mixing(self.member)
         elif proof.quilts is not None:
-            yield from self.quilts(member, proof.quilts)
-        elif proof.forward is None or proof.backward is None or self.claim.windows == 1:
+            yield from self.quilts(proof.quilts)
+        elif proof.forward is None or proof.backward is None or around == 0:
             yield self.together
         else:
-            side, other = self.sides(member)
-            ahead = self.tables(side, proof.forward, proof)
-            past = self.tables(other, proof.backward, proof)
-            for node, late, after, before in self.places(side.period, ahead, past):
-                ends = side.ends(side.values(node, late), node, self.claim.hidden)
-                if isinstance(side, ChainSide) and side.hidden and self.claim.hidden == 1:
-                    yield self.observed(side, proof, ends, _entrywise(arb.__mul__, after, before))
-                else:
-                    yield self.read(ends, after, before)
+            (early, rest), (begun, past) = self.tables(True), self.tables(False)
+            model, last = self.model, self.claim.hidden - 1
+            if model.period > 1:
+                for phase in range(model.period):
+                    ahead = rest[(phase + last) % model.period]
+                    yield self.read(model.possible(phase), phase, ahead, past[phase])
+                return
+            begin, end = range(len(begun) + 1), range(around + 1 - len(early), around + 1)
+            for node in {node for node in (*begin, *end) if 0 <= node <= around}:
+                late, after = node >= len(begun), around - node
+                ahead = early[after] if after < len(early) else rest[0]
+                behind = past[0] if late else begun[node]
+                yield self.read(model.values(node, late), 0, ahead, behind)
 
-    def places(
-        self, period: int, ahead: Tables, past: Tables
-    ) -> Iterator[tuple[int, bool, Table, Table]]:
-        """Phases, or nodes, whether later ones are meant too, and the tables of both sides."""
-        windows, early, late = self.claim.windows, len(past.early), len(ahead.early)
-        if period > 1:
-            ends = (ahead.rest[(phase + self.claim.hidden - 1) % period] for phase in range(period))
-            yield from zip(range(period), repeat(False), ends, past.rest)
-        else:
-            for node in {*range(min(windows, early + 1)), *range(max(0, windows - late), windows)}:
-                yield node, node >= early, ahead.at(windows - 1 - node), past.at(node)
-
-    def loss(self, revealed: arb, records: int | None = None) -> Fraction:
-        """Bound of the loss of a window, of so many records, of which its sides reveal so much."""
+    def loss(self, revealed: arb, records: int) -> Fraction:
+        """Bound of the loss of so many records of which others reveal so much."""
         if not revealed.is_finite():
             return self.together
-        records = self.claim.hidden if records is None else records
         log = exact(revealed.log().upper()) if revealed != 1 else Fraction()
         return min(self.together, records / self.claim.scale + log)
 
-    def read(self, ends: dict[int, list[int]], ahead: Table, past: Table) -> Fraction:
-        """Loss of windows with these last and first values: two pairs, unless of one record."""
-        self.work.spend(2 * len(past) * sum(map(len, ends.values())))
-        beyond = {
-            x: [largest(ahead[z][y] for z in ends[x]) for y in range(len(past))] for x in ends
-        }
-        products = (largest(beyond[x][z] for z in ends[y]) * past[x][y] for x in ends for y in ends)
-        return self.loss(largest([arb(1), *products]))
+    def read(self, values: int, phase: int, ahead: Table, past: Table) -> Fraction:
+        """Loss of windows with these first values: of two first and two last ones.
 
-    def observed(
-        self, side: ChainSide, proof: Proof, values: Iterable[int], both: Table
-    ) -> Fraction:
+        The two are the same of a single record.
+        """
+        hidden, model = self.claim.hidden, self.model
+        ends = model.ends(values, phase, hidden)
+        if model.hidden and hidden == 1:
+            return self.observed(ends, self.growth(_entrywise(mul, ahead, past)))
+        self.work.spend(2 * model.k * sum(map(len, ends.values())))
+        beyond = {x: [largest(ahead[z][y] for z in ends[x]) for y in range(model.k)] for x in ends}
+        products = (largest(beyond[x][z] for z in ends[y]) * past[x][y] for x in ends for y in ends)
+        return self.loss(largest([ONE, *products]), hidden)
+
+    def observed(self, values: Iterable[int], growth: Table) -> Fraction:
         """Loss between two observations of a node.
 
         Of the worst values, or along a tree from their distributions.
         """
-        known, growth, seen = side.model, self.growth(both, side.seen), side.seen
-        names, listed, worst = sorted(set(seen)), proof.listed(proof.observations), arb(1)
-        if listed and (
-            side.informed or known.chain.initial_distribution != "stationary" or side.period > 1
-        ):
-            raise CertificateError(
-                "observations have trees only if the start is stationary and no record is known"
-            )
-
-        def row(name: int) -> Row:
-            labelled = zip(known.stationary[0], seen, strict=True)
-            return shares([p if label == name else arb(0) for p, label in labelled])
-
-        for i, j in permutations(range(len(names)), 2):
-            pairs = [
-                (x, y) for x in values for y in values if (seen[x], seen[y]) == (names[i], names[j])
-            ]
-            revealed = largest([arb(1), *(growth[x][y] for x, y in pairs)])
-            if pairs and (i, j) in listed:
-                possible = known.supports.possible(0)
-                tree = by_tree(row(names[i]), row(names[j]), listed[i, j], possible, growth)
+        model, listed, worst = self.model, self.proof.listed(self.proof.observations), ONE
+        known = not model.informed and model.start == "stationary" and model.period == 1
+        why = "observations have trees only if the start is stationary and no record is known"
+        require(known or not listed, why)
+        every = [[x for x in values if model.seen[x] == name] for name in sorted(set(model.seen))]
+        for (i, xs), (j, ys) in permutations(enumerate(every), 2):
+            revealed = largest([ONE, *(growth[x][y] for x in xs for y in ys)])
+            if xs and ys and (i, j) in listed:
+                [weights] = model.distribution(0)
+                p, q = (
+                    shares([p if x in some else ZERO for x, p in enumerate(weights)])
+                    for some in (xs, ys)
+                )
+                tree = by_tree(p, q, listed[i, j], model.possible(0), growth)
                 revealed = tree if tree < revealed else revealed
             worst = worst.max(revealed)
-        return max(self.loss(arb(1)), self.loss(worst, 0))  # at least that of the record itself
+        return max(self.loss(ONE, 1), self.loss(worst, 0))  # at least that of the record itself
 
     def mixing(self, family: Mixing) -> Fraction:
         """Loss of a mixing family, of whose sides no program says more."""
-        around, informed = self.claim.windows - 1, self.claim.side_information == "any"
-        if not around or informed or family.steps > _LARGEST * self.claim.scale:
+        informed = self.claim.side_information == "any"
+        if not self.around or informed or family.steps > _LARGEST * self.claim.scale:
             return self.together
-        return self.loss(overlapping(family, self.cost, around))
+        return self.loss(overlapping(family, self.cost, self.around), self.claim.hidden)
 
-    def quilts(self, member: Any, quilts: list[Any]) -> Iterator[Fraction]:
+    # -- RATIO -------------------------------------------------------------------------------------
+
+    def quilts(self, quilts: Sequence[Quilt]) -> Iterator[Fraction]:
         """Losses of ranges of nodes, if every node is in exactly one and the quilts fit."""
         windows, covered = self.claim.windows, 0
         for first, last, left, right in quilts:
-            if first != covered + 1 or not first <= last <= windows:
-                raise CertificateError(
-                    f"nodes {first} to {last} do not follow node {covered} of {windows}"
-                )
-            if not (
-                (left is None or 1 <= left < first)
-                and (right is None or 1 <= right <= windows - last)
-            ):
-                raise CertificateError(
-                    f"nodes {first} to {last}: the quilt does not fit the {windows} nodes"
-                )
+            why = f"nodes {first} to {last} do not follow node {covered} of {windows}"
+            require(first == covered + 1 and first <= last <= windows, why)
+            fits = (left is None or 1 <= left < first) and (
+                right is None or 1 <= right <= windows - last
+            )
+            why = f"nodes {first} to {last}: the quilt does not fit the {windows} nodes"
+            require(fits, why)
             covered = last
-        if covered < windows:
-            raise CertificateError(f"nodes {covered + 1} to {windows} have no quilt")
-        of_quilt = self.quilt_reader(member)
-        yield from starmap(of_quilt, quilts)
+            yield self.quilt(first, last, left, right)
+        require(covered == windows, f"nodes {covered + 1} to {windows} have no quilt")
 
-    def quilt_reader(self, member: Any) -> Callable[..., Fraction]:
-        """Return the loss of nodes first … last with a quilt at left and right (Lemma 4.6)."""
-        forward, backward = self.sides(member)
-        chain = isinstance(forward, ChainSide) and forward.period == 1 and not forward.hidden
-        if not chain or self.claim.side_information == "any":
-            raise CertificateError(
-                "quilts prove scales of chains with one matrix, and for no side information"
-            )
-        assert isinstance(forward, ChainSide)
-        model, k, windows = forward.model, forward.k, self.claim.windows
-        supports, times = model.supports, partial(_entrywise, arb.__mul__)
+    def quilt(self, first: int, last: int, left: int | None, right: int | None) -> Fraction:
+        """Loss of nodes first … last with a quilt at left and right (Lemma 4.6)."""
+        model = self.model
+        chain = isinstance(self.member, Chain) and model.period == 1 and not model.hidden
+        why = "quilts prove scales of chains with one matrix, and for no side information"
+        require(chain and not model.informed, why)
+        if left is None and right is None:
+            return self.together
+        ahead, past = self.count(self.claim.windows - first), self.count(last - 1)
+        if right is not None:
+            ahead = self._ratios(True, right, model.everything)
+        if left is not None:
+            sources = reduce(or_, model.sets(first - left - 1, last - left - 1))
+            node = self._of_node(first - 1, first == last)
+            past = _entrywise(mul, self._ratios(False, left, sources), node)
+        sets = model.sets(first - 1, last - 1)
+        return max(self.read(values, 0, ahead, past) for values in sets)
 
-        @cache
-        def ratios(side: Side, n: int, values: int) -> Table:
-            """RATIO."""
-            self.work.spend(2 * k**3)
-            return times(self.count(n - 1, k), largest_ratios(side.weights(0, n)[0][0], values))
+    def _ratios_of_rows(self, forward: bool, n: int, values: int) -> Table:
+        """RATIO."""
+        self.work.spend(2 * self.model.k**3)
+        [(rows, _)] = self.model.weights(forward, 0, n)
+        return _entrywise(mul, self.count(n - 1), largest_ratios(rows, values))
 
-        @cache
-        def of_node(node: int, single: bool) -> Table:
-            """Bound of m(y) / m(x) for this node's distributions m.
+    def _ratios_of_node(self, node: int, single: bool) -> Table:
+        """Bound of m(y) / m(x) for a node's distributions m; unless ``single``, of later ones too.
 
-            Unless ``single``, of those of all later ones too.
-            """
-            one = single or model.chain.initial_distribution == "stationary"
-            known = model.distribution(node) if one else None
-            # later distributions are mixtures of the rows of P^n, a ratio of mixtures at most the
-            # largest ratio
-            rows = [known] if known else model.power(node)
-            return transposed(largest_ratios(rows, (1 << len(rows)) - 1))
-
-        def loss(first: int, last: int, left: int | None, right: int | None) -> Fraction:
-            if left is None and right is None:
-                return self.together
-            ahead = (
-                self.count(windows - first, k)
-                if right is None
-                else ratios(forward, right, supports.everything)
-            )
-            past = self.count(last - 1, k)
-            if left is not None:
-                sources = reduce(or_, supports.sets(first - left - 1, last - left - 1))
-                past = times(ratios(backward, left, sources), of_node(first - 1, first == last))
-            sets = supports.sets(first - 1, last - 1)
-            return max(
-                self.read(forward.ends(values, 0, self.claim.hidden), ahead, past)
-                for values in sets
-            )
-
-        return loss
-
-
-def _witnessed(node: Node, x: int, y: int, witness: Witness, growth: Table) -> arb:
-    """What a tree, or flows, prove of two values."""
-    assert node.rows is not None
-    p, q = node.rows[x], node.rows[y]
-    if isinstance(p, RowSet) and isinstance(q, RowSet):
-        return by_flows(p, q, witness, growth)
-    return node.excess * by_tree(p, q, witness, node.neighbours, growth)
+        Those are mixtures of the rows of P^n, and a ratio of mixtures is at most the largest one.
+        """
+        one = single or self.model.start == "stationary"
+        rows = self.model.distribution(node) if one else certain(self.model.power(node))
+        return transposed(largest_ratios(rows, (1 << len(rows)) - 1))
 
 
 def _entrywise(rule: Callable[[arb, arb], arb], one: Table, other: Table) -> Table:
-    return [
-        [rule(a, b) for a, b in zip(*rows, strict=True)] for rows in zip(one, other, strict=True)
-    ]
+    return [list(map(rule, *rows)) for rows in zip(one, other, strict=True)]

@@ -1,209 +1,265 @@
-"""Chains in balls that contain exact powers and distributions; which values are possible.
+"""What is known of nodes and their neighbours: of a chain, of all chains with rows in given sets.
 
-Sets of values are the bits of an integer and exact; probabilities are balls that contain the exact
-numbers (Arb). Products of non-negative balls never cancel, so an entry that can be positive is
-positive in the balls too, given enough bits.
+Products of non-negative balls never cancel, so an entry that can be positive is positive in the
+balls too, given enough bits; and the zeros of Arb are exact.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from fractions import Fraction
-from functools import cached_property, reduce
-from operator import or_
-from typing import Any, TypeAlias
+from functools import cache, cached_property, reduce
+from operator import and_, mul, or_
+from typing import Any, NamedTuple, TypeAlias
 
-from flint import arb, arb_mat, ctx, fmpq
+from flint import arb, arb_mat
 
-from pufferflow.verify.parse import CertificateError, Chain
+from pufferflow.verify.balls import (
+    INFINITE,
+    ONE,
+    ZERO,
+    Row,
+    Table,
+    UndecidedError,
+    Work,
+    ball,
+    certain,
+    largest,
+    members,
+    transposed,
+    union,
+)
+from pufferflow.verify.parse import Balls, Chain, Intervals, require
+from pufferflow.verify.rules import entry_bounds
 
 _MOST_SETS = 10_000  # of values that the nodes of a chain may have
 
-Row: TypeAlias = list[arb]  # exactly 0 where a value is impossible, otherwise known to be positive
-Table: TypeAlias = list[Row]
+Place: TypeAlias = tuple[int, int, bool]
+"""Phase of a node, nodes on that side of it, and whether there are no more."""
 
 
-class UndecidedError(Exception):
-    """The balls are too wide at the present precision."""
+class Node(NamedTuple):
+    """What is known of a node and of its neighbour on one side.
 
+    ``values`` and ``neighbours`` are those that the two can have, ``rows`` the distributions of the
+    neighbour (or sets of them) given each value, None where they are not known, ``excess`` a factor
+    for what is not exactly so.
+    """
 
-class Work:
-    """Operations on balls of 128 bits that a check may take."""
-
-    def __init__(self, most: float) -> None:
-        self.most, self.spent = most, 0
-
-    def spend(self, operations: int) -> None:
-        """Note what is done next.
-
-        Raises CertificateError: it is too much.
-        """
-        self.spent += operations * (1 + ctx.prec // 512)
-        if self.spent > self.most:
-            raise CertificateError(
-                f"its check takes over {self.most:.1e} operations; allow more (`most_work`)"
-            )
-
-
-class Supports:
-    """The values that a chain's nodes can take, as exact sets; with a period, those of phases."""
-
-    def __init__(self, chain: Chain) -> None:
-        self.everything = (1 << chain.states) - 1
-        self.steps = steps = [
-            [sum(1 << y for y, p in enumerate(row) if p) for row in matrix]
-            for matrix in chain.transition_matrices
-        ]
-        self._powers, start = steps[:1], chain.initial_distribution
-        if isinstance(start, list):
-            first = _support(start)
-        else:
-            first = self.everything if start == "any" else _closed_class(steps)
-        self._sets, self._again = [first], 0  # up to the first that repeats
-        if chain.period > 1:
-            for step in steps[:-1]:
-                self._sets.append(
-                    self.everything if start == "any" else union(step, self._sets[-1])
-                )
-            return
-        known = {first: 0}
-        while (following := union(steps[0], self._sets[-1])) not in known:
-            known[following] = len(known)
-            self._sets.append(following)
-            if len(known) > _MOST_SETS:
-                raise CertificateError("the values that the nodes can take do not settle")
-        self._again = known[following]
-
-    def possible(self, node: int) -> int:
-        """Values of a node, the first being 0; with a period those of a phase."""
-        known = len(self._sets)
-        return self._sets[
-            node if node < known else self._again + (node - self._again) % (known - self._again)
-        ]
-
-    def sets(self, first: int, last: int) -> set[int]:
-        """All sets of values that some node of a range has."""
-        return {
-            self.possible(node) for node in range(first, min(last, first + len(self._sets) - 1) + 1)
-        }
-
-    def later(self, node: int) -> int:
-        """Values that this node or a later one can take."""
-        return reduce(or_, self.sets(node, node + len(self._sets)))
-
-    def reached(self, values: int, n: int) -> int:
-        """Values that can be reached from ``values`` in exactly n steps."""
-        for j in range(n.bit_length()):
-            if j == len(self._powers):
-                self._powers.append(
-                    [union(self._powers[-1], reached) for reached in self._powers[-1]]
-                )
-            if n >> j & 1:
-                values = union(self._powers[j], values)
-        return values
-
-
-def _support(row: list[Fraction]) -> int:
-    return sum(1 << x for x, p in enumerate(row) if p)
-
-
-def _closed_class(steps: list[list[int]]) -> int:
-    """Values of the only closed class of a chain, at its first phase."""
-    within = [1 << x for x in range(len(steps[0]))]
-    for step in steps:
-        within = [union(step, reached) for reached in within]
-    within = [reached | 1 << x for x, reached in enumerate(within)]
-    while (farther := [union(within, reached) for reached in within]) != within:
-        within = farther
-    closed = {r for x, r in enumerate(within) if all(within[y] == r for y in members(r))}
-    if len(closed) > 1:
-        raise CertificateError(
-            f"the stationary distribution is not unique ({len(closed)} closed classes)"
-        )
-    return closed.pop()
+    values: int
+    neighbours: int
+    rows: list[Any] | None
+    excess: arb = ONE
 
 
 class Model:
-    """Powers of a chain's matrices and distributions of its nodes, at the present precision."""
+    """A chain, at the present precision; if ``informed``, any other records may be known."""
 
-    def __init__(self, chain: Chain, work: Work) -> None:
-        self.chain, self.k, self.work = chain, chain.states, work
-        work.spend(self.k**2 * chain.period)
-        self.supports = Supports(chain)
+    def __init__(self, chain: Chain, work: Work, informed: bool = False) -> None:
+        self.chain, self.work, self.informed = chain, work, informed
+        self.k, self.period, self.start = chain.states, chain.period, chain.initial_distribution
+        work.spend(self.k**2 * self.period)
+        self.hidden = chain.observations is not None
+        self.seen = chain.observations or list(range(self.k))
+        self.everything = (1 << self.k) - 1
         self.rows: list[Table] = [
             [[ball(p) for p in row] for row in matrix] for matrix in chain.transition_matrices
         ]
-        self._squares = [arb_mat(self.rows[0])]
-        self._kept: dict[tuple[int, int], Table] = {}
+        self._doubled = cache(self._power_of_two)
+        self._reached = cache(lambda n: list(map(_support, certain(self.power(n)))))
+        self._following = [list(map(_support, matrix)) for matrix in chain.transition_matrices]
+        self._sets, self._again = self._possible_sets()
 
-    def power(self, n: int, phase: int = 0) -> Table:
-        """Rows of the product of the next n matrices from this phase on."""
-        if (n, phase) not in self._kept:
-            matrices, values = self._binary(n), [1 << x for x in range(self.k)]
-            if self.chain.period > 1:
-                self.work.spend(self.k**3 * n)
-                phases = [(phase + i) % self.chain.period for i in range(n)]
-                matrices = (arb_mat(self.rows[i]) for i in phases)
-                values = [
-                    reduce(lambda reached, i: union(self.supports.steps[i], reached), phases, v)
-                    for v in values
-                ]
-            else:
-                values = [self.supports.reached(v, n) for v in values]
-            identity = arb_mat([[int(x == y) for y in range(self.k)] for x in range(self.k)])
-            power = reduce(arb_mat.__mul__, matrices, identity)
-            self._kept[n, phase] = list(map(positive, power.tolist(), values))
-        return self._kept[n, phase]
+    # -- values ------------------------------------------------------------------------------------
 
-    def distribution(self, node: int) -> Row | None:
-        """The distribution of a node, or at a phase, up to a factor; None for any start."""
-        start = self.chain.initial_distribution
-        if isinstance(start, str):
-            return self.stationary[node % self.chain.period] if start == "stationary" else None
-        row = arb_mat([[ball(p) for p in start]])
-        for matrix in self._binary(node):
-            row = row * matrix
-        return positive(row.tolist()[0], self.supports.possible(node))
+    def _possible_sets(self) -> tuple[list[int], int]:
+        """Values of the nodes until these repeat, and the node from which on they do."""
+        values = self._closed if self.start == "stationary" else self.everything
+        if isinstance(self.start, list):
+            values = _support(self.start)
+        known: dict[tuple[int, int], int] = {}
+        while (place := (len(known) % self.period, values)) not in known:
+            require(len(known) < _MOST_SETS + self.period, "the values of nodes do not settle")
+            known[place] = len(known)
+            if self.period == 1 or self.start != "any":  # else segments begin at any phase
+                values = union(self._following[place[0]], values)
+        return [values for _, values in known], known[place]
+
+    @cached_property
+    def _closed(self) -> int:
+        """Values of the only closed class at the first phase, or 0 if there are several."""
+        reach = [1 << x for x in range(self.k)]
+        for following in self._following:
+            reach = [union(following, values) for values in reach]
+        reach = [values | 1 << x for x, values in enumerate(reach)]
+        for _ in range(self.k.bit_length()):
+            reach = [union(reach, values) for values in reach]
+        closed = reduce(and_, reach)
+        unknown = closed == 0 and self.start == "stationary"
+        require(not unknown, "the stationary distribution is not unique")
+        return closed
+
+    def possible(self, node: int) -> int:
+        """Values of a node, the first being 0; with a period those of a phase."""
+        known, again = len(self._sets), self._again
+        return self._sets[node if node < known else again + (node - again) % (known - again)]
+
+    def sets(self, first: int, last: int) -> set[int]:
+        """All sets of values that some node of a range has."""
+        return set(map(self.possible, range(first, min(last + 1, first + len(self._sets)))))
+
+    def values(self, node: int, late: bool) -> int:
+        """Values of this node (or phase) or, if ``late``, of any from it on."""
+        return reduce(or_, self.sets(node, node + late * len(self._sets)))
+
+    def ends(self, values: int, phase: int, w: int) -> dict[int, list[int]]:
+        """The last values of windows by their first ones."""
+        if self.period > 1 and w > 1:
+            last = list(members(self.possible(phase + w - 1)))
+            return dict.fromkeys(members(values), last)
+        reached = self._reached(w - 1)
+        return {x: list(members(reached[x])) for x in members(values)}
+
+    # -- distributions -----------------------------------------------------------------------------
+
+    def _power_of_two(self, j: int, phase: int) -> arb_mat:
+        """The product of the next 2^j matrices."""
+        if j == 0:
+            return arb_mat(self.rows[phase])
+        first, half = self._doubled(j - 1, phase), (phase + (1 << (j - 1))) % self.period
+        self.work.spend(self.k**3 // 8)
+        return first * self._doubled(j - 1, half)
+
+    def _after(self, rows: arb_mat, n: int, phase: int = 0) -> arb_mat:
+        """What rows at a phase become in n steps."""
+        self.work.spend(rows.nrows() * self.k**2 * n.bit_count() // 8)
+        for j in range(n.bit_length()):
+            if n >> j & 1:
+                rows = rows * self._doubled(j, phase % self.period)
+                phase += 1 << j
+        return rows
+
+    def power(self, n: int, phase: int = 0) -> arb_mat:
+        """The product of the next n matrices from a phase on."""
+        identity = arb_mat([[int(x == y) for y in range(self.k)] for x in range(self.k)])
+        return self._after(identity, n, phase)
+
+    def distribution(self, node: int) -> Table:
+        """The distribution of a node, or at a phase, up to a factor; of any start one for each."""
+        if self.start == "stationary":
+            return [self.stationary[node % self.period]]
+        if isinstance(self.start, list):
+            return certain(self._after(arb_mat([list(map(ball, self.start))]), node))
+        return certain(self.power(node))
 
     @cached_property
     def stationary(self) -> Table:
-        """The stationary distribution at every phase, up to a factor."""
-        steps = [arb_mat(rows) for rows in self.rows]
-        self.work.spend(self.k**3 * len(steps))
-        whole = reduce(arb_mat.__mul__, steps[1:], steps[0])
-        supports = Supports(Chain(self.chain.transition_matrices, "stationary"))
-        row, found = arb_mat([_stationary_weights(whole, supports.possible(0))]), []
-        for phase, step in enumerate(steps):
-            found.append(positive(row.tolist()[0], supports.possible(phase)))
-            row = row * step
+        """The distribution that a period leads to itself, at every phase, up to a factor."""
+        self.work.spend(self.k**3 * self.period)
+        whole = certain(reduce(mul, map(arb_mat, self.rows)))
+        inside = list(members(self._closed))
+        system = arb_mat([[-whole[x][y] for x in inside] for y in inside])
+        for i, x in enumerate(inside):
+            system[i, i] = sum((whole[x][y] for y in inside if y != x), ZERO)
+            system[0, i] = int(i == 0)  # the first has weight 1
+        try:
+            weights = system.solve(arb_mat([[int(i == 0)] for i in range(len(inside))]))
+        except ZeroDivisionError:
+            raise UndecidedError from None
+        row = arb_mat(1, self.k)
+        for i, x in enumerate(inside):
+            row[0, x] = weights[i, 0]
+        found = []
+        for rows in self.rows:
+            found += certain(row)
+            row = row * arb_mat(rows)
         return found
 
-    def distance(self, node: int) -> arb | None:
-        """Largest quotient of m(x)/π(x) over a node's distributions m; None if there is none."""
-        try:
-            [stationary], known, factor = self.stationary, self.distribution(node), arb(1)
-        except CertificateError:  # it is not unique
-            return None
-        for row in self.power(node) if known is None else [known]:
-            if any(p.is_zero() for p in (*row, *stationary)):
-                return None
-            ratios = [p / q for p, q in zip(row, stationary, strict=True)]
+    def distance(self, node: int) -> arb:
+        """Largest quotient of m(x)/π(x) over a node's distributions m; ∞ if there is none."""
+        factor = ONE
+        if self._closed != self.everything:
+            return INFINITE
+        for row in self.distribution(node):
+            if any(p.is_zero() for p in row):
+                return INFINITE
+            ratios = [p / q for p, q in zip(row, self.stationary[0], strict=True)]
             factor = factor.max(largest(ratios) * largest([1 / ratio for ratio in ratios]))
         return factor
 
-    def _binary(self, n: int) -> Iterator[arb_mat]:
-        """The powers P^(2^j) whose product is P^n."""
-        self.work.spend(self.k**3 * n.bit_length() // 4)
-        for j in range(n.bit_length()):
-            if j == len(self._squares):
-                self._squares.append(self._squares[-1] * self._squares[-1])
-            if n >> j & 1:
-                yield self._squares[j]
+    # -- neighbours --------------------------------------------------------------------------------
+
+    def phases(self, forward: bool) -> list[int]:
+        """Those of a period, away from the node where it starts."""
+        phases = list(range(self.period))
+        return phases[::-1] if forward else [*phases[1:], 0]
+
+    def node(self, forward: bool, place: Place, growth: Table) -> Node:
+        """What is known at a place."""
+        phase, j, early = place
+        if forward:
+            rows = None if self.informed else self.rows[phase]
+            return Node(self.everything, self.everything, rows)
+        late = self.period == 1 and not early
+        values = self.values(0, late) if late else self.possible(j if early else phase)
+        neighbours = values if late else self.possible((j if early else phase) - 1)
+        if self.informed or (self.period > 1 and self.start == "any"):
+            return Node(values, neighbours, None)
+        if self.start == "stationary" or (early and self.start != "any"):
+            [weights] = self.distribution(j - 1 if early else phase - 1)
+            return Node(values, neighbours, _before(weights, self.rows[phase - 1], values))
+        here = self.distance(j - 1)
+        after = self.distance(j) if early else here
+        if not here.is_finite():
+            return Node(values, neighbours, None)
+        # Lemma 7 of ``docs/leakage.md``: e^ω, e^ω' are the distances of this node and the next,
+        # which never grow, e^W the largest growth
+        through = 1 + (1 - 1 / here) * (largest(map(largest, growth)) - 1)
+        rows = _before(self.stationary[0], self.rows[0], values)
+        return Node(values, self.everything, rows, (here * after).min(through * through))
+
+    def weights(self, forward: bool, phase: int, power: int) -> list[tuple[Table, Table]]:
+        """Bounds, up to a factor, of the weights of values of a node some steps away."""
+        # a known record ends what leaks through it, a known observation of a hidden state does not
+        ended = power == 1 or not (self.hidden and self.informed)
+        require(ended, "powers above 1 are for chains whose records are known, if any are")
+        rows = certain(self.power(power, phase if forward else (phase - power) % self.period))
+        rows = transposed(rows) if forward else rows
+        return [(rows, rows)]
 
 
-def before(distribution: Row, matrix: Table, values: int) -> Table:
+class SetModel(Model):
+    """All chains with rows in given sets: of each node, every value is possible."""
+
+    def __init__(self, family: Intervals | Balls, work: Work, informed: bool = False) -> None:
+        k = len(family.rows)
+        super().__init__(Chain([[[Fraction(1, k)] * k] * k], "any"), work, informed)
+        self.family = family
+
+    def node(self, forward: bool, place: Place, growth: Table) -> Node:
+        """What is known at a place."""
+        known = self.family if forward else self.family.backward
+        rows = None if self.informed or known is None else known.rows
+        return Node(self.everything, self.everything, rows)
+
+    def weights(self, forward: bool, phase: int, power: int) -> list[tuple[Table, Table]]:
+        """Bounds, up to a factor, of the weights of values of a node some steps away."""
+        self.work.spend(2 * power * self.k**3)
+        known = self.family if forward else self.family.backward
+        found = [] if forward else [entry_bounds(self.family.rows, power)]
+        if known is not None:
+            low, high = entry_bounds(known.rows, power)
+            found.append((transposed(low), transposed(high)))
+        return found
+
+
+def _support(row: Sequence[Fraction | arb]) -> int:
+    return sum(1 << x for x, p in enumerate(row) if p > 0)
+
+
+def _before(distribution: Row, matrix: Table, values: int) -> Table:
     """Distribution of a node given each of the next one's ``values``, zeros given any other."""
-    rows: Table = [[arb(0)] * len(matrix) for _ in matrix]
+    rows = [[ZERO] * len(matrix) for _ in matrix]
     for x in members(values):
         rows[x] = shares([p * row[x] for p, row in zip(distribution, matrix, strict=True)])
     return rows
@@ -211,64 +267,6 @@ def before(distribution: Row, matrix: Table, values: int) -> Table:
 
 def shares(weights: Row) -> Row:
     """Return weights divided by their sum."""
-    if not (total := sum(weights, arb(0))) > 0:
+    if not (total := sum(weights, ZERO)) > 0:
         raise UndecidedError
     return [weight / total for weight in weights]
-
-
-def _stationary_weights(matrix: arb_mat, values: int) -> Row:
-    """Stationary distribution of a closed class up to a factor, without subtraction.
-
-    After Grassmann, Taksar and Heyman.
-    """
-    inside = list(members(values))
-    work = [[matrix[x, y] for y in inside] for x in inside]
-    for n in range(len(inside) - 1, 0, -1):
-        if not (leave := sum(work[n][:n], arb(0))) > 0:
-            raise UndecidedError
-        for x in range(n):
-            work[x][n] /= leave
-            for y in range(n):
-                work[x][y] += work[x][n] * work[n][y]
-    row = [arb(0)] * matrix.nrows()
-    for n, y in enumerate(inside):
-        row[y] = (
-            sum((row[x] * work[m][n] for m, x in enumerate(inside[:n])), arb(0)) if n else arb(1)
-        )
-    return row
-
-
-def positive(values: Row, support: int) -> Row:
-    """Return exact zeros outside the support, once all other entries are known to be positive."""
-    row = [value if support >> x & 1 else arb(0) for x, value in enumerate(values)]
-    if not all(row[x] > 0 for x in members(support)):
-        raise UndecidedError
-    return row
-
-
-def largest(values: Iterable[arb]) -> arb:
-    """Return the largest of some balls."""
-    return reduce(arb.max, values)
-
-
-def ball(number: Any) -> arb:
-    """Return a ball around an exact number, or the ball that it is."""
-    return arb(
-        fmpq(number.numerator, number.denominator) if isinstance(number, Fraction) else number
-    )
-
-
-def exact(end: arb) -> Fraction:
-    """Return the number that a ball of radius 0 is."""
-    mantissa, exponent = (int(part) for part in end.man_exp())
-    return Fraction(mantissa) * Fraction(2) ** exponent
-
-
-def members(values: int) -> Iterator[int]:
-    """Yield the values of a set."""
-    return (x for x in range(values.bit_length()) if values >> x & 1)
-
-
-def union(steps: list[int], values: int) -> int:
-    """Where the steps of some values lead."""
-    return reduce(or_, (steps[x] for x in members(values)), 0)

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Context
 from fractions import Fraction
-from functools import cache
+from functools import cache, cached_property
 from math import lcm
+from operator import le, sub
 from types import NoneType, UnionType
 from typing import (
     Annotated,
@@ -36,11 +37,17 @@ MECHANISMS = ("mqm-exact", "mqm-approx", "group-dp", "entry-dp", "leakage", "was
 
 _NAMES = {int: "an integer", list: "a list", dict: "an object", str: "a string", NoneType: "null"}
 _LARGEST = 2**62  # integer
-# of the common denominator of a sum: 2,400 digits, above those of any one number
+# of the denominator of a sum: 2,400 digits, above those of any one number
 _MOST_BITS = 8_000
 _NUMBER = re.compile(
     r"[0-9]{1,1200}(\.[0-9]{1,1200})?([eE][+-]?[0-9]{1,3})?|[0-9]{1,1200}/0*[1-9][0-9]{0,1199}"
 )
+
+
+def require(true: bool, why: str) -> None:
+    """Refuse a certificate, with the reason, of which this is not true."""
+    if not true:
+        raise CertificateError(why)
 
 
 # -- types of fields, and what they hold besides ---------------------------------------------------
@@ -51,29 +58,26 @@ def total(numbers: Sequence[Fraction], where: str) -> Fraction:
     common = 1
     for p in numbers:
         common = lcm(common, p.denominator)
-        if common.bit_length() > _MOST_BITS:
-            raise CertificateError(
-                f"{where}: the common denominator has over {_MOST_BITS} bits; give fewer digits"
-            )
+        why = f"{where}: the common denominator has over {_MOST_BITS} bits; give fewer digits"
+        require(common.bit_length() <= _MOST_BITS, why)
     return Fraction(sum(p.numerator * (common // p.denominator) for p in numbers), common)
 
 
 def _sums_to_1(row: list[Fraction], where: str) -> None:
-    if (found := total(row, where)) != 1:
-        more = f"1 {'+' if found > 1 else '-'} {decimal(abs(found - 1), 3)}"
+    if found := total(row, where) - 1:
+        more = f"1 {'+' if found > 0 else '-'} {decimal(abs(found), 3)}"
         raise CertificateError(
             f"{where} does not sum to 1 exactly but to {more}; an entry was changed"
         )
 
 
 def _square(rows: Matrix, where: str) -> None:
-    if not rows or any(len(row) != len(rows) for row in rows):
-        raise CertificateError(f"{where} is no square matrix, or has no rows")
+    square = bool(rows) and all(len(row) == len(rows) for row in rows)
+    require(square, f"{where} is no square matrix, or has no rows")
 
 
 def _positive(number: int | Fraction, where: str) -> None:
-    if number <= 0:
-        raise CertificateError(f"{where} is {number}; it must be positive")
+    require(number > 0, f"{where} is {number}; it must be positive")
 
 
 Positive: TypeAlias = Annotated[int, _positive]
@@ -82,24 +86,20 @@ Matrix: TypeAlias = list[list[Fraction]]
 Square: TypeAlias = Annotated[Matrix, _square]
 Transitions: TypeAlias = Annotated[list[Distribution], _square]
 Pair: TypeAlias = tuple[int, int]
+Shares: TypeAlias = dict[Pair, Fraction]
+Quilt: TypeAlias = tuple[int, int, int | None, int | None]
 
 
 @cache
-def _shape(kind: Any) -> tuple[Any, tuple[Any, ...], type]:
+def _shape(kind: Any) -> tuple[Any, tuple[Any, ...], Any]:
     """Origin and arguments of a type, and what JSON writes it as."""
-    origin, inner = get_origin(kind), get_args(kind)
+    origin, inner = get_origin(kind) or kind, get_args(kind)
     if origin is Annotated:
         return origin, inner, _shape(inner[0])[2]
     if is_dataclass(kind):
         return kind, tuple(get_type_hints(kind, include_extras=True).items()), dict
-    written = (
-        str
-        if kind is Fraction or origin is Literal
-        else list
-        if origin in (list, dict, tuple)
-        else kind
-    )
-    return Union if origin is UnionType else origin or kind, inner, written
+    written = {dict: list, tuple: list, Fraction: str, Literal: str}.get(origin, origin)
+    return Union if origin is UnionType else origin, inner, written
 
 
 def read(kind: Any, value: Any, where: str) -> Any:
@@ -110,53 +110,44 @@ def read(kind: Any, value: Any, where: str) -> Any:
         inner[1](found, where)
         return found
     if origin is Union:
-        return read(
-            next((one for one in inner if _shape(one)[2] is type(value)), inner[0]), value, where
-        )
-    known = type(value)
-    if known is not written:
+        fitting = (one for one in inner if _shape(one)[2] is type(value))
+        return read(next(fitting, inner[0]), value, where)
+    if type(value) is not written:
         raise CertificateError(f"{where} is {_brief(value)}, not {_NAMES[written]}")
     if origin is list:
         return [read(inner[0], part, where) for part in value]
     if origin is tuple:
-        if len(value) != len(inner):
-            raise CertificateError(f"{where}: an entry has {len(value)} parts, not {len(inner)}")
+        many = f"{where}: an entry has {len(value)} parts, not {len(inner)}"
+        require(len(value) == len(inner), many)
         return tuple(read(one, part, where) for one, part in zip(inner, value, strict=True))
-    if origin is dict:
-        entry = tuple[Positive, Positive, inner[1]]  # type: ignore[valid-type]
-        return _by_pairs(read(list[entry], value, where), where)
+    if origin is dict:  # [value, other, what is between them], values from 1
+        entries = read(list[tuple[Positive, Positive, inner[1]]], value, where)  # type: ignore[valid-type]
+        table = {(x - 1, y - 1): found for x, y, found in entries if x != y}
+        once = f"{where}: two values of an entry are the same, or given twice"
+        require(len(table) == len(entries), once)
+        return table
     if written is dict:
         return _record(kind, dict(inner), value, where)
+    if origin is Fraction:
+        if not _NUMBER.fullmatch(value):
+            why = 'numbers are strings such as "0.25" or "1/3"'
+            raise CertificateError(f"{where} is {_brief(value)}; {why}")
+        return Fraction(value)
     if origin is Literal and value not in inner:
         raise CertificateError(f"{where} is {_brief(value)}, not {' or '.join(inner)}")
-    if kind is int and abs(value) > _LARGEST:
+    if origin is int and abs(value) > _LARGEST:
         raise CertificateError(f"{where} is {_brief(value)}, too large")
-    if kind is Fraction:
-        if not _NUMBER.fullmatch(value):
-            raise CertificateError(
-                f'{where} is {_brief(value)}; numbers are strings such as "0.25" or "1/3"'
-            )
-        return Fraction(value)
     return value
-
-
-def _by_pairs(entries: list[tuple[int, int, Any]], where: str) -> dict[Pair, Any]:
-    """Entries [value, other, what is between them], values from 1, as a table by two values."""
-    table = {(x - 1, y - 1): found for x, y, found in entries if x != y}
-    if len(table) != len(entries):
-        raise CertificateError(f"{where}: two values of an entry are the same, or given twice")
-    return table
 
 
 def _record(kind: Any, types: dict[str, Any], value: dict[Any, Any], where: str) -> Any:
     """An object whose keys are the fields of a dataclass."""
     if unknown := [key for key in value if key not in types]:
         raise CertificateError(f"{where} has the unknown key {_brief(unknown[0])}")
-    if missing := [
-        part.name for part in fields(kind) if part.default is MISSING and part.name not in value
-    ]:
+    needed = [part.name for part in fields(kind) if part.default is MISSING]
+    if missing := [name for name in needed if name not in value]:
         raise CertificateError(f"{where} lacks the key {missing[0]}")
-    inside = "" if where == "the certificate" else f"{where}: "
+    inside = "" if kind is Claim else f"{where}: "
     return kind(**{key: read(types[key], part, f"{inside}{key}") for key, part in value.items()})
 
 
@@ -175,17 +166,14 @@ class Chain:
     observations: list[int] | None = None
 
     def __post_init__(self) -> None:
-        if len({len(matrix) for matrix in self.transition_matrices}) != 1:
-            raise CertificateError(
-                "the matrices differ in their number of states, or there is none"
-            )
-        start, seen = self.initial_distribution, self.observations
-        if not isinstance(start, str) and (len(start) != self.states or self.period > 1):
-            raise CertificateError(
-                "an initial distribution has not one entry a state, or is that of a period"
-            )
-        if seen is not None and len(seen) != self.states:
-            raise CertificateError("observations must be one integer a state")
+        sizes = {len(matrix) for matrix in self.transition_matrices}
+        require(len(sizes) == 1, "the matrices differ in their number of states, or there is none")
+        given = isinstance(self.initial_distribution, list)
+        fits = not given or (self.period == 1 and sizes == {len(self.initial_distribution)})
+        why = "an initial distribution has not one entry a state, or is that of a period"
+        require(fits, why)
+        seen = self.observations is None or sizes == {len(self.observations)}
+        require(seen, "observations must be one integer a state")
 
     @property
     def states(self) -> int:
@@ -225,20 +213,19 @@ class Intervals:
     words = "between bounds"
 
     def __post_init__(self) -> None:
-        if len({len(self.low), len(self.high), len((self.backward or self).low)}) > 1:
-            raise CertificateError("the bounds differ in their number of states")
-        for i, (below, above) in enumerate(zip(self.low, self.high, strict=True), 1):
-            if any(p > q for p, q in zip(below, above, strict=True)):
-                raise CertificateError(f"row {i} has a lower bound above the upper one")
-            if not total(below, f"row {i}") <= 1 <= total(above, f"row {i}"):
-                raise CertificateError(f"row {i}: no distribution lies between its bounds")
+        sizes = {len(self.low), len(self.high), len((self.backward or self).low)}
+        require(len(sizes) == 1, "the bounds differ in their number of states")
+        for i, (low, high) in enumerate(zip(self.low, self.high, strict=True), 1):
+            require(all(map(le, low, high)), f"row {i} has a lower bound above the upper one")
+            within = total(low, f"row {i}") <= 1 <= total(high, f"row {i}")
+            require(within, f"row {i}: no distribution lies between its bounds")
 
-    @property
+    @cached_property
     def rows(self) -> list[RowSet]:
         """What the lower bounds leave goes anywhere below the upper ones."""
         pairs = zip(self.low, self.high, strict=True)
         return [
-            RowSet(low, [Part(list(map(Fraction.__sub__, high, low)), 1 - total(low, ""))])
+            RowSet(low, [Part(list(map(sub, high, low)), 1 - total(low, "a row"))])
             for low, high in pairs
         ]
 
@@ -254,20 +241,17 @@ class Balls:
 
     def __post_init__(self) -> None:
         sizes = {len(self.radius), len(self.transition_matrix), len((self.backward or self).radius)}
-        if len(sizes) > 1 or max(self.radius) > 1:
-            raise CertificateError(
-                "radius must hold one number of at most 1 a state, and so in both directions"
-            )
+        why = "radius must hold one number of at most 1 a state, and so in both directions"
+        require(len(sizes) == 1 and max(self.radius) <= 1, why)
 
-    @property
+    @cached_property
     def rows(self) -> list[RowSet]:
         """All but the distance stays where it is, and so much comes anywhere."""
         rows = []
         for row, radius in zip(self.transition_matrix, self.radius, strict=True):
             free = [min(p, radius) for p in row]
-            stays = Part(free, total(free, "a ball") - radius)
-            moves = Part([radius] * len(row), radius)
-            rows.append(RowSet(list(map(Fraction.__sub__, row, free)), [stays, moves]))
+            stays, comes = total(free, "a ball") - radius, [radius] * len(row)
+            rows.append(RowSet(list(map(sub, row, free)), [Part(free, stays), Part(comes, radius)]))
         return rows
 
 
@@ -279,8 +263,7 @@ class Mixing:
     overlap: Annotated[Fraction, _positive]
 
     def __post_init__(self) -> None:
-        if self.overlap > 1:
-            raise CertificateError("mixing: overlap must be above 0 and at most 1")
+        require(self.overlap <= 1, "mixing: overlap must be above 0 and at most 1")
 
 
 @dataclass(frozen=True)
@@ -294,13 +277,12 @@ class Family:
     mixing: Mixing | None = None
 
     def __post_init__(self) -> None:
-        kinds = [part.name for part in fields(self)]
-        if sum(getattr(self, kind) is not None for kind in kinds) != 1 or self.chains == []:
-            raise CertificateError(
-                f"family has one key of {', '.join(kinds)}, and chains at least one chain"
-            )
-        if (ends := self.binary_interval) and not 0 < ends[0] <= ends[1] < 1:
-            raise CertificateError("binary_interval must hold two numbers with 0 < low <= high < 1")
+        kinds = vars(self)
+        single = sum(given is not None for given in kinds.values()) == 1 and self.chains != []
+        require(single, f"family has one key of {', '.join(kinds)}, and chains at least one chain")
+        low, high = self.binary_interval or (Fraction(1, 2), Fraction(1, 2))
+        why = "binary_interval must hold two numbers with 0 < low <= high < 1"
+        require(0 < low <= high < 1, why)
 
     @property
     def members(self) -> Sequence[Chain | Intervals | Balls | Mixing]:
@@ -337,15 +319,9 @@ class Family:
 class Flows:
     """Flows for two sets of rows, from value to value; shares of what is free in every part."""
 
-    flow: dict[Pair, Fraction]
-    surplus: list[dict[Pair, Fraction]]
-    reserve: list[dict[Pair, Fraction]]
-
-    def __post_init__(self) -> None:
-        for shares in (*self.surplus, *self.reserve):
-            for z in {z for z, _ in shares}:
-                if total([share for (v, _), share in shares.items() if v == z], "shares") > 1:
-                    raise CertificateError(f"the shares of state {z + 1} sum to more than 1")
+    flow: Shares
+    surplus: list[Shares]
+    reserve: list[Shares]
 
 
 Witness: TypeAlias = list[int] | Flows
@@ -385,8 +361,8 @@ class Count:
     slack: Fraction
 
     def __post_init__(self) -> None:
-        if min(self.W, *self.weights, 0) < 0 or not self.lengths:
-            raise CertificateError("a count has weights and W of at least 0, and a length")
+        positive = min(self.W, *self.weights, 0) >= 0 and self.lengths != []
+        require(positive, "a count has weights and W of at least 0, and a length")
 
 
 @dataclass(frozen=True)
@@ -400,14 +376,15 @@ class Proof:
     forward: Side | None = None
     backward: Side | None = None
     observations: int | None = None
-    quilts: list[tuple[int, int, int | None, int | None]] | None = None
+    quilts: list[Quilt] | None = None
     count: Count | None = None
 
     def listed(self, place: int | None) -> dict[Pair, Witness]:
         """Return the witnesses that a step names."""
-        if place is not None and not 0 <= place < len(self.witnesses or ()):
-            raise CertificateError("a step names witnesses that are not there")
-        return {} if place is None else (self.witnesses or [])[place]
+        lists = self.witnesses or []
+        named = place is None or 0 <= place < len(lists)
+        require(named, "a step names witnesses that are not there")
+        return {} if place is None else lists[place]
 
 
 # -- certificates ----------------------------------------------------------------------------------
@@ -459,17 +436,13 @@ def parse(document: object) -> Claim:
 
     Raises CertificateError: it is malformed, or of another version.
     """
-    if not isinstance(document, dict) or document.get("certificate") != "pufferflow":
-        raise CertificateError(
-            "this is no certificate of pufferflow: the key certificate is missing"
-        )
-    if (version := document.get("version")) != VERSION or type(version) is not int:
-        old = (
-            "it was made before 1.0; make it anew"
-            if version == 1
-            else f"this program reads {VERSION}"
-        )
-        raise CertificateError(f"version is {_brief(version)}; {old}")
+    known = isinstance(document, dict) and document.get("certificate") == "pufferflow"
+    require(known, "this is no certificate of pufferflow: the key certificate is missing")
+    version = document.get("version")  # type: ignore[attr-defined]
+    old = "it was made before 1.0; make it anew"
+    why = old if version == 1 else f"this program reads {VERSION}"
+    ours = type(version) is int and version == VERSION
+    require(ours, f"version is {_brief(version)}; {why}")
     try:
         found: Claim = read(Claim, document, "the certificate")
     except RecursionError:
@@ -492,8 +465,7 @@ def read_certificate(text: str | bytes) -> object:
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     document = dict(pairs)
-    if len(document) < len(pairs):
-        raise CertificateError("a key is given twice in one object")
+    require(len(document) == len(pairs), "a key is given twice in one object")
     return document
 
 
@@ -504,7 +476,6 @@ def decimal(number: Fraction, digits: int = 17, rounding: str = ROUND_HALF_EVEN)
 
 def _brief(value: object) -> str:
     """Show a value of the file in one short line."""
-    text = (
-        repr(value) if isinstance(value, str | int | float | None) else f"a {type(value).__name__}"
-    )
+    shown = isinstance(value, str | int | float | None)
+    text = repr(value) if shown else f"a {type(value).__name__}"
     return text if len(text) <= 40 else text[:36] + "..." + text[-1:]

@@ -8,16 +8,22 @@ e^w(z, y). The proofs are in ``docs/leakage.md``.
 from __future__ import annotations
 
 from collections import defaultdict
-from fractions import Fraction
-from operator import itemgetter, mul
+from operator import mul
 
 from flint import arb
 
-from pufferflow.verify.model import Row, Table, ball, largest, members
-from pufferflow.verify.parse import CertificateError, Flows, Mixing, Pair, Part, RowSet, Witness
-
-_ONE, _ZERO = arb(1), arb(0)
-
+from pufferflow.verify.balls import (
+    INFINITE,
+    ONE,
+    ZERO,
+    Row,
+    Table,
+    ball,
+    largest,
+    members,
+    transposed,
+)
+from pufferflow.verify.parse import Flows, Mixing, Part, RowSet, Shares, Witness, require, total
 
 # -- exact distributions: trees (Lemma 3) ----------------------------------------------------------
 
@@ -27,18 +33,16 @@ def _tree(parents: Witness, k: int, values: int) -> list[tuple[int, int, bool]]:
 
     What hangs on other values hangs on the one above, or on the first there is.
     """
-    if not isinstance(parents, list) or len(parents) != k:
-        raise CertificateError("a tree has the parent of every state")
+    parents = parents if isinstance(parents, list) else []
+    require(len(parents) == k, "a tree has the parent of every state")
     children: dict[int, list[int]] = defaultdict(list)
     for v, a in enumerate(parents):
         children[abs(a) - 1].append(v)
     line = children[-1][:1]
     for v in line:
         line.extend(children[v])
-    if len(line) != k:
-        raise CertificateError(
-            "a tree has one root, with 0 for its parent, and the others lead to it"
-        )
+    why = "a tree has one root, with 0 for its parent, and the others lead to it"
+    require(len(line) == k, why)
     root = next(v for v in line if values >> v & 1)
     above, arcs = {-1: root}, []
     for v in line:
@@ -57,17 +61,16 @@ def by_tree(p: Row, q: Row, parents: Witness, values: int, growth: Table) -> arb
     prove ρ (p·h)/(q·h). What the flows of the tree leave over at a value goes to the one with most
     of Q.
     """
-    arcs = _tree(parents, len(p), values)
-    h: Row = [_ONE] * len(p)
+    arcs, h = _tree(parents, len(p), values), [ONE] * len(p)
     for v, a, up in arcs:
         h[v] = h[a] * growth[v][a] if up else h[a] / growth[a][v]
     above, below = list(map(mul, p, h)), list(map(mul, q, h))
-    ratio, clipped = sum(above, _ZERO) / sum(below, _ZERO), False
+    ratio, clipped = sum(above, ZERO) / sum(below, ZERO), False
     net = [a - ratio * b for a, b in zip(above, below, strict=True)]
     for v, a, up in reversed(arcs):
         if net[v] >= 0 if up else net[v] <= 0:
             net[a] += net[v]
-            net[v] = _ZERO
+            net[v] = ZERO
         else:  # a flow is never negative
             clipped = True
     store = max(range(len(q)), key=lambda y: float(below[y].mid()))
@@ -79,7 +82,11 @@ def by_tree(p: Row, q: Row, parents: Witness, values: int, growth: Table) -> arb
 
 
 def _finite(bound: arb) -> arb:
-    return bound.upper() if bound.is_finite() else arb.pos_inf()
+    return bound.upper() if bound.is_finite() else INFINITE
+
+
+def _ratio(above: arb, below: arb) -> arb:
+    return above / below if below > 0 else INFINITE
 
 
 # -- any distribution (Lemma 6) --------------------------------------------------------------------
@@ -88,49 +95,37 @@ def _finite(bound: arb) -> arb:
 def reweighted(low: Table, high: Table, x: int, z: int, values: int, growth: Table) -> arb:
     """Bound where the distribution of the neighbour y may be any multiple of some weights.
 
-    They lie in [low[y][·], high[y][·]].
-
-    The cross ratio R of two values y, y' of the neighbour is at most above(y) / below(y'). The
-    bound is the largest (1 + √(RH))² / (√R + √H)², H = e^w(y, y'), over R > 1; it is at most R, and
-    at most H.
+    They lie in [low[y][·], high[y][·]]. The cross ratio R of two values y, y' of the neighbour is
+    at most above(y) / below(y'). The bound is the largest (1 + √(RH))² / (√R + √H)², H = e^w(y,
+    y'), over R > 1; it is at most R, and at most H.
     """
     pairs = [(high[y][x], low[y][x], high[y][z], low[y][z], y) for y in members(values)]
-    infinite = arb.pos_inf()
-    tops = [
-        ((p / q).upper() if q > 0 else infinite, y) for p, _, _, q, y in pairs if not p.is_zero()
-    ]
-    ends = [
-        ((p / q).lower() if q > 0 < p else _ZERO, y) for _, p, q, _, y in pairs if not q.is_zero()
-    ]
-    if not (tops and ends):  # values that never occur
-        return infinite
-    tops, ends = sorted(tops, key=itemgetter(0), reverse=True), sorted(ends, key=itemgetter(0))
-    most = _ONE
-    for top, y in tops:
-        for end, other in ends:
-            ratio = top / end if end > 0 and top.is_finite() else infinite
-            if ratio <= most:  # and so are those that follow
+    tops = sorted((_ratio(p, q).upper(), y) for p, _, _, q, y in pairs if not p.is_zero())
+    ends = sorted((_ratio(q, p).upper(), y) for _, p, q, _, y in pairs if not q.is_zero())
+    most = ONE if tops and ends else INFINITE  # values that never occur
+    for top, y in reversed(tops):
+        for end, other in reversed(ends):
+            cross = top * end
+            if cross <= most:  # and so are those that follow
                 break
             h = growth[y][other]
             if y == other or h <= most:
                 continue
-            root, far = ratio.sqrt(), h.sqrt()
-            most = most.max(
-                _finite(((1 + root * far) / (root + far)) ** 2 if ratio.is_finite() else h)
-            )
+            root, far = cross.sqrt(), h.sqrt()
+            bound = ((1 + root * far) / (root + far)) ** 2 if cross.is_finite() else h
+            most = most.max(_finite(bound))
     return most
 
 
 def largest_ratios(weights: Table, values: int) -> Table:
     """table[x][z] = max over the values y of weights[y][x] / weights[y][z]; 0/0 does not count."""
-    columns = list(zip(*(weights[y] for y in members(values)), strict=True))
-    inverses = [[arb.pos_inf() if q.is_zero() else 1 / q for q in column] for column in columns]
+    columns = transposed(weights[y] for y in members(values))
 
-    def ratio(x: int, z: int) -> arb:
-        shares = (p * q for p, q in zip(columns[x], inverses[z], strict=True) if not p.is_zero())
-        return _ONE if x == z else largest([_ZERO, *shares])
+    def most(above: Row, below: Row) -> arb:
+        pairs = zip(above, below, strict=True)
+        return largest([ZERO, *(_ratio(p, q) for p, q in pairs if not p.is_zero())])
 
-    return [[ratio(x, z) for z in range(len(columns))] for x in range(len(columns))]
+    return [[ONE if p is q else most(p, q) for q in columns] for p in columns]
 
 
 # -- sets of distributions (Lemma I3) --------------------------------------------------------------
@@ -149,45 +144,51 @@ def by_flows(p: RowSet, q: RowSet, flows: Witness, growth: Table) -> arb:
     What the largest first bracket has beyond its share of the smallest second one goes to the value
     with most of q.
     """
-    k = len(growth)
-    if not isinstance(flows, Flows) or not len(flows.surplus) == len(flows.reserve) == len(p.parts):
-        raise CertificateError(
-            f"between sets of rows there are flows, with shares for each of {len(p.parts)} parts"
-        )
-    if any(
-        max(pair) >= k for table in (flows.flow, *flows.surplus, *flows.reserve) for pair in table
-    ):
-        raise CertificateError("flows lead to a state that there is not")
-    left, right = [ball(value) for value in p.base], [ball(value) for value in q.base]
-    for (z, y), amount in flows.flow.items():
+    k, parts = len(growth), len(p.parts)
+    flows = flows if isinstance(flows, Flows) else Flows({}, [], [])
+    why = f"between sets of rows there are flows, with shares for each of {parts} parts"
+    require(len(flows.surplus) == len(flows.reserve) == parts, why)
+    left, right = _spread(p, flows.surplus, growth, 1), _spread(q, flows.reserve, growth, -1)
+    for (z, y), amount in _within(flows.flow, k).items():
         left[z] -= ball(amount)
         left[y] += ball(amount) * growth[z][y]
-    for part, shares in zip(p.parts, flows.surplus, strict=True):
-        goes = _shares(shares, k)
-        for y in range(k):
-            left[y] += greedy(part, [goes[z][y] * growth[z][y] for z in range(k)], 1)
-    for part, shares in zip(q.parts, flows.reserve, strict=True):
-        goes = _shares(shares, k)
-        for y in range(k):
-            right[y] += greedy(part, [goes[v][y] / growth[y][v] for v in range(k)], -1)
     store = max(range(k), key=lambda y: float(right[y].mid()))
     if not right[store] > 0:
-        return arb.pos_inf()
-    least = (left[store] / right[store]).max(_ONE).lower()
+        return INFINITE
+    least = (left[store] / right[store]).max(ONE).lower()
     # what is needed falls with the ratio allowed elsewhere, so what a smaller one needs suffices
     needed = left[store]
     for y in range(k):
         if y != store:
-            needed += (left[y] - least * right[y]).max(_ZERO) * growth[y][store]
-    return _finite((needed / right[store]).max(_ONE))
+            needed += (left[y] - least * right[y]).max(ZERO) * growth[y][store]
+    return _finite((needed / right[store]).max(ONE))
 
 
-def _shares(given: dict[Pair, Fraction], k: int) -> Table:
+def _spread(rows: RowSet, given: list[Shares], growth: Table, sign: int) -> Row:
+    """Bounds, from above (1) or below (−1), of what base and parts bring to each value."""
+    found = [ball(p) for p in rows.base]
+    for part, shares in zip(rows.parts, given, strict=True):
+        for y, goes in enumerate(transposed(_shares(shares, len(found)))):
+            here = [growth[z][y] if sign > 0 else 1 / growth[y][z] for z in range(len(found))]
+            found[y] += greedy(part, list(map(mul, goes, here)), sign)
+    return found
+
+
+def _within(table: Shares, k: int) -> Shares:
+    require(all(max(pair) < k for pair in table), "flows lead to a state that there is not")
+    return table
+
+
+def _shares(given: Shares, k: int) -> Table:
     """What goes from each value to each; what is left over stays."""
-    table = [[arb(int(z == y)) for y in range(k)] for z in range(k)]
-    for (z, y), share in given.items():
+    table, moved = [[ZERO] * k for _ in range(k)], defaultdict(list)
+    for (z, y), share in _within(given, k).items():
         table[z][y] = ball(share)
-        table[z][z] -= ball(share)
+        moved[z].append(share)
+    for z in range(k):
+        stays = 1 - total(moved[z], "shares")
+        require(stays >= 0, f"the shares of state {z + 1} sum to more than 1")
+        table[z][z] = ball(stays)
     return table
 
 
@@ -196,33 +197,32 @@ def greedy(part: Part, values: Row, sign: int) -> arb:
 
     It is t · sum ± Σ widths (± (value − t))⁺, for any t.
     """
-    filled, threshold = _ZERO, _ZERO
+    filled, threshold = ZERO, ZERO
     for z in sorted(range(len(values)), key=lambda z: -sign * float(values[z].mid())):
         filled, threshold = filled + ball(part.widths[z]), arb(values[z].mid())
         if filled >= ball(part.total):
             break
     beyond = (
-        ball(width) * (sign * (value - threshold)).max(_ZERO)
+        ball(width) * (sign * (value - threshold)).max(ZERO)
         for width, value in zip(part.widths, values, strict=True)
         if width
     )
-    return threshold * ball(part.total) + sign * sum(beyond, _ZERO)
-
-
-def _extreme(row: RowSet, values: Row, sign: int) -> arb:
-    """Bound of p · values over the distributions p of a set."""
-    base = sum((ball(p) * value for p, value in zip(row.base, values, strict=True)), _ZERO)
-    return sum((greedy(part, values, sign) for part in row.parts), base)
+    return threshold * ball(part.total) + sign * sum(beyond, ZERO)
 
 
 def entry_bounds(rows: list[RowSet], steps: int) -> tuple[Table, Table]:
     """Bounds, below and above, of the entries of products of so many matrices with such rows."""
+
+    def extreme(row: RowSet, values: Row, sign: int) -> arb:
+        base = sum((ball(p) * value for p, value in zip(row.base, values, strict=True)), ZERO)
+        return sum((greedy(part, values, sign) for part in row.parts), base)
+
     k, found = len(rows), []
     for sign in (-1, 1):
         columns = [[arb(int(x == z)) for x in range(k)] for z in range(k)]
         for _ in range(steps):
-            columns = [[_extreme(row, column, sign) for row in rows] for column in columns]
-        found.append([list(row) for row in zip(*columns, strict=True)])
+            columns = [[extreme(row, column, sign) for row in rows] for column in columns]
+        found.append(transposed(columns))
     return found[0], found[1]
 
 
@@ -247,9 +247,7 @@ def overlapping(family: Mixing, cost: arb, around: int) -> arb:
         return fixed + ratio**blocks * (start - fixed) if blocks else start
 
     blocks, rest = divmod(around, m)
-    middle = {max(blocks // 2 - 1, 0), blocks // 2, min(blocks // 2 + 1, blocks)}
-    places = [k * m for k in middle]
-    if blocks and rest + 1 < m:  # a block is shared by both sides, so there is one less
-        half = (blocks - 1) // 2
-        places += [k * m + rest + 1 for k in {max(half - 1, 0), half, min(half + 1, blocks - 1)}]
+    ends = (0, blocks), (rest + 1, blocks - 1)  # a block that both sides share is one less
+    near = ((n // 2 + i, start, n) for start, n in ends for i in (-1, 0, 1))
+    places = [block * m + start for block, start, n in near if 0 <= block <= n]
     return largest([factor(j) * factor(around - j) for j in places])

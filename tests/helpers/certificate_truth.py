@@ -5,8 +5,10 @@ nothing of the engine.
 from fractions import Fraction
 
 import numpy as np
-from plain_forgetting import loss as mixing_loss
+import plain_mixing
 from plain_transport import laws_given_secrets
+from processes import corner, pushed
+from rational_chains import loss
 from sequence_programs import label_law, largest_loss
 
 MOST = {2: 5, 3: 4, 4: 3}
@@ -23,139 +25,92 @@ def stationary(matrix):
     return found / found.sum()
 
 
-def joint(start, matrices):
-    found = np.array(start, dtype=float)
-    for matrix in matrices:
-        found = found[..., None] * matrix
-    return found
-
-
 def starts_of(start, matrix, rng):
     """Distributions of the first record: of any start some, its corners among them."""
     k = len(matrix)
     if isinstance(start, list):
-        return [[float(Fraction(p)) for p in start]]
-    return (
-        [stationary(matrix)]
-        if start == "stationary"
-        else [*np.eye(k), *rng.dirichlet(np.full(k, 0.5), 2)]
-    )
+        return floats([start])
+    if start == "stationary":
+        return [stationary(matrix)]
+    return [*np.eye(k), *rng.dirichlet(np.full(k, 0.5), 2)]
 
 
 def joints_of(family, length, rng):
     """Distributions of all records by some chains of a family."""
     [(kind, given)] = family.items()
     if kind == "binary_interval":
-        for stay in rng.choice([float(Fraction(p)) for p in given], (3, 2)):
-            matrix = np.array([[stay[0], 1 - stay[0]], [1 - stay[1], stay[1]]])
-            yield from (joint(s, [matrix] * (length - 1)) for s in starts_of("any", matrix, rng))
+        for a, b in rng.choice(floats([given])[0], (3, 2)):
+            matrix = np.array([[a, 1 - a], [1 - b, b]])
+            for start in starts_of("any", matrix, rng):
+                yield label_law([matrix] * (length - 1), start, [0, 1], 2)
     elif kind == "chains":
         for chain in given:
             yield from joints_of_chain(chain, length, rng)
     elif "backward" not in given:  # of those with both few chains are known to lie in them
         for _ in range(4):
-            matrices = [_between(given, rng) for _ in range(length - 1)]
-            yield from (
-                joint(s, matrices) for s in rng.dirichlet(np.full(len(_low(given)), 0.5), 2)
-            )
+            steps = [member(given, rng) for _ in range(length - 1)]
+            k = len(rows_of(given))
+            for start in rng.dirichlet(np.full(k, 0.5), 2):
+                yield label_law(steps, start, np.arange(k), k)
 
 
 def joints_of_chain(chain, length, rng):
     """From any phase, of the observations."""
-    matrices, seen = list(map(floats, chain["transition_matrices"])), chain.get("observations")
-    period = len(matrices)
-    whole = np.linalg.multi_dot([np.eye(len(matrices[0])), *matrices, np.eye(len(matrices[0]))])
+    matrices = list(map(floats, chain["transition_matrices"]))
+    period, states = len(matrices), np.arange(len(matrices[0]))
+    seen = np.unique(chain.get("observations", states), return_inverse=True)[1]
+    whole = np.linalg.multi_dot([np.eye(len(states)), *matrices, np.eye(len(states))])
     for phase in range(period):
         steps = [matrices[(phase + t) % period] for t in range(length - 1)]
-        for start in starts_of(chain["initial_distribution"], whole, rng):
-            first = start
+        for first in starts_of(chain["initial_distribution"], whole, rng):
             if chain["initial_distribution"] == "stationary":
                 for matrix in matrices[:phase]:
                     first = first @ matrix
-            if seen is None:
-                yield joint(first, steps)
-            else:
-                labels = np.unique(seen, return_inverse=True)[1]
-                yield label_law(steps, first, labels, labels.max() + 1)
+            yield label_law(steps, first, seen, seen.max() + 1)
 
 
-def _low(given):
-    return given["low"] if "low" in given else given["transition_matrix"]
-
-
-def _between(given, rng):
+def member(given, rng):
     """Rows at corners of their sets."""
     if "low" in given:
-        low, high = floats(given["low"]), floats(given["high"])
-        rows = []
-        for base, top in zip(low, high, strict=True):
-            row, left = base.copy(), 1 - base.sum()
-            for z in rng.permutation(len(base)):
-                row[z] += (step := min(left, top[z] - base[z]))
-                left -= step
-            rows.append(row)
-        return np.array(rows)
-    rows = []
-    for centre, radius in zip(floats(given["transition_matrix"]), given["radius"], strict=True):
-        left, row = float(Fraction(radius)), centre.copy()
-        for z in rng.permutation(len(centre)):
-            row[z] -= (step := min(left, row[z]))
-            left -= step
-        row[rng.integers(len(row))] += 1 - row.sum()
-        rows.append(row)
-    return np.array(rows)
+        return corner(rng, floats(given["low"]), floats(given["high"]))
+    return pushed(rng, floats(given["transition_matrix"]), floats([given["radius"]])[0])
+
+
+def rows_of(given):
+    """One row a value, of a matrix or of bounds."""
+    given = given[0] if isinstance(given, list) else given
+    if "low" in given:
+        return given["low"]
+    return given.get("transition_matrix") or given["transition_matrices"][0]
 
 
 def worst_loss(document, seed=0):
     """Largest loss at the stated scale that was found, in nats."""
-    rng, cost = (
-        np.random.default_rng(seed),
-        float(1 / max(Fraction(document["scale"]), Fraction(1, 10**6))),
-    )
-    family, window = document["family"], document["window"]
-    if "mixing" in family:
-        terms = family["mixing"]["steps"], float(Fraction(family["mixing"]["overlap"]))
+    rng = np.random.default_rng(seed)
+    cost = float(1 / max(Fraction(document["scale"]), Fraction(1, 10**6)))
+    [(kind, given)] = document["family"].items()
+    window, length = document["window"], document["length"]
+    if kind == "mixing":
         if document["side_information"] == "any":  # the records between two known ones may be one
-            return document["length"] * cost
-        return mixing_loss(*terms, min(document["length"], 2000), cost, window)
-    side_information = "none" if document["side_information"] == "none" else "any"
-    worst = 0.0
-    k = 2 if "binary_interval" in family else len(_states(family))
-    length = min(document["length"], MOST.get(k, 3))
+            return length * cost
+        terms = given["steps"], Fraction(given["overlap"])
+        return float(plain_mixing.loss(*terms, min(length, 2000), cost, window))
     if document["mechanism"] == "wasserstein":
-        pairs = zip(family["chains"], document["proofs"], strict=True)
-        return max(_count_loss(chain, proof["count"], cost) for chain, proof in pairs)
-    for law in joints_of(family, length, rng):
-        worst = max(worst, largest_loss(law, cost, window, side_information))
-    return worst
+        pairs = zip(given, document["proofs"], strict=True)
+        return max(count_loss(chain, proof["count"], 1 / cost) for chain, proof in pairs)
+    k = 2 if kind == "binary_interval" else len(rows_of(given))
+    asked = window, "none" if document["side_information"] == "none" else "any"
+    laws = joints_of(document["family"], min(length, MOST.get(k, 3)), rng)
+    return max((largest_loss(law, cost, *asked) for law in laws), default=0.0)
 
 
-def _states(family):
-    [given] = family.values()
-    given = given[0] if isinstance(given, list) else given
-    return (
-        given["low"]
-        if "low" in given
-        else given.get("transition_matrix") or given["transition_matrices"][0]
-    )
-
-
-def _count_loss(chain, count, cost):
-    """Loss of Laplace noise on the count, at its jumps, where it is largest."""
+def count_loss(chain, count, scale):
+    """Loss of Laplace noise on the count."""
     [rows] = chain["transition_matrices"]
-    matrix = [[Fraction(p) for p in row] for row in rows]
-    start, length, worst = chain["initial_distribution"], min(max(count["lengths"]), 7), 0.0
-    first = stationary(floats(rows)) if start == "stationary" else start
+    matrix, start = [[Fraction(p) for p in row] for row in rows], chain["initial_distribution"]
+    first = [Fraction(p) for p in (stationary(floats(rows)) if start == "stationary" else start)]
+    length, worst = min(max(count["lengths"]), 7), 0.0
     for node in range(1, length + 1):
-        laws = laws_given_secrets(
-            matrix, [Fraction(p) for p in first], length, count["weights"], node
-        )
-        points = np.arange(length * max(count["weights"]) + 1)
-        densities = []
-        for law in laws.values():
-            masses = np.array([float(law.get(int(n), 0)) for n in points])
-            densities.append(
-                np.exp(-cost * np.abs(points[:, None] - points)) @ (masses / masses.sum())
-            )
-        worst = max([worst, *(float(np.log(p / q).max()) for p in densities for q in densities)])
+        laws = laws_given_secrets(matrix, first, length, count["weights"], node).values()
+        worst = max([worst, *(loss(p, q, scale) for p in laws for q in laws)])
     return worst

@@ -21,12 +21,10 @@ def log_fraction(value):
     return power * math.log(2) + math.log1p(float(near - 1))
 
 
-def conditional_densities(matrix, law, length, bins, coordinates, ratio):
-    """Densities {(node, state): {output: value}} up to a common factor.
+def conditional_densities(matrix, law, length, bins, coordinates, ratio, window=1):
+    """Densities {(node, state): {output: value}} up to a common factor; of states in a window.
 
-    ``ratio`` is e^(−1/noise) of a coordinate.
-
-    ``bins[x]`` is the coordinate that state x adds to, or None.
+    ``ratio`` is e^(−1/noise) of a coordinate, ``bins[x]`` the one that state x adds to, or None.
     """
     joint = joint_law(matrix, law, length)
     counts = {}
@@ -34,8 +32,9 @@ def conditional_densities(matrix, law, length, bins, coordinates, ratio):
         weight = joint[path]
         if weight:
             count = tuple(sum(bins[x] == j for x in path) for j in range(coordinates))
-            for node, x in enumerate(path, 1):
-                table = counts.setdefault((node, x), {})
+            for node in range(length - window + 1):
+                secret = path[node : node + window] if window > 1 else path[node]
+                table = counts.setdefault((node + 1, secret), {})
                 table[count] = table.get(count, 0) + weight
     powers = [Fraction(ratio) ** d for d in range(length + 1)]
     found = {}

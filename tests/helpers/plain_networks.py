@@ -124,8 +124,7 @@ def largest_loss(network, scale, secrets, query):
     """Largest log ratio of the densities of a noisy count under two secrets, at integer outputs.
 
     Counted are the variables of ``query`` in their last state: a change of one of them changes the
-    count by at most 1. As in tests/statistical/test_loss.py the largest ratio over all real outputs
-    is attained at an integer.
+    count by at most 1. The largest ratio over all real outputs is attained at an integer.
     """
     weights = (joint_weights(network) / 64 ** len(network)).astype(float).ravel()
     states = np.indices([t.shape[-1] for t in network.tables]).reshape(len(network), -1)

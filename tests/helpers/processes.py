@@ -165,10 +165,9 @@ def corner(rng, low, high):
 
 
 def pushed(rng, matrix, radius):
-    """Rows at this total variation distance, as far as they have so much to give."""
-    moved = matrix.copy()
-    for row, toward in zip(moved, rng.integers(0, len(matrix), len(matrix)), strict=True):
-        left = radius
+    """Rows at this total variation distance, or one each, as far as they have so much to give."""
+    moved, k = matrix.copy(), len(matrix)
+    for row, toward, left in zip(moved, rng.integers(0, k, k), np.full(k, radius), strict=True):
         for y in rng.permutation(np.delete(np.arange(len(row)), toward)):
             less = min(left, row[y])
             row[y], row[toward], left = row[y] - less, row[toward] + less, left - less

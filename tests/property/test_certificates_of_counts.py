@@ -16,8 +16,9 @@ from rational_chains import loss, random_case
 import pufferflow as pf
 from pufferflow.audit import chain_sensitivity
 from pufferflow.errors import CertificateError, ChainError
+from pufferflow.verify.balls import Work
 from pufferflow.verify.counts import distributions_at_nodes
-from pufferflow.verify.model import Model, Work
+from pufferflow.verify.model import Model
 from pufferflow.verify.parse import Chain
 
 SEEDS = st.integers(0, 2**32 - 1)

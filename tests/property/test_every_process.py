@@ -14,6 +14,7 @@ from sequence_programs import largest_loss, largest_loss_of_counts, plain_progra
 
 import pufferflow as pf
 from pufferflow.errors import ParameterError
+from pufferflow.mechanisms import compute_scale
 
 COSTS = [0.01, 0.1, 0.5, 1.5, 4.0]
 
@@ -43,6 +44,23 @@ def test_never_below_the_program(kind, cases):
         assert min(bounds) >= program * (1 - 1e-6), (seed, what)  # the tolerance of the solver
         found += what["window"] < length and bounds[0] < length * cost * (1 - 1e-6)
     assert found  # below the loss of all records together
+
+
+@pytest.mark.parametrize("name", ["gk16", "mqm-approx", "mqm-exact"])
+@pytest.mark.parametrize("kind", ["stationary", "given", "any", "chains", "binary_interval"])
+@pytest.mark.parametrize("cases", counts(5, 200))
+def test_no_other_mechanism_has_too_little_noise(name, kind, cases):
+    for seed in range(cases):
+        if (one := drawn(kind, seed, {2: 6, 3: 4})) is None:
+            continue
+        rng, length, process = one
+        epsilon, window = (
+            min(float(10 ** rng.uniform(-1, 0.8)), 9 / length),
+            int(rng.integers(1, 3)),
+        )
+        scale = compute_scale(name, process.family, length, epsilon, window=window).scale
+        for joint in process.joints() if scale else []:
+            assert largest_loss(joint, 1 / scale, window) <= epsilon * (1 + 1e-6), seed
 
 
 @pytest.mark.parametrize("seed", seeds(3, 60))
@@ -147,7 +165,7 @@ def plain_loss(start, steps, cost):
     ("k", "length", "seed"),
     [(3, 12, seed) for seed in range(3)]
     + [(6, 5, seed) for seed in range(2)]
-    + [(12, 3, 0)]
+    + [(12, 3, 0), (2, 60, 0), (2, 60, 1)]
     + [
         pytest.param(k, 40 // k, seed, marks=pytest.mark.long)
         for k in (3, 4, 8, 20)
@@ -173,7 +191,8 @@ def test_known_chains_equal_the_plain_recursion(kind, k, length, seed):
 
 # -- what scales obey ------------------------------------------------------------------------------
 
-LONG = ("fifty_one", "twenty", "intervals_of_four")
+LONG = ("fifty_one", "twenty", "intervals_of_four", "line_of_twelve", "second_order_of_three")
+LONG += ("intervals_of_three", "total_variation_of_two")
 LARGER = ("periodic_day", "seventy", "intervals_of_seven", "intervals_of_fourteen")
 """Of more states than are certified, or certified in minutes."""
 NAMES = [name for name in BUILDERS if not name.startswith(LARGER)]
@@ -244,9 +263,11 @@ def nested(rng, k):
     exact, wide = pf.IntervalFamily(P, P), pf.IntervalFamily(low, high)
     clock, steps = pf.PeriodicChain([P, Q], repeat=3), int(rng.integers(1, 4))
     stays = np.sort(rng.uniform(0.1, 0.9, 4))
+    transient = np.vstack([np.pad(P, ((0, 0), (0, 1))), rng.dirichlet(np.ones(k + 1))])
     return {
         "any start": (given, free, np.inf),
         "any start of a stationary one": (chain, free, np.inf),
+        "a state that no record has": (chain, pf.MarkovChain(transient), 1 + SLACK),
         "two chains": (chain, pf.ChainFamily([pf.MarkovChain(Q), chain]), np.inf),
         "equal matrices": (chain, pf.PeriodicChain([P, P], repeat=2), 1.15),
         "observations are the states": (given, pf.HiddenChain(given, range(k)), 1.15),

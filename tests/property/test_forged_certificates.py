@@ -11,7 +11,7 @@ from cases import SLACK, counts, examples
 from certificate_truth import worst_loss
 from hypothesis import example, given
 from hypothesis import strategies as st
-from interval_families import family as intervals
+from processes import around
 from random_chains import chains
 
 import pufferflow as pf
@@ -66,17 +66,6 @@ def test_certificates_of_other_families_cost_little(seed, epsilon, length):
     assert found.loss <= Fraction(repr(epsilon))
 
 
-@pytest.mark.parametrize("wanted", counts(6, 30))
-def test_random_periodic_chains_have_certificates(wanted):
-    rng, ratios = np.random.default_rng(3), []
-    for _ in range(wanted):
-        chain = pf.PeriodicChain(rng.dirichlet(np.full(4, rng.choice([0.5, 1.0])), (3, 4)))
-        document = pf.certify(chain, 10**4, 1.0, mechanism="leakage")
-        pf.verify_certificate(document)
-        ratios.append(float(document["scale"]) / pf.leakage(chain, 10**4, 1.0).scale)
-    assert max(ratios) < 1.05
-
-
 def some_family(rng):
     """A family that is not a chain, what may be asked of it, and how far its certificate may lie
     above the scale.
@@ -94,19 +83,13 @@ def some_family(rng):
         asked["side_information"] = "none"
         return pf.HiddenChain(pf.MarkovChain(matrices[0], start), np.arange(k) % 2), asked, 1.5
     if kind == 2:
-        return (
-            pf.MixingFamily(int(rng.integers(1, 5)), float(rng.choice([0.2, 0.6]))),
-            {"window": asked["window"]},
-            1.0001,
-        )
+        family = pf.MixingFamily(int(rng.integers(1, 5)), float(rng.choice([0.2, 0.6])))
+        return family, {"window": asked["window"]}, 1.0001
     if kind == 3:
         return pf.TotalVariationFamily(matrices[0], 0.02 * rng.random(k)), asked, 1.6
-    box = intervals(rng, k, 0.03, 0.3)
-    return (
-        (box if rng.random() < 0.5 else pf.IntervalFamily(box.low, box.high, backward=box)),
-        asked,
-        1.6,
-    )
+    box = pf.IntervalFamily(*around(rng, matrices[:1], 0.03))
+    both = pf.IntervalFamily(box.low, box.high, backward=box)
+    return (box if rng.random() < 0.5 else both), asked, 1.6
 
 
 # -- forgeries -------------------------------------------------------------------------------------

@@ -40,17 +40,13 @@ def test_search_equals_the_plain_twin(chain, length, epsilon, convention):
     assert low <= scale <= high
 
 
-LEAVES = quilts.LEAF_LIMIT
-
-
 @pytest.fixture
 def coarse(monkeypatch):
-    """Few distances of quilt nodes an octave, few ranges of nodes compared exactly, few leaves."""
+    """Few distances of quilt nodes an octave, few ranges of nodes."""
 
-    def coarse_(spaces, close=10**6, within=quilts.CLOSE, leaves=LEAVES):
-        constants = {"SPACES": spaces, "CLOSE_LIMIT": close, "CLOSE": within, "LEAF_LIMIT": leaves}
-        for name, value in constants.items():
-            monkeypatch.setattr(quilts, name, value)
+    def coarse_(spaces, ranges=quilts.RANGE_LIMIT):
+        monkeypatch.setattr(quilts, "SPACES", spaces)
+        monkeypatch.setattr(quilts, "RANGE_LIMIT", ranges)
 
     return coarse_
 
@@ -58,12 +54,12 @@ def coarse(monkeypatch):
 @pytest.mark.parametrize("start", ["any", [1, 0], [0, 1], [0.5, 0.5]])
 @pytest.mark.parametrize("stay", [(0.9, 0.6), (0.95, 0.95), (0.8, 0.97), (0.05, 0.1)])
 @pytest.mark.parametrize("every", counts(4, 1))
-def test_few_leaves_still_give_an_upper_bound_where_early_nodes_decide(start, stay, every, coarse):
+def test_few_ranges_still_give_an_upper_bound_where_early_nodes_decide(start, stay, every, coarse):
     chain = pf.MarkovChain([[stay[0], 1 - stay[0]], [1 - stay[1], stay[1]]], start)
     for epsilon in (0.5, 1.0, 5.0, 0.2, 2.0)[::every]:
         scale = pf.mqm_exact(chain, 300, epsilon).scale
-        for leaves in (0, 1, 2, 3, 8, 5, 13, 21)[::every]:
-            coarse(quilts.SPACES, leaves=leaves)
+        for ranges in (0, 1, 2, 3, 8, 5, 13, 21)[::every]:
+            coarse(quilts.SPACES, ranges)
             assert (
                 scale * (1 - 1e-12)
                 <= pf.mqm_exact(chain, 300, epsilon).scale
@@ -82,19 +78,17 @@ TAME = [*settings().suppress_health_check, HealthCheck.function_scoped_fixture]
     EPSILONS,
     CONVENTIONS,
     SPACES,
-    st.integers(0, 3),
     st.integers(0, 5),
 )
 @examples(12, 270, suppress_health_check=TAME)
-def test_few_distances_and_close_nodes_raise_the_scale_by_what_is_said(
-    coarse, chain, length, epsilon, convention, spaces, close, leaves
+def test_few_distances_raise_the_scale_by_what_is_said(
+    coarse, chain, length, epsilon, convention, spaces, ranges
 ):
     low, high = between(epsilon, twin(chain, length, convention))
-    within = 0.1
-    coarse(spaces, close, within)
+    coarse(spaces)
     scale = pf.mqm_exact(chain, length, epsilon, convention=convention).scale
-    assert low <= scale <= high * (1 + 1 / spaces) * (1 + within)
-    coarse(spaces, close, within, leaves)  # how much these raise it is not said
+    assert low <= scale <= high * (1 + 1 / spaces)
+    coarse(spaces, ranges)  # how much these raise it is not said
     scale = pf.mqm_exact(chain, length, epsilon, convention=convention).scale
     assert low <= scale <= length / epsilon * (1 + 1e-15)
 
@@ -128,11 +122,11 @@ def test_work_does_not_grow_as_a_chain_slows_down(name, rate, start, states, mon
     the size of quilts.
     """
     tables, looks = [], []
-    fill, look = InfluenceTables._fill, quilts.search_quilts
+    fill, look = InfluenceTables._fill, _kernels.search_quilts
     monkeypatch.setattr(
         InfluenceTables, "_fill", lambda self, *a, **k: (tables.append(1), fill(self, *a, **k))[1]
     )
-    monkeypatch.setattr(quilts, "search_quilts", lambda *a: (looks.append(1), look(*a))[1])
+    monkeypatch.setattr(_kernels, "search_quilts", lambda *a: (looks.append(1), look(*a))[1])
     rng = np.random.default_rng(states)
     leave = rate * rng.uniform(0.3, 3, (states, states))
     np.fill_diagonal(leave, 0)

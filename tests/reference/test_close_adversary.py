@@ -10,7 +10,7 @@ from cases import counts
 from enumeration import joint_law, stationary_law
 
 import pufferflow as pf
-from pufferflow.errors import ChainError, ParameterError
+from pufferflow.errors import ChainError
 
 
 def paths(chain, length):
@@ -97,31 +97,3 @@ def test_special_starts_and_lengths():
     short, long = (pf.audit.close_adversary(chain, near, n) for n in (10**4, 2 * 10**4))
     assert long.delta == pytest.approx(2 * short.delta, rel=1e-2)
     assert short.exact
-
-
-@pytest.mark.parametrize(
-    ("theta", "tilde", "length", "error", "message"),
-    [
-        ("interval", [0.5, 0.5], 5, ChainError, "finitely many chains"),
-        ([0.5, 0.5], "any", 5, ChainError, "adversary needs a chain with one initial distribution"),
-        ([1.0], [0.5, 0.5], 5, ChainError, "chain 1 has 1 states, the adversary's 2"),
-        (
-            [0.5, 0.5],
-            [0.5, 0.5],
-            0,
-            ParameterError,
-            "length is 0; it must be an integer of at least 1",
-        ),
-        ([0.5, 0.5], [0.5, 0.5], 2.5, ParameterError, "length is 2.5"),
-        ([0.5, 0.5], [0.5, 0.5], 10**12, ParameterError, "up to 10000000 records, and grows"),
-    ],
-)
-def test_bad_input(theta, tilde, length, error, message):
-    def chain(start):
-        if start == "interval":
-            return pf.BinaryInterval(0.3, 0.7)
-        k = 2 if start == "any" else len(start)
-        return pf.MarkovChain(np.full((k, k), 1 / k), start)
-
-    with pytest.raises(error, match=message):
-        pf.audit.close_adversary(chain(theta), chain(tilde), length)

@@ -1,6 +1,5 @@
 """How long a check may take: no document takes more than was allowed, whatever it says."""
 
-import json
 import time
 from fractions import Fraction
 
@@ -93,18 +92,3 @@ def test_denominators_that_multiply_up_are_refused(digits):
     ):
         with pytest.raises(CertificateError, match="the common denominator has over 8000 bits"):
             pf.verify_certificate(certificate("group-dp", family, 5, {}))
-
-
-def test_the_command_allows_more_work(tmp_path, run):
-    path = tmp_path / "proof.json"
-    path.write_text(
-        json.dumps(pf.certify(pf.MarkovChain([[0.55, 0.45], [0.45, 0.55]], "any"), 50, 1.0))
-    )
-    code, out, error = run("verify", path, "--most-work", 1)
-    assert (code, out, error.count("\n")) == (2, "", 1)
-    assert "certificate rejected: its check takes over 1.0e+00 operations; allow more" in error
-    assert run("verify", path, "--most-work", "1e9")[0] == 0
-    for wrong in ("0", "-1", "nan", "inf"):
-        code, _, error = run("verify", path, f"--most-work={wrong}")
-        assert code == 2
-        assert "argument --most-work: invalid number" in error

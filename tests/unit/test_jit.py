@@ -1,6 +1,5 @@
 """The cache of compiled kernels follows the sources; numba stays in one place."""
 
-import ast
 import os
 import subprocess
 import sys
@@ -10,29 +9,16 @@ from pathlib import Path
 import numba
 import pytest
 from forks import in_a_fork
-from source_trees import tree
+from source_trees import PACKAGE, imports
 
-import pufferflow
 from pufferflow._util import jit as _jit
 from pufferflow._util import rounding as _rounding
 from pufferflow._util import types as _types
 
-PACKAGE = Path(pufferflow.__file__).parent
-
-
-def imported_names(path):
-    for node in ast.walk(tree(path)):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield node.module or ""
-
 
 @pytest.mark.xdist_group("sources")
 def test_numba_is_used_in_one_module_only():
-    users = [
-        p for p in PACKAGE.rglob("*.py") if "numba" in {n.split(".")[0] for n in imported_names(p)}
-    ]
+    users = [p for p in PACKAGE.rglob("*.py") if "numba" in {n.split(".")[0] for n in imports(p)}]
     assert users == [Path(_jit.__file__)]
 
 
@@ -44,7 +30,8 @@ def test_the_digest_covers_all_kernels_and_what_they_take_from_the_package():
     assert users
     for path in users:
         assert path.name.endswith("_kernels.py")
-        ours = {name for name in imported_names(path) if name.startswith("pufferflow")}
+        names = {name.rpartition(".")[0] for name in imports(path)}
+        ours = {name for name in names if name.startswith("pufferflow")}
         ours = {name for name in ours if not name.endswith("_kernels")}
         assert ours <= {_jit.__name__, _rounding.__name__, _types.__name__}, path
 
@@ -164,3 +151,14 @@ def test_a_kernel_is_compiled_once_it_has_much_to_do(cached, loaded, steps, comp
     kernel = _jit.Kernel(lambda x, y: x / y, lambda x, y: x)
     assert kernel(steps, 1) == ("compiled" if compiles else steps)
     assert kernel(0, 0) == "compiled"  # where Python raises, machine code goes on
+
+
+@pytest.mark.parametrize(("cached", "lines"), [(False, 1), (True, 0)])
+def test_a_first_compilation_is_announced_once_on_a_terminal(cached, lines, monkeypatch, capsys):
+    monkeypatch.setattr(_jit.Kernel, "_is_cached", cached)
+    monkeypatch.setattr(_jit, "_compiled", lambda function: function)
+    for terminal in (False, True):
+        monkeypatch.setattr(sys.stderr, "isatty", lambda terminal=terminal: terminal)
+        _jit._announce.cache_clear()
+        assert [_jit.Kernel(abs, None)(-number) for number in (1, 2)] == [1, 2]
+        assert capsys.readouterr().err.count("compiles for some seconds") == lines * terminal

@@ -1,4 +1,4 @@
-"""Leakage calibration: known values, limits, extremes of floats, and what no computation may do."""
+"""Leakage calibration: limits, extremes of floats, and what no computation may do."""
 
 import math
 import signal
@@ -13,36 +13,12 @@ import pytest
 from shipped_counts import electricity_transitions
 
 import pufferflow as pf
-from pufferflow.errors import ParameterError
 
 THREE = [[0.7, 0.3, 0], [0.2, 0.5, 0.3], [0.1, 0.4, 0.5]]
-TABLE = [  # stationary start, T = 100; scales for three values of ε
-    ((0.6, 0.6), (7.493, 1.467, 0.238)),
-    ((0.9, 0.9), (44.925, 8.640, 0.794)),
-    ((0.9, 0.6), (15.390, 3.336, 0.532)),
-]
 
 
 def binary(stay, start="stationary"):
     return pf.MarkovChain([[stay[0], 1 - stay[0]], [1 - stay[1], stay[1]]], start)
-
-
-@pytest.mark.parametrize(("stay", "scales"), TABLE)
-def test_binary_chains_of_the_table_are_optimal(stay, scales):
-    for epsilon, expected in zip((0.2, 1.0, 5.0), scales, strict=True):
-        upper = pf.leakage(binary(stay), 100, epsilon).scale
-        lower = pf.lower_bound(binary(stay), 100, epsilon).scale
-        assert upper == pytest.approx(expected, abs=6e-4)
-        assert upper * (1 - 1e-6) <= lower <= upper
-
-
-def test_a_negatively_correlated_chain_is_optimal_with_an_alternating_count():
-    chain = binary((0.2, 0.1))
-    lower = pf.lower_bound(chain, 100, 1.0)
-    here, there = set(lower.states), {0, 1} - set(lower.states)
-    assert [set(one) for one in lower.later[:6]] == [there, here] * 3
-    assert lower.scale == pytest.approx(pf.leakage(chain, 100, 1.0).scale, rel=1e-6)
-    assert pf.lower_bound(chain, 100, 1.0, alternating=False).scale < lower.scale
 
 
 @pytest.mark.parametrize("length", [2, 100, 10**9])
@@ -53,35 +29,6 @@ def test_small_epsilon_has_a_limit(length):
     for epsilon in (1e-9, 1e-6, 2e-4):
         scale = pf.leakage(binary((0.9, 0.9)), length, epsilon).scale
         assert limit / epsilon * (1 - 1e-9) <= scale <= limit / epsilon * (1 + 1e-3)
-
-
-@pytest.mark.parametrize(
-    ("chain", "length", "records"),
-    [
-        *(
-            (pf.MarkovChain([[0.2, 0.3, 0.5]] * 3, start), 1000, 1)
-            for start in ("stationary", "any", [0.1, 0.2, 0.7])
-        ),
-        *(
-            (pf.MarkovChain(np.eye(3)[order], "any"), 10**9, 10**9)
-            for order in ([0, 1, 2], [1, 2, 0])
-        ),
-        (pf.PeriodicChain([np.eye(2), np.eye(2)[::-1]], initial_distribution="any"), 1000, 1000),
-        (pf.MarkovChain([[1.0]]), 10, 1),
-    ],
-)
-def test_independent_records_need_the_noise_of_one_and_those_that_never_mix_that_of_all(
-    chain, length, records
-):
-    assert pf.leakage(chain, length, 0.5).scale == pytest.approx(2 * records, rel=1e-6)
-
-
-def test_transient_states_are_no_secrets_of_a_stationary_chain():
-    wide = pf.MarkovChain([[0.9, 0.1, 0], [0.4, 0.6, 0], [0.1, 0.2, 0.7]])
-    for bound, digits in ((pf.leakage, 1e-12), (pf.lower_bound, 1e-6)):
-        assert bound(wide, 50, 1.0).scale == pytest.approx(
-            bound(binary((0.9, 0.6)), 50, 1.0).scale, rel=digits
-        )
 
 
 @pytest.mark.parametrize("start", ["stationary", "any", [1, 0, 0]])
@@ -97,14 +44,6 @@ def test_losses_do_not_fall_with_the_length(start, side_information):
     assert all(a <= b * (1 + 3e-6) for a, b in pairwise(losses))
 
 
-def test_the_decisive_chain_of_a_family():
-    family = pf.ChainFamily([binary((0.6, 0.6)), binary((0.9, 0.9))])
-    result = pf.leakage(family, [5, 100], 1.0)
-    assert (result.mechanism, result.status) == ("leakage", "ok")
-    assert (result.chain, result.length) == (1, 100)
-    assert result.scale == pf.leakage(binary((0.9, 0.9)), 100, 1.0).scale
-
-
 def test_the_noise_for_an_hour_is_little_more_than_for_a_minute():
     first = range(0, 51, 3)
     joined = np.add.reduceat(
@@ -113,20 +52,6 @@ def test_the_noise_for_an_hour_is_little_more_than_for_a_minute():
     chain, _ = pf.fit_chain(joined)
     minute, hour = (pf.leakage(chain, 1_051_200, 1.0, window=w).scale for w in (1, 60))
     assert minute < hour <= 1.5 * minute
-
-
-def test_who_knows_records_learns_more_and_no_more_than_the_bound():
-    """.187 nats with the records 10 steps away known, .112 with none."""
-    P, c = np.array([[0.99, 0.01], [0.3, 0.7]]), 0.02
-    grown, plain = P[:, 1], P[:, 1]  # of what follows until a known record in state 1
-    for _ in range(9):
-        grown, plain = P @ (np.array([1, math.exp(c)]) * grown), P @ plain
-    ratios = np.log(grown / plain)
-    learnt = c + 2 * (ratios[1] - ratios[0])  # the chain is reversible
-    assert learnt == pytest.approx(0.187, abs=5e-4)
-    chain = pf.MarkovChain(P)
-    assert pf.leakage_loss(chain, 1000, 1 / c) == pytest.approx(0.112, abs=5e-4)
-    assert learnt <= pf.leakage_loss(chain, 1000, 1 / c, side_information="any") < 0.31
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -153,22 +78,13 @@ def test_without_couplings_blocks_remain():
     assert quick < pf.mqm_exact(chain, 500, 1.0).scale
 
 
-def lazy(states):
-    return pf.MarkovChain(0.9 * np.eye(states) + 0.1 / states)
-
-
-def test_couplings_of_many_states_are_not_proved():
-    """Where leakage has no couplings, a certificate would take minutes, and memory for k³ plans."""
-    with pytest.raises(ParameterError, match="65 states; couplings are proved for at most 64"):
-        pf.certify(lazy(65), 8, 1.0, mechanism="leakage")
-    assert 1 < pf.leakage(lazy(66), 8, 1.0).scale <= pf.mqm_exact(lazy(66), 8, 1.0).scale
-
-
-def test_above_some_states_the_scale_is_that_of_the_quilts():
-    """Blocks take time in proportion to more than the cube of the states."""
-    found = pf.leakage(lazy(201), 100, 1.0)
-    assert found.scale == pf.mqm_exact(lazy(201), 100, 1.0).scale
-    assert "201 states" in found.reason
+@pytest.mark.parametrize("states", [66, 201])
+def test_of_many_states_the_scale_is_at_most_that_of_the_quilts(states):
+    """Blocks take time in proportion to more than the cube of the states: see refusals.txt."""
+    chain = pf.MarkovChain(0.9 * np.eye(states) + 0.1 / states)
+    found, quilts = (of(chain, 100, 1.0).scale for of in (pf.leakage, pf.mqm_exact))
+    assert 1 < found <= quilts
+    assert (found == quilts) == (states > 200)
 
 
 # -- extremes of floats ----------------------------------------------------------------------------
@@ -177,13 +93,11 @@ def test_above_some_states_the_scale_is_that_of_the_quilts():
 @pytest.mark.parametrize(
     "family",
     [
-        pf.MarkovChain(THREE),
-        pf.MarkovChain(THREE, "any"),
+        *(pf.MarkovChain(THREE), pf.MarkovChain(THREE, "any"), pf.MixingFamily(3, 0.5)),
         pf.HiddenChain(pf.MarkovChain(THREE), [0, 1, 1]),
         pf.PeriodicChain([THREE, np.roll(THREE, 1, axis=0)]),
         pf.IntervalFamily(np.array(THREE) * 0.9, np.minimum(np.array(THREE) * 1.1, 1)),
         pf.TotalVariationFamily(THREE, 0.01),
-        pf.MixingFamily(3, 0.5),
     ],
 )
 @pytest.mark.parametrize("length", [5, 10**6])
@@ -201,11 +115,8 @@ def test_costs_beyond_exponentials_prove_nothing(family, length, side_informatio
         assert 1 / scale * (1 - 1e-12) <= loss <= length / scale * (1 + 1e-12)
     assert all(few <= more * (1 + 1e-6) for few, more in pairwise(losses))
     for epsilon in (1e-90, 1e90):
-        assert (
-            1
-            <= pf.leakage(family, length, epsilon).scale * epsilon * (1 + 1e-12)
-            <= length * (1 + 1e-11)
-        )
+        records = pf.leakage(family, length, epsilon).scale * epsilon
+        assert 1 - 1e-12 <= records <= length * (1 + 1e-11)
 
 
 @pytest.mark.parametrize(
@@ -229,12 +140,7 @@ def test_probabilities_near_the_end_of_floats(start, length):
 def test_tiny_epsilon_and_huge_length_from_any_start():
     chain = binary((0.9, 0.6), "any")
     assert 3.3e8 < pf.leakage(chain, 2**62, 1e-8).scale < 3.4e8
-    rounded = pf.leakage(chain, 2**62, 1e-30)
-    assert rounded.scale == pf.mqm_exact(chain, 2**62, 1e-30).scale
-    assert (
-        rounded.reason
-        == "epsilon is below 1e-11, where rounding would count: the scale of mqm-exact"
-    )
+    assert pf.leakage(chain, 2**62, 1e-30).scale == pf.mqm_exact(chain, 2**62, 1e-30).scale
 
 
 def test_an_iteration_that_diverges_is_not_heard_of():
@@ -285,9 +191,9 @@ import signal
 import numba
 import numpy as np
 import pufferflow as pf
-from pufferflow._util.jit import compile_at_once
+from pufferflow._util import jit
 signal.signal(signal.SIGTERM, signal.default_int_handler)  # as the command line has it
-compile_at_once()
+jit.PATIENCE = -1
 rng, slow = np.random.default_rng(0), pf.MarkovChain([[1 - 1e-7, 1e-7], [3e-7, 1 - 3e-7]], [1, 0])
 pf.leakage_loss(pf.PeriodicChain(rng.dirichlet(np.ones(12), (2, 12))), 10**6, 3.0)
 pf.mqm_exact(slow, 10**4, 1.0)
@@ -315,7 +221,7 @@ def test_signals_end_what_takes_long():
         try:
             for _ in range(5):
                 assert child.stdout.readline() == "begun\n"
-                time.sleep(0.8)
+                time.sleep(0.4)
                 child.send_signal(signal.SIGTERM)
                 told = time.monotonic()
                 assert child.stdout.readline() == "interrupted\n"
@@ -325,23 +231,15 @@ def test_signals_end_what_takes_long():
 
 
 @pytest.mark.parametrize(
-    ("jumps", "lasts", "length", "epsilon", "most"),
+    ("lasts", "most"),
     [
-        ([[0, 1], [1, 0]], [[0.1, 0.2, 0.7], [0.6, 0.3, 0.1]], 5, 5.0, 0.62816),
-        ([[0, 1], [1, 0]], [[0.45, 0.14, 0.41], [0.26, 0.18, 0.56]], 5, 5.0, 0.4766),
-        # what both records cost
-        (
-            [[0.2, 0.5, 0.3], [0.6, 0.1, 0.3], [0.1, 0.1, 0.8]],
-            [[0.3, 0.5, 0.2], [0.1, 0.7, 0.2], [0.5, 0, 0.5]],
-            2,
-            1.0,
-            2.0,
-        ),
+        ([[0.1, 0.2, 0.7], [0.6, 0.3, 0.1]], 0.62816),
+        ([[0.45, 0.14, 0.41], [0.26, 0.18, 0.56]], 0.4766),
     ],
 )
-def test_a_semi_markov_chain_of_few_records_is_certified(jumps, lasts, length, epsilon, most):
+def test_a_semi_markov_chain_of_few_records_is_certified(lasts, most):
     """At the c of so few records no round closes: leakages grew to ∞, passed as closed and hung."""
-    chain = pf.HiddenChain.with_durations(jumps, lasts)
-    document = pf.certify(chain, length, epsilon, mechanism="leakage")
-    assert pf.leakage(chain, length, epsilon).scale * (1 - 1e-3) <= float(document["scale"]) <= most
+    chain = pf.HiddenChain.with_durations([[0, 1], [1, 0]], lasts)
+    document = pf.certify(chain, 5, 5.0, mechanism="leakage")
+    assert pf.leakage(chain, 5, 5.0).scale * (1 - 1e-3) <= float(document["scale"]) <= most
     pf.verify_certificate(document)

@@ -1,6 +1,4 @@
-"""What is written twice about the package agrees: its dependencies; its public names are written
-once, and shipped.
-"""
+"""What is written twice about the package agrees, and what others read by convention is there."""
 
 import ast
 import re
@@ -13,17 +11,24 @@ from inspect import ismodule
 from pathlib import Path
 
 import pytest
-from source_trees import tree
+import yaml
+from source_trees import PACKAGE, imports, tree
 
 import pufferflow as pf
 from pufferflow._util.optional import EXTRAS
 
-ROOT = Path(__file__).parents[2]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+ROOT = PACKAGE.parent
 JOBS = ("figures", "publish", "check", "workflow")
 """Extras that the jobs of the pipeline use."""
 BROUGHT = {"snakemake", "markupsafe"}
 """Imports that are there undeclared: what runs a script, the text type of jinja2."""
+
+
+def text(name):
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+PROJECT = tomllib.loads(text("pyproject.toml"))["project"]
 
 
 def names_of(requirements):
@@ -32,68 +37,79 @@ def names_of(requirements):
     return {name for name in names if not name.startswith(("snakemake", "pufferflow"))}
 
 
-def imported(folder):
-    """Top-level names of what is imported anywhere below ``folder``, the standard library aside."""
-    for path in (ROOT / folder).rglob("*.py"):
-        pending = [tree(path)]
-        while pending:
-            node = pending.pop()
-            for part in ("body", "orelse", "finalbody", "handlers", "cases"):  # statements alone
-                pending += getattr(node, part, [])
-            if isinstance(node, ast.Import):
-                yield from (alias.name.partition(".")[0] for alias in node.names)
-            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                yield node.module.partition(".")[0]
-
-
 @pytest.mark.xdist_group("sources")
 def test_every_import_is_a_declared_dependency():
-    ours = {"pufferflow", "reproduction"}
-    used = (
-        {*imported("pufferflow"), *imported("workflow"), *EXTRAS}
-        - ours
-        - set(sys.stdlib_module_names)
-    )
-    known = packages_distributions()
-    names = {known[name][0].lower().replace("_", "-") for name in used - BROUGHT}
-    extras = PROJECT["optional-dependencies"]
-    names.add("tabulate")  # by pandas, for Markdown
-    assert names == names_of(
-        [*PROJECT["dependencies"], *(need for name in JOBS for need in extras[name])]
-    )
+    files = [path for room in ("pufferflow", "workflow") for path in (ROOT / room).rglob("*.py")]
+    tops = {name.partition(".")[0] for path in files for name in imports(path)} | {*EXTRAS}
+    known, ours = packages_distributions(), {"pufferflow", "reproduction"}
+    used = tops - ours - BROUGHT - set(sys.stdlib_module_names)
+    names = {known[name][0].lower().replace("_", "-") for name in used}
+    needs = [need for job in JOBS for need in PROJECT["optional-dependencies"][job]]
+    # tabulate is used by pandas, for Markdown
+    assert names | {"tabulate"} == names_of([*PROJECT["dependencies"], *needs])
 
 
 def test_the_list_of_public_names_is_what_can_be_used():
     """What type checkers see is what ``dir`` and ``import *`` give, and what first use finds."""
-    listed = tree(Path(pf.__file__).with_suffix(".pyi"))
-    names = [
-        alias.name
-        for node in listed.body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    ]
+    nodes = tree(PACKAGE / "__init__.pyi").body
+    lists = [node.names for node in nodes if isinstance(node, ast.ImportFrom)]
+    names = [alias.name for aliases in lists for alias in aliases]
     rooms = [name for name in names if ismodule(getattr(pf, name))]
     assert len(names) == len(set(names)) <= 36 + len(rooms)
     assert len(rooms) == 10
     assert sorted(names) == sorted(pf.__all__) == sorted(dir(pf))
-    for name in names:
-        assert getattr(pf, name) is not None
-
-
-def test_the_front_door_is_cheap():
-    """Without the scientific stack: that is imported with the first name that needs it."""
-    code = "import sys, pufferflow; print(*sys.modules)"
-    command = [sys.executable, "-c", code]
-    loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    heavy = {"numpy", "scipy", "numba", "pandas", "pyarrow"}
-    assert {name.partition(".")[0] for name in loaded} & heavy == set()
-    assert [name for name in loaded if name.startswith("pufferflow")] == ["pufferflow"]
+    assert None not in [getattr(pf, name) for name in names]
 
 
 def test_the_wheel_ships_the_list_of_names(tmp_path):
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     subprocess.run(build, cwd=ROOT, capture_output=True, check=True)
     (wheel,) = tmp_path.glob("*.whl")
-    assert {"pufferflow/__init__.pyi", "pufferflow/py.typed"} <= set(
-        zipfile.ZipFile(wheel).namelist()
-    )
+    shipped = set(zipfile.ZipFile(wheel).namelist())
+    assert {"pufferflow/__init__.pyi", "pufferflow/py.typed"} <= shipped
+
+
+def test_the_citation_is_as_its_format_asks():
+    """The part of CFF 1.2.0's schema that is used: required keys, kinds of values."""
+    citation = yaml.safe_load(text("CITATION.cff"))
+    assert (citation["version"], citation["license"]) == (PROJECT["version"], PROJECT["license"])
+    assert citation["title"].startswith(PROJECT["name"])
+    assert (citation["cff-version"], citation["type"]) == ("1.2.0", "software")
+    assert all(isinstance(citation[key], str) for key in ("message", "title", "abstract"))
+    assert len(set(citation["keywords"])) == len(citation["keywords"]) > 0
+    person, entity = {"family-names", "given-names", "orcid", "affiliation"}, {"name", "website"}
+    for work in (citation, *citation["references"]):
+        assert {"type", "title", "authors"} <= set(work)
+        assert work["authors"]
+        assert all(set(one) <= person or set(one) <= entity for one in work["authors"])
+        assert re.fullmatch(r"10\.\d{4,9}(\.\d+)?/\S+", work.get("doi", "10.1145/none"))
+
+
+def test_the_catalogue_of_workflows_finds_what_it_asks_for():
+    usage = yaml.safe_load(text(".snakemake-workflow-catalog.yml"))["usage"]
+    stack = usage["software-stack-deployment"]
+    assert all(usage["mandatory-flags"][key].strip() for key in ("flags", "desc"))
+    assert set(stack) <= {"conda", "apptainer", "apptainer+conda"}
+    assert (ROOT / "workflow/envs").is_dir() == stack["conda"]
+    assert 'include: "workflow/Snakefile"' in text("Snakefile")
+    for name in ("workflow/Snakefile", "config/README.md", "config/config.yaml"):
+        assert (ROOT / name).is_file()
+
+
+PAGES = ["CONTRIBUTING.md", "README.md", "config/README.md", "results/README.md"]
+PAGES += [f"docs/{path.relative_to(ROOT / 'docs')}" for path in (ROOT / "docs").rglob("*.md")]
+
+
+@pytest.mark.parametrize("page", sorted(page for page in PAGES if "_build" not in page))
+def test_files_that_pages_name_exist(page):
+    for name in re.findall(r"`((?:pufferflow|workflow|tests|config|docs)/[\w./-]+)`", text(page)):
+        assert Path(ROOT / name).exists(), f"{page} names {name}"
+
+
+def test_versions_agree():
+    """Of the list of changes; of continuous integration, with every Python that is promised."""
+    first = re.search(r"^## (.+)$", text("CHANGELOG.md"), re.M)[1]
+    assert first == "Unreleased" or first.startswith(PROJECT["version"])
+    flow = yaml.safe_load(text(".github/workflows/ci.yml"))["jobs"]["all"]
+    assert ".ci/run" in [step.get("run") for step in flow["steps"]]
+    assert f">={flow['strategy']['matrix']['python'][0]}" == PROJECT["requires-python"]

@@ -12,7 +12,7 @@ with job(snakemake) as (input, output, params):
 
     import numpy as np
 
-    from pufferflow._util.jit import compile_at_once
+    from pufferflow._util import jit
     from pufferflow.mechanisms import compute_scale
     from pufferflow.models.chain import MarkovChain
     from pufferflow.models.families import BinaryInterval
@@ -21,7 +21,7 @@ with job(snakemake) as (input, output, params):
     from reproduction.data.sample import load_sample, pooled
     from reproduction.synthetic import SYNTHETIC, alpha_grid
 
-    compile_at_once()
+    jit.PATIENCE = -1  # compiles at once
     options = tidy.without_proofs(params.options)  # the paper's have none
     # A column of the paper's table: where the data are from, how to build each of the families
     # whose seconds are averaged, and the lengths of the chains.

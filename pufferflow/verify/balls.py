@@ -1,0 +1,82 @@
+"""Numbers of a check: balls (Arb) that contain the exact ones, and sets of values as bits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
+from functools import reduce
+from operator import or_
+from typing import Any, TypeAlias
+
+from flint import arb, arb_mat, ctx, fmpq
+
+from pufferflow.verify.parse import require
+
+Row: TypeAlias = list[arb]  # exactly 0 where a value is impossible, otherwise known to be positive
+Table: TypeAlias = list[Row]
+
+ONE, ZERO, INFINITE = arb(1), arb(0), arb.pos_inf()
+
+
+class UndecidedError(Exception):
+    """The balls are too wide at the present precision."""
+
+
+class Work:
+    """Operations on balls of 128 bits that a check may take."""
+
+    def __init__(self, most: float) -> None:
+        self.most, self.spent = most, 0
+
+    def spend(self, operations: int) -> None:
+        """Note what is done next; raises CertificateError if it is too much."""
+        self.spent += operations * (1 + ctx.prec // 512)
+        why = f"its check takes over {self.most:.1e} operations; allow more (`most_work`)"
+        require(self.spent <= self.most, why)
+
+
+def ball(number: Any) -> arb:
+    """Return a ball around an exact number, or the ball that it is."""
+    return arb(
+        fmpq(number.numerator, number.denominator) if isinstance(number, Fraction) else number
+    )
+
+
+def exact(end: arb) -> Fraction:
+    """Return the number that a ball of radius 0 is."""
+    mantissa, exponent = (int(part) for part in end.man_exp())
+    return Fraction(mantissa) * Fraction(2) ** exponent
+
+
+def certain(matrix: arb_mat) -> Table:
+    """Return the entries of a matrix, each known to be positive or exactly 0."""
+    table: Table = matrix.tolist()
+    if not all(p > 0 or p.is_zero() for row in table for p in row):
+        raise UndecidedError
+    return table
+
+
+def largest(values: Iterable[arb]) -> arb:
+    """Return the largest of some balls."""
+    return reduce(arb.max, values)
+
+
+def below(one: Table, other: Table) -> bool:
+    """Whether no entry of a table is above that of another one."""
+    pairs = zip(one, other, strict=True)
+    return all(p <= q for rows in pairs for p, q in zip(*rows, strict=True))
+
+
+def transposed(matrix: Iterable[Row]) -> Table:
+    """Return columns as rows."""
+    return [list(column) for column in zip(*matrix, strict=True)]
+
+
+def members(values: int) -> Iterator[int]:
+    """Yield the values of a set."""
+    return (x for x in range(values.bit_length()) if values >> x & 1)
+
+
+def union(sets: Sequence[int], values: int) -> int:
+    """Return the union of the sets of these values."""
+    return reduce(or_, (sets[x] for x in members(values)), 0)

@@ -1,0 +1,187 @@
+"""(ε, δ): formulas against intervals, programs over all sequences, and exact Gaussian losses."""
+
+import itertools
+import math
+
+import numpy as np
+import opendp.prelude as dp
+import pytest
+from cases import seeds
+from flint import arb, ctx
+from scipy.optimize import linprog
+from scipy.stats import norm
+from sequence_programs import largest_ratio, lipschitz, sequence_law
+
+import pufferflow as pf
+from pufferflow.accounting import (
+    concentrated_delta,
+    event_delta,
+    event_rho,
+    gaussian_ratio,
+    gaussian_scale,
+    pufferfish_delta,
+)
+from pufferflow.errors import ParameterError
+
+HOUR = pf.MixingFamily(steps=60, overlap=0.4)
+dp.enable_features("contrib")
+
+
+def share_of(ratio, kind):
+    """What is multiplied by e^ε − 1, as an interval."""
+    a = arb(ratio)
+    if kind == "concentrated":
+        return (-a * a / 2 - 1).exp() / a**2
+    density = (-a * a / 2).exp() / (2 * arb.pi()).sqrt()
+    return density / a - (a / arb(2).sqrt()).erfc() / 2
+
+
+@pytest.mark.parametrize("seed", seeds(20, 500))
+def test_allowances_are_on_the_safe_side_and_tight(seed):
+    rng = np.random.default_rng(seed)
+    epsilon, delta = 10 ** rng.uniform(-6, 3), 10 ** rng.uniform(-40, -0.01)
+    event = epsilon * rng.uniform(1e-3, 1)
+    ratios = {
+        "gaussian": gaussian_ratio(epsilon, delta),
+        "concentrated": event / math.sqrt(2 * event_rho(epsilon, delta, event)),
+    }
+    with ctx.workprec(300):
+        gain = arb(epsilon).expm1()
+        for kind, ratio in ratios.items():
+            assert gain * share_of(ratio, kind) <= arb(delta)
+            assert gain * share_of(ratio * (1 - 1e-4), kind) > arb(delta)
+        share = event_delta(epsilon, delta, event)
+        exact = arb(delta) * arb(event).expm1() / gain
+        assert share == 0 or exact * (1 - 1e-8) < arb(share) <= exact
+        assert (
+            arb(pufferfish_delta(epsilon, event, share)) >= arb(share) * gain / arb(event).expm1()
+        )
+
+
+@pytest.mark.parametrize(("epsilon", "ratios"), [(0.2, (3.798, 5.153)), (1, (4.234, 5.503))])
+def test_published_ratios_and_extremes(epsilon, ratios):
+    found = [gaussian_ratio(epsilon, delta) for delta in (1e-6, 1e-9)]
+    assert found == pytest.approx(ratios, abs=1e-3)
+    for ratio in (gaussian_ratio(1e-80, 0.9), gaussian_ratio(1e80, 1e-300)):
+        assert 0 < ratio < math.inf
+    assert pufferfish_delta(1e80, 1e-80, 0.5) == 1.0
+    assert pufferfish_delta(1.0, 0.5, 0.0) == event_delta(1e80, 0.5, 1.0) == 0.0
+
+
+def exact_delta(above, below, cost, event_delta, epsilon):
+    """Largest P(A | secret) − e^ε P(A | other) over all (c, δ0)-DP mechanisms, by a program."""
+    rows = lipschitz(above.shape, cost)
+    found = linprog(
+        (math.exp(epsilon) * below - above).ravel(),
+        A_ub=rows,
+        b_ub=np.full(rows.shape[0], event_delta),
+        bounds=(0, 1),
+        method="highs",
+    )
+    assert found.status == 0
+    return -found.fun
+
+
+@pytest.mark.parametrize("seed", seeds(20, 500))
+def test_no_mechanism_has_a_larger_delta(seed):
+    """Theorem A over all sequences of k = 2, 3: never above, and attained."""
+    rng = np.random.default_rng(seed)
+    k, length = [(2, int(rng.integers(1, 8))), (3, int(rng.integers(1, 5)))][seed % 2]
+    matrix = rng.dirichlet(np.full(k, rng.choice([0.3, 1.0, 5.0])), k)
+    joint = sequence_law(matrix, rng.dirichlet(np.ones(k)), length)
+    node, cost = int(rng.integers(length)), 10 ** rng.uniform(-1.5, 0.5)
+    above, below = (part / part.sum() for part in (joint.take(value, node) for value in (0, 1)))
+    loss = cost + largest_ratio(above.ravel(), below.ravel(), above.shape, cost)
+    # of a function of all records: the secret, first, and the others
+    both = np.stack([above, 0 * below]), np.stack([0 * above, below])
+    small = 10 ** rng.uniform(-6, -3) * (1 - math.exp(-loss))
+    delta = exact_delta(*both, cost, small, loss)
+    stated = pufferfish_delta(loss, cost, small)
+    assert delta <= stated * (1 + 1e-6) + 1e-8
+    if small * math.exp(cost * length) <= math.expm1(cost):  # the extremal one is a probability
+        assert delta >= stated * (1 - 1e-3) - 1e-8
+
+
+def gaussian_delta(counts, above, below, sigma, epsilon):
+    """∫ max(0, p − e^ε q) of Gaussian noise on counts with these probabilities, to 1e-10."""
+    x = np.arange(counts[0] - 12 * sigma, counts[-1] + 12 * sigma, sigma / 200)
+    densities = norm.pdf(x[:, None], counts, sigma)
+    gap = densities @ above - math.exp(epsilon) * (densities @ below)
+    return np.clip(gap, 0, None).sum() * sigma / 200
+
+
+@pytest.mark.parametrize("seed", seeds(6, 60))
+def test_gaussian_noise_hides_records(seed):
+    rng = np.random.default_rng(seed)
+    length, epsilon, delta = int(rng.integers(2, 9)), rng.choice([0.5, 1, 3]), 1e-3
+    chain = pf.MarkovChain(rng.dirichlet([1, 1], 2))
+    scale = gaussian_scale(chain, length, epsilon, delta).scale
+    joint = sequence_law(chain.transition_matrix, chain.initial_distribution, length)
+    ones = sum(np.indices(joint.shape))
+    for node, value in itertools.product(range(length), range(2)):
+        laws = []
+        for secret in (value, 1 - value):
+            part, count = (np.take(array, secret, node) for array in (joint, ones))
+            laws.append(np.bincount(count.ravel(), part.ravel(), length + 1) / part.sum())
+        assert gaussian_delta(np.arange(length + 1), *laws, scale, epsilon) <= delta
+
+
+def test_measurements_with_a_delta():
+    whole = dp.atom_domain(T=int), dp.absolute_distance(T=int)
+    event = pf.event_epsilon(HOUR, 10**6, 1.0)
+    rho = event_rho(1.0, 1e-6, event)
+    gaussian = dp.m.make_gaussian(*whole, scale=1 / math.sqrt(2 * rho))
+    wrapped = pf.accounting.wrap(gaussian, HOUR, 10**6, d_in=1)
+    assert math.isinf(wrapped.loss)
+    assert wrapped.delta(1.0) == pytest.approx(1e-6, rel=1e-4)
+    fixed = dp.c.make_fix_delta(dp.c.make_zCDP_to_approxDP(gaussian), 1e-8)
+    approximate = pf.accounting.wrap(fixed, HOUR, 10**6, d_in=1)
+    loss, share = approximate.loss, fixed.map(1)
+    assert approximate.delta(loss) == pufferfish_delta(loss, *share) > 1e-8
+    assert approximate.delta(loss / 2) == 1.0
+    with pytest.raises(ParameterError, match="SmoothedMaxDivergence"):
+        pf.accounting.wrap(dp.c.make_zCDP_to_approxDP(gaussian), HOUR, 10**6, d_in=1)
+
+
+def test_account_with_a_delta():
+    """Laplace alone as before, Gaussian alone as stated, both never below the larger one."""
+    event, accounts = pf.event_epsilon(HOUR, 10**6, 1.0), []
+    for scale, rho in itertools.product((None, 4 / event), (None, event_rho(1.0, 1e-6, event) / 4)):
+        accounts.append(pf.Accountant(HOUR, 10**6))
+        if scale:
+            accounts[-1].add(scale)
+        if rho:
+            for _ in range(4):
+                accounts[-1].add_concentrated(rho)
+    neither, gaussian, laplace, both = accounts
+    assert neither.delta(1.0) == laplace.delta(1.0) == 0.0
+    assert laplace.delta(0.01) == 1.0
+    assert gaussian.delta(1.0) == pytest.approx(1e-6, rel=1e-6)
+    assert gaussian.delta(1.0) < both.delta(1.0) < 1e-3
+    assert (both.cost().releases, both.cost().epsilon) == (5, math.inf)
+    assert concentrated_delta(1.0, event, event**2) < 1
+
+
+@pytest.mark.parametrize("delta", [0, 1, -1, math.nan, True, "1e-6"])
+def test_bad_deltas(delta):
+    with pytest.raises(ParameterError, match="delta is"):
+        gaussian_scale(HOUR, 100, 1.0, delta)
+
+
+@pytest.mark.parametrize("options", [{}, {"window": 4}, {"side_information": "any"}])
+def test_influence_curve(options):
+    """The curve is leakage_loss, its inverse event_epsilon; certificates prove points of it."""
+    chain = pf.MarkovChain([[0.8, 0.2, 0], [0.1, 0.7, 0.2], [0.3, 0.3, 0.4]])
+    curve = pf.influence_curve(chain, [50, 20], **options)
+    for event in (0.01, 0.3, 2.0):
+        assert curve(event) == pytest.approx(
+            pf.leakage_loss(chain, 50, 1 / event, **options), rel=1e-9
+        )
+        assert curve(event / 3, event * 2 / 3) == pytest.approx(curve(event), rel=1e-9)
+        assert curve.inverse(curve(event)) <= event * (1 + 1e-6)
+    assert curve() == 0.0
+    scale = pf.verify_certificate(curve.certificate(1.0)).scale
+    assert 1.0 - 1e-2 < curve(1 / float(scale)) <= 1.0
+    points = curve.table()
+    assert points["epsilon"].is_monotonic_increasing
+    assert points["epsilon"].iloc[[0, -1]].tolist() == pytest.approx([0.01, 10], rel=0.2)

@@ -1,0 +1,158 @@
+"""Calls and commands that are refused, each in the one sentence that refusals.txt has for it."""
+
+import json
+import os
+import re
+import shlex
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from written_calls import called
+
+import pufferflow as pf
+from pufferflow.errors import PufferflowError
+from pufferflow.mechanisms import KNOWN
+
+SENTENCES = Path(__file__).with_name("refusals.txt")
+ENTRY = re.compile(r"(^\S.*\n(?:^\S.*\n)*)((?:^ .*\n)+)", re.M)
+ENTRIES = [(asked.rstrip(), said) for asked, said in ENTRY.findall(SENTENCES.read_text("utf-8"))]
+
+# -- what the calls name ---------------------------------------------------------------------------
+
+THETA, HALF, TIED = [[0.9, 0.1], [0.4, 0.6]], [[0.5, 0.5]] * 2, np.eye(3)[[1, 2, 0]]
+HUGE, NOTHING, ALL = [[1e308, 1e308], [0.5, 0.5]], np.zeros((2, 2)), np.ones((2, 2))
+LOW, HIGH, ONE = [[0.2, 0.1], [0.1, 0.3]], [[0.9, 0.5], [0.6, 0.6]], {"low": [[1]], "high": [[1]]}
+NAMED = pd.DataFrame(THETA, index=[*"ab"], columns=[*"ab"])
+CHAIN, ANY = pf.MarkovChain(THETA, [1, 0]), pf.MarkovChain(HALF, "any")
+SLIGHTLY = pf.MarkovChain([[0.5, 0.5], [0.5 + 1e-7, 0.5 - 1e-7]], "any")
+STICKY, BLOCKS = pf.MarkovChain([[0.9, 0.1], [0.1, 0.9]]), pf.MarkovChain(np.eye(2), "any")
+THREE = pf.MarkovChain([[0.5, 0.3, 0.2], [0.2, 0.6, 0.2], [0.3, 0.3, 0.4]])
+IRREVERSIBLE = pf.MarkovChain([[0.1, 0.6, 0.3], [0.5, 0.25, 0.25], [0.2, 0.1, 0.7]])
+MANY = pf.MarkovChain(np.full((200, 200), 1 / 200), "any")
+BINARY, DAY = pf.BinaryInterval(0.3, 0.7), pf.PeriodicChain([HALF, THETA])
+BOX = pf.IntervalFamily(np.full((3, 3), 0.3), np.full((3, 3), 0.4))
+BOTH = pf.IntervalFamily(BOX.low, BOX.high, backward=BOX)
+BALL = pf.TotalVariationFamily(np.full((3, 3), 1 / 3), 0.1)
+PAIR = pf.IntervalFamily([[0.2, 0.1], [0.1, 0.2]], [[0.9, 0.8], [0.8, 0.9]])
+PAIRS = np.kron(np.eye(2), np.ones((2, 2)))
+ORDER_2 = np.array([[[0.9, 0.1], [0.5, 0.5]], [[0.3, 0.7], [0.2, 0.8]]])
+HISTORIES = np.random.default_rng(0).dirichlet(np.full(7, 50), (7, 7))
+RARELY_LEFT = pf.models.mixing_from_counts([[5000, 200, 0], [200, 5000, 1], [0, 1, 0]], 50)
+COUNT, RNG = pf.audit.CountQuery({1}), np.random.default_rng(1)
+
+Framework, HEAD = pf.PufferfishFramework, "secret,value,probability\n"
+WELL = {0: "0.2", 1: "0.225", 2: "0.5", 3: "0.075"}
+FLU = {"well": WELL, "ill": {4 - n: p for n, p in WELL.items()}}
+FINE = {"s": {0: 1}, "t": {1: "1/2", Fraction(1, 10**20): "1/2"}}
+PEOPLE = Framework.from_databases({"a": dict.fromkeys(product((0, 1), repeat=2), "1/4")}, sum)
+
+QUILTS = pf.certify(CHAIN, 100, 1.0)
+GOOD = [(1, 7, None, 5), (8, 8, 7, 5), (9, 9, 5, 5), (10, 95, 5, 5), (96, 100, 5, None)]
+OF_COUNT = pf.certify(THREE, 12, 2.0, mechanism="wasserstein", states=[0, 2])
+DECIMALS, GONE = [["0.9", "0.1"], ["0.4", "0.6"]], object()
+
+
+def lazy(states):
+    return pf.MarkovChain(0.9 * np.eye(states) + 0.1 / states)
+
+
+def of_chain(matrix, start):
+    return {"chains": [{"transition_matrices": [matrix], "initial_distribution": start}]}
+
+
+def verify(**fields):
+    changed = {key: value for key, value in (QUILTS | fields).items() if value is not GONE}
+    return pf.verify_certificate(changed)
+
+
+def quilts(*ranges):
+    return verify(proofs=[{"quilts": [list(each) for each in ranges]}])
+
+
+def count(**fields):
+    proof = OF_COUNT["proofs"][0]["count"]
+    top = {key: fields.pop(key) for key in [*fields] if key in OF_COUNT}
+    return pf.verify_certificate(OF_COUNT | {"proofs": [{"count": proof | fields}]} | top)
+
+
+# -- files that the commands name ------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A table, an alias of each kind, models, networks, tables of frameworks, a certificate."""
+    folder = tmp_path_factory.mktemp("refused")
+    states, hundreds = [*"01"] * 25, range(500)
+    model = pf.ChainFamily([CHAIN]).document() | {"records": {"states": {"names": ["0", "1"]}}}
+    coins = [{"name": f"v{i}", "table": [0.5, 0.5]} for i in range(30)]
+    texts = {
+        "d.csv": "\n".join(["value", *states]),
+        "flu.csv": HEAD + "\n".join(f"{s},{n},{p}" for s in FLU for n, p in FLU[s].items()),
+        "laws.csv": HEAD + "\n".join(f"{s},{v},1/500" for s in "ab" for v in hundreds),
+        "m.json": json.dumps(model),
+        "64.json": json.dumps(pf.ChainFamily([lazy(64)]).document()),
+        "200.json": json.dumps(pf.ChainFamily([MANY]).document()),
+        "network.json": json.dumps({"variables": coins}),
+        "certificate.json": json.dumps(QUILTS),
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    (folder / "soft.csv").symlink_to("d.csv")
+    os.link(folder / "d.csv", folder / "hard.csv")
+    (folder / "sub").mkdir()
+    os.mkfifo(folder / "pipe")
+    return folder
+
+
+@pytest.fixture
+def refused(folder, run, monkeypatch):
+    """The sentence of a command, which leaves all files as they were and shows nothing else."""
+    monkeypatch.chdir(folder)
+
+    def started(*words, **options):
+        raise AssertionError("it was started")
+
+    def refused_(*words):
+        if {"64.json", "200.json"} & set(words):  # what takes minutes never starts
+            for mechanism in KNOWN.values():
+                monkeypatch.setattr(type(mechanism), "compute", started)
+        before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        code, out, err = run(*words)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()} == before
+        return err.removeprefix("pufferflow: error: ").rstrip()
+
+    return refused_
+
+
+READERS = {
+    "model": ("scale", "FILE", "--length", 5, "--epsilon", 1),
+    "table": ("related", "general", "FILE", "--epsilon", 1),
+}
+
+
+def answer(asked, folder, refused):
+    kind, _, rest = asked.partition(" ")
+    if kind == "$":
+        return refused(*shlex.split(rest))
+    if kind in READERS:
+        content = called(rest, globals())
+        text = content if isinstance(content, str | bytes) else json.dumps(content)
+        (folder / "FILE").write_bytes(text if isinstance(text, bytes) else text.encode())
+        return refused(*READERS[kind])
+    try:
+        found = called(asked, globals())
+        return f"{found.status}: {found.reason}"
+    except PufferflowError as error:
+        return f"{type(error).__name__}: {error}"
+
+
+@pytest.mark.parametrize(("asked", "said"), ENTRIES, ids=[asked for asked, _ in ENTRIES])
+def test_refused_in_this_sentence(asked, said, folder, refused):
+    pattern = re.escape(" ".join(said.split())).replace("…", ".*")
+    found = answer(asked, folder, refused)
+    assert re.fullmatch(pattern, found, re.S), found

@@ -1,0 +1,60 @@
+"""Values of papers and of calculations by hand, to the digits that worked.txt gives."""
+
+import ast
+from pathlib import Path
+
+import numpy as np
+import pytest
+from written_calls import called
+
+import pufferflow as pf
+from pufferflow.audit import CountQuery
+
+LINES = Path(__file__).with_name("worked.txt").read_text("utf-8").splitlines()
+THETA_1 = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [1, 0])
+THETA_2 = pf.MarkovChain([[0.8, 0.2], [0.3, 0.7]], [0.9, 0.1])
+ANY_1, STATIONARY_1 = (pf.MarkovChain(THETA_1.transition_matrix, s) for s in ("any", "stationary"))
+THETA = pf.ChainFamily([THETA_1, THETA_2])
+THREE = pf.MarkovChain([[0.5, 0.3, 0.2], [0.2, 0.6, 0.2], [0.3, 0.3, 0.4]])
+EARLY = pf.MarkovChain([[0.75, 0.25], [1 - 0.003322259136212625, 0.003322259136212625]], [0, 1])
+FLIPPING, SLOW = (pf.MarkovChain(m) for m in ([[0.2, 0.8], [0.9, 0.1]], [[0.99, 0.01], [0.3, 0.7]]))
+TURNING = pf.PeriodicChain([np.eye(2), np.eye(2)[::-1]], initial_distribution="any")
+RARE = pf.MarkovChain([[1 - 1e-100, 1e-100], [1e-100, 1 - 1e-100]], [1, 0])
+UNLIKELY = pf.MarkovChain([[0, 1e-300, 1], [1, 0, 0], [1, 0, 0]], [1, 0, 0])
+HALF = pf.BinaryInterval(0.5, 0.5)
+ZERO, ONE = CountQuery({0}), CountQuery({1})
+EPSILONS, ALPHAS = (0.2, 1.0, 5.0), (0.1, 0.2, 0.3, 0.36, 0.4)
+FIVE = ("group-dp", "mqm-exact", "mqm-approx", "entry-dp", "gk16")
+
+
+def symmetric(stay, start="stationary"):
+    return pf.MarkovChain([[stay, 1 - stay], [1 - stay, stay]], start)
+
+
+def synthetic(alpha):
+    return pf.BinaryInterval(alpha, 1 - alpha)
+
+
+def independent(start):
+    return pf.MarkovChain([[0.2, 0.3, 0.5]] * 3, start)
+
+
+def share_of_lower_bounds(chain, epsilon, **options):
+    lower = pf.lower_bound(chain, 100, epsilon, **options).scale
+    return lower / pf.leakage(chain, 100, epsilon).scale
+
+
+def agrees(found, text):
+    """Equal, or for numbers with a point within half a unit of the last digit."""
+    if "." not in text:
+        return found == ast.literal_eval(text)
+    return abs(found - float(text)) <= 0.5001 * 10.0 ** -len(text.partition(".")[2])
+
+
+@pytest.mark.parametrize("line", [line for line in LINES if line and line[0] != "#"])
+def test_known_value(line):
+    call, _, text = line.rpartition(" = ")
+    found = called(call, globals())
+    wanted = text.strip("[]").split(", ") if isinstance(found, list) else [text]
+    several = found if isinstance(found, list) else [found]
+    assert all(agrees(*pair) for pair in zip(several, wanted, strict=True)), found
