@@ -14,6 +14,7 @@ import pytest
 from written_calls import called
 
 import pufferflow as pf
+from pufferflow import dp, hmm
 from pufferflow.errors import PufferflowError
 from pufferflow.mechanisms import KNOWN
 
@@ -55,9 +56,39 @@ GOOD = [(1, 7, None, 5), (8, 8, 7, 5), (9, 9, 5, 5), (10, 95, 5, 5), (96, 100, 5
 OF_COUNT = pf.certify(THREE, 12, 2.0, mechanism="wasserstein", states=[0, 2])
 DECIMALS, GONE = [["0.9", "0.1"], ["0.4", "0.6"]], object()
 
+INSERTING, ETA, COIN = dp.AlphaBeta(0.5, 0.1), dp.Eta(1, 1), dp.FiniteMechanism({0: ["1/2", "1/2"]})
+WIDE = dp.FiniteMechanism({0: ["1/2000"] * 2000})
+DATA, SMALL = pd.DataFrame({"a": [1, 2], "b": ["x", "x"]}), dp.Domain({"a": [1, 2], "b": [*"xy"]})
+RESPONSE, BASE2 = dp.RandomisedResponse([*"ab"], 0.7), dp.Base2Exponential(ETA, 0, 5, 20)
+
+ANN, COPY = pf.networks.Variable("Ann", [0.9, 0.1]), [[1, 0], [0, 1]]
+BOB = pf.networks.Variable("Bob", [[0.95, 0.05], [0.4, 0.6]], ["Ann"])
+FRIENDS = pf.networks.BayesianNetwork([BOB, ANN])
+AS_JSON = {"variables": [{"name": "Ann", "table": ANN.table}]}
+
+COINS, SECRETS = [["3/4", "1/4"], [0.25, 0.75]], {"yes": [1, 0], "no": [0, 1]}
+HIDDEN = {"transition_matrix": COPY, "observation_matrix": COINS, "initial_distributions": SECRETS}
+FREE = hmm.PriorFamily(COPY, COPY, {"a": ["p", "1-p"], "b": [0, 1]}, {"p": [0, "1/2"]}, length=1)
+MODEL = hmm.HiddenMarkovModel([["2/3", "1/3"], ["1/4", "3/4"]], COINS, SECRETS)
+
 
 def lazy(states):
     return pf.MarkovChain(0.9 * np.eye(states) + 0.1 / states)
+
+
+def network(*variables):
+    return pf.networks.BayesianNetwork([pf.networks.Variable(*of) for of in variables])
+
+
+def seen(*rows):
+    """A hidden Markov model with these rows of observations."""
+    return HIDDEN | {"observation_matrix": [*rows, [0, 1]][:2]}
+
+
+def free(*entries, p=(0, 1)):
+    """A hidden Markov model of which a prior has these entries, with a parameter p."""
+    initial = {"a": [*entries, "1"][:2], "b": [0, 1]}
+    return HIDDEN | {"initial_distributions": initial, "parameters": {"p": p}, "length": 1}
 
 
 def of_chain(matrix, start):
@@ -132,6 +163,8 @@ def refused(folder, run, monkeypatch):
 READERS = {
     "model": ("scale", "FILE", "--length", 5, "--epsilon", 1),
     "table": ("related", "general", "FILE", "--epsilon", 1),
+    "network": ("related", "network", "FILE", "--epsilon", 1),
+    "hidden": ("related", "check", "FILE", "--factor", 2),
 }
 
 
