@@ -131,7 +131,7 @@ class Kernel:
         """What numba makes of it: on the first call it is compiled, or taken from the cache."""
         if self._machine_code is None:
             if not self._is_cached:
-                _say_once()
+                _announce()
             with _compiling:
                 self._machine_code = self._machine_code or _compiled(self._function)
         return self._machine_code
@@ -142,7 +142,7 @@ class Kernel:
 
 
 @cache
-def _say_once() -> None:
+def _announce() -> None:
     if sys.stderr.isatty():
         print("pufferflow: compiles for some seconds, once on a machine", file=sys.stderr)
 

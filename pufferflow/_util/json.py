@@ -87,13 +87,13 @@ def only_keys(document: object, allowed: tuple[str, ...], where: str) -> dict[st
     return document
 
 
-def record(kind: type[_Model], document: object, where: str, *beside: str) -> _Model:
-    """Build a dataclass from an object that has its fields, and nothing else except ``beside``.
+def record(kind: type[_Model], document: object, where: str, *others: str) -> _Model:
+    """Build a dataclass from an object that has its fields, and nothing else except ``others``.
 
     Raises ModelError: it has not; and what the class itself raises if a value is wrong.
     """
     names = tuple(field.name for field in fields(kind))  # type: ignore[arg-type]
-    found = only_keys(document, (*names, *beside), where)
+    found = only_keys(document, (*names, *others), where)
     if missing := [name for name in names if name not in found]:
         raise ModelError(f"{where} has no {missing[0]}")
     return kind(**{name: found[name] for name in names})

@@ -86,9 +86,8 @@ class PriorFamily:
             name: self._polynomials(f"initial distribution of {name!r}", entries)
             for name, entries in by_secret(initial_distributions).items()
         }
-        self._model = HiddenMarkovModel(
-            transition_matrix, observation_matrix, self._initial_at(next(self.corners())), **options
-        )
+        initial = self._initial_at(next(self.corners()))
+        self._model = HiddenMarkovModel(transition_matrix, observation_matrix, initial, **options)
         self.length = self._model.length
         for name, entries in self._initial.items():
             for i, entry in enumerate(entries, 1):
@@ -150,15 +149,12 @@ class PriorFamily:
 
         Of sequences that agree one is kept. Ratios of shorter ones are no larger.
         """
-        model = self._model
-        back, columns = (
-            tuple(zip(*matrix, strict=True))
-            for matrix in (model.transition_matrix, model.observation_matrix)
-        )
-        vectors: list[Vector] = [(Fraction(1),) * len(model.states)]
+        matrices = self._model.transition_matrix, self._model.observation_matrix
+        back, columns = (tuple(zip(*matrix, strict=True)) for matrix in matrices)
+        vectors: list[Vector] = [(Fraction(1),) * len(back)]
         for t in range(length):
-            vectors = [step(vector, back) for vector in vectors] if t else vectors
-            seen = [tuple(map(operator.mul, column, v)) for v in vectors for column in columns]
+            ahead = [step(vector, back) for vector in vectors]
+            seen = [tuple(map(operator.mul, column, v)) for v in ahead for column in columns]
             vectors = list(dict.fromkeys(tuple(p / sum(v) for p in v) for v in seen if any(v)))
             if len(vectors) > MAX_SEQUENCES:
                 raise ParameterError(
@@ -168,10 +164,7 @@ class PriorFamily:
         return vectors
 
     def _initial_at(self, prior: Mapping[str, Fraction]) -> dict[str, Vector]:
-        return {
-            name: tuple(_value(f, prior) for f in entries)
-            for name, entries in self._initial.items()
-        }
+        return {name: tuple(_value(f, prior) for f in of) for name, of in self._initial.items()}
 
     def _polynomials(self, where: str, entries: object) -> list[fmpq_mpoly]:
         polynomials = []

@@ -2,7 +2,6 @@
 
 import math
 from fractions import Fraction
-from itertools import permutations
 
 import numpy as np
 import pytest
@@ -23,8 +22,7 @@ from pufferflow.audit.count_distributions import (
     relative_error,
     sums,
 )
-from pufferflow.audit.wasserstein import _moves, never_above, raised
-from pufferflow.errors import ParameterError
+from pufferflow.audit.wasserstein import _moves, never_above
 
 
 def floats(matrix, start):
@@ -149,12 +147,6 @@ def test_weights():
     assert chain_sensitivity(chain, 9, [1, 0, 0]).W == plain.W
     assert chain_sensitivity(chain, 9, [0, 3, 3]).W == 3 * plain.W
     assert chain_sensitivity(chain, 9, [2, 2, 2]).W == 0
-    for weights in ([0, 1], [0.5, 1, 1], [[0, 1, 2]]):
-        with pytest.raises(ParameterError, match="give one integer for each of 3 states"):
-            chain_sensitivity(chain, 9, weights)
-    for lengths in (0, []):
-        with pytest.raises(ParameterError, match="length is"):
-            chain_sensitivity(chain, lengths, [0, 1, 1])
 
 
 def test_scale_is_rounded_up():
@@ -284,19 +276,6 @@ def test_what_is_proved_of_all_mixtures_of_starts_holds_for_each(starts, random)
         assert s.diagonal().min() < 1e-8 or s[0, -1] < -np.sqrt(s[0, 0] * s[-1, -1]) + 1e-8
 
 
-@examples(12, 120)
-@given(st.integers(1, 9), st.integers(0, 3), st.randoms(use_true_random=False))
-def test_shifts_of_one_start_are_those_of_two_equal_ones(width, shift, random):
-    values = [random.choice([-math.inf, -3.0, -2.0, -1.0, 0.0]) for _ in range(4 * width)]
-    tails, sizes = np.array(values).reshape(2, 1, 2, width), np.array([[-1.0, -2.0]])
-    single, _ = raised(tails, sizes, shift, 2.0**-20)
-    assert (
-        raised(np.repeat(tails, 2, axis=1), np.repeat(sizes, 2, axis=0), shift, 2.0**-20)[0]
-        == single
-        >= shift
-    )
-
-
 def test_transport_plans_against_all_intervals():
     """Mass p fits into slack times q if and only if no interval has more than its surroundings."""
     rng = np.random.default_rng(8)
@@ -332,37 +311,3 @@ def test_plans_allow_a_billionth(excess, possible):
     sizes = np.zeros((1, 2))
     assert _moves(given, sizes, 1) == possible
     assert _moves(given, sizes, 2)
-
-
-@examples(12, 120)
-@given(
-    st.integers(1, 3),
-    st.integers(1, 2),
-    st.integers(1, 5),
-    st.integers(0, 3),
-    st.randoms(use_true_random=False),
-)
-def test_plans_move_what_the_masses_of_intervals_say(states, starts, width, reach, random):
-    """Every interval holds at most the mass of its neighbourhood (Hall); equal, or far from it."""
-    sizes, given = np.full((states, starts), -math.inf), {}
-    values = np.zeros((states, starts, width))
-    for x, u in np.ndindex(states, starts):
-        if random.random() < 0.8:
-            sizes[x, u] = random.choice([-1.0, 0.0, 2.0])
-            m = np.array([random.choice([0.0, 0.25, 0.5, 1.0]) for _ in range(width)])
-            e = np.array([random.choice([-1, 0, 1]) for _ in range(width)])
-            given[u, x], values[x, u] = (m, e), m * 2.0**e
-
-    def moves(x, y, u, v):
-        one, other = 2.0 ** (sizes[x, u] + sizes[y, v]), 2.0 ** (sizes[x, v] + sizes[y, u])
-        p = one * values[x, u] + other * values[x, v]
-        q = one * values[y, v] + other * values[y, u]
-        intervals = [(a, b) for a in range(width) for b in range(a + 1, width + 1)]
-        return all(p[a:b].sum() <= q[max(a - reach, 0) : b + reach].sum() for a, b in intervals)
-
-    cases = [
-        (*pair, u, v)
-        for pair in permutations(range(states), 2)
-        for u, v in np.ndindex(starts, starts)
-    ]
-    assert _moves(given, sizes.T, reach) == all(moves(*case) for case in cases)

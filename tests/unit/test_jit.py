@@ -151,3 +151,14 @@ def test_a_kernel_is_compiled_once_it_has_much_to_do(cached, loaded, steps, comp
     kernel = _jit.Kernel(lambda x, y: x / y, lambda x, y: x)
     assert kernel(steps, 1) == ("compiled" if compiles else steps)
     assert kernel(0, 0) == "compiled"  # where Python raises, machine code goes on
+
+
+@pytest.mark.parametrize(("cached", "lines"), [(False, 1), (True, 0)])
+def test_a_first_compilation_is_announced_once_on_a_terminal(cached, lines, monkeypatch, capsys):
+    monkeypatch.setattr(_jit.Kernel, "_is_cached", cached)
+    monkeypatch.setattr(_jit, "_compiled", lambda function: function)
+    for terminal in (False, True):
+        monkeypatch.setattr(sys.stderr, "isatty", lambda terminal=terminal: terminal)
+        _jit._announce.cache_clear()
+        assert [_jit.Kernel(abs, None)(-number) for number in (1, 2)] == [1, 2]
+        assert capsys.readouterr().err.count("compiles for some seconds") == lines * terminal

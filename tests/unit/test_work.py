@@ -49,23 +49,10 @@ def idle(monkeypatch):
         monkeypatch.setattr(type(mechanism), "compute", started)
 
 
+SCALE = ("scale", "64.json", "--length", 100, "--epsilon", 1, "--mechanism", "leakage")
 REFUSED = {
-    "scale": (
-        "scale",
-        "64.json",
-        "--length",
-        100,
-        "--epsilon",
-        1,
-        "--mechanism",
-        "leakage",
-        "--most-work",
-        1e10,
-    ),
-    "certificate": (
-        *("scale", "64.json", "--length", 100, "--epsilon", 1, "--mechanism", "leakage"),
-        *("--certificate", "c.json"),
-    ),
+    "scale": (*SCALE, "--most-work", 1e10),
+    "certificate": (*SCALE, "--certificate", "c.json"),
     "general": ("related", "general", "laws.csv", "--epsilon", 1, "--most-work", 1e6),
     "network": ("related", "network", "network.json", "--epsilon", 1, "--most-work", 1e3),
     "audit": ("audit", "2.json", "--histogram", "--scale", 30, "--length", 2000),
@@ -76,21 +63,18 @@ REFUSED = {
 def test_what_takes_minutes_is_refused_before_it_starts(words, files, run, idle):
     before = sorted(files.iterdir())
     code, out, err = run(*words)
-    assert (code, out) == (2, "")
-    assert err.count("\n") == 1
-    assert re.search(
-        r"would take about [\d.]+ \w+ \(\S+ operations\), above the \S+ that are taken on; ", err
-    )
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    above = r"\(\S+ operations\), above the \S+ that are taken on; "
+    assert re.search(rf"would take about [\d.]+ \w+ {above}", err)
     assert "; give " in err
     assert "or allow more (--most-work)" in err
     assert sorted(files.iterdir()) == before
 
 
 def test_more_is_allowed_by_name(files, run, idle):
-    words = REFUSED["scale"][:-2]
-    assert "AssertionError (started, " in run(*words, "--most-work", 1e12)[2]
+    assert "AssertionError (started, " in run(*SCALE, "--most-work", 1e12)[2]
     for wrong in ("0", "-1", "nan"):
-        code, _, err = run(*words, f"--most-work={wrong}")
+        code, _, err = run(*SCALE, f"--most-work={wrong}")
         assert code == 2
         assert "argument --most-work: invalid number" in err
 
@@ -98,9 +82,8 @@ def test_more_is_allowed_by_name(files, run, idle):
 def test_a_release_says_that_its_noise_takes_long(files, capsys):
     asked = Namespace(mixing=None, chain="150.json")
     assert theta_of(asked).family.states == 150
-    assert re.search(
-        r"warning: to find and prove the noise would take about \d+ \w+", capsys.readouterr().err
-    )
+    warning = r"warning: to find and prove the noise would take about \d+ \w+"
+    assert re.search(warning, capsys.readouterr().err)
     asked.protect = "participant"
     theta_of(asked)
     asked.chain = "2.json"
@@ -109,15 +92,11 @@ def test_a_release_says_that_its_noise_takes_long(files, capsys):
 
 
 def test_scales_that_take_too_long_are_left_out_where_none_is_named(files, run):
-    code, out, _ = run(
-        "scale", "64.json", "--length", 10, "--epsilon", 1, "--json", "--most-work", 1e9
-    )
+    code, out, _ = run(*SCALE[:2], "--length", 10, "--epsilon", 1, "--json", "--most-work", 1e9)
     assert code == 0
     rows = {row["mechanism"]: row for row in json.loads(out)}
-    assert rows["leakage"]["status"] == "not applicable"
-    assert "it would take about" in rows["leakage"]["reason"]
-    assert "--most-work" in rows["leakage"]["reason"]
-    assert rows["mqm-exact"]["status"] == "ok"
+    assert [rows[name]["status"] for name in ("leakage", "mqm-exact")] == ["not applicable", "ok"]
+    assert re.search("it would take about.*--most-work", rows["leakage"]["reason"])
 
 
 def test_in_python_nothing_is_bounded():
@@ -126,9 +105,8 @@ def test_in_python_nothing_is_bounded():
     with allowing(10):
         assert not is_allowed(11)
         spend(6, "a search", "give less")
-        with pytest.raises(
-            ParameterError, match=r"^a search takes more than the 10 operations .*; give less, or"
-        ):
+        above = r"^a search takes more than the 10 operations .*; give less, or"
+        with pytest.raises(ParameterError, match=above):
             spend(6, "a search", "give less")
         with allowing(100):
             spend(60, "a search", "give less")
@@ -156,21 +134,16 @@ def test_a_search_ends_at_the_bound(command, files, run, monkeypatch):
 
 
 def test_estimates_look_at_kinds_and_numbers_alone():
+    matrix = chain(3).transition_matrix
     families = [
         *(chain(k, start) for k in (2, 30, 100, 300) for start in ("stationary", "any")),
         *(pf.BinaryInterval(0.3, 0.7), pf.MixingFamily(60, 0.4), clock(3, 1)),
         pf.HiddenChain(chain(6), [0, 1, 0, 1, 0, 1]),
-        pf.IntervalFamily(
-            chain(3).transition_matrix * 0.9, np.minimum(chain(3).transition_matrix * 1.1, 1)
-        ),
+        pf.IntervalFamily(matrix * 0.9, np.minimum(matrix * 1.1, 1)),
     ]
     for family, name in product(families, KNOWN):
-        assert (
-            0
-            < scale_work(name, family, 100)
-            <= scale_work(name, family, 100, certified=True)
-            < 1e14
-        )
+        plain, certified = (scale_work(name, family, 100, proved) for proved in (False, True))
+        assert 0 < plain <= certified < 1e14
     for name in KNOWN:
         assert scale_work(name, chain(30, seed=1), 100) == scale_work(name, chain(30, seed=2), 100)
     household = [scale_work("leakage", chain(51), 1, certified) for certified in (False, True)]
@@ -178,9 +151,8 @@ def test_estimates_look_at_kinds_and_numbers_alone():
 
 
 def clock(states, repeat):
-    return pf.PeriodicChain(
-        [chain(states, seed=seed).transition_matrix for seed in range(24)], repeat=repeat
-    )
+    matrices = [chain(states, seed=seed).transition_matrix for seed in range(24)]
+    return pf.PeriodicChain(matrices, repeat=repeat)
 
 
 @pytest.mark.long
