@@ -33,8 +33,8 @@ class NoiseScale(LaplaceNoise):
 
     Attributes
     ----------
-    mechanism : str
-    epsilon : float
+    mechanism, epsilon
+        What the scale is for.
     length : int
         The segment length that decides: the longest, except for ``wasserstein``.
     scale : float or None
@@ -53,10 +53,9 @@ class NoiseScale(LaplaceNoise):
     count : Count or None
         The one query, with its functions, that the scale of ``wasserstein`` is for; those of the
         others are for every query.
-    window : int
-        Secrets are what happened during so many consecutive records.
-    side_information : {"none", "any"}
-        What an adversary may know besides Θ: nothing, or any other records of the participant.
+    window, side_information
+        What is protected: so many consecutive records, from adversaries who know besides Θ nothing
+        or any other records of the participant.
     certificate : dict or None
         Proof of the scale as JSON types, if requested (:meth:`certified`).
     """
@@ -83,8 +82,8 @@ class NoiseScale(LaplaceNoise):
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain JSON types, without the certificate."""
         fields = asdict(replace(self, certificate=None))
-        head = {name: fields.pop(name) for name in ("mechanism", "epsilon", "length", "scale")}
         del fields["certificate"]
+        head = {name: fields.pop(name) for name in ("mechanism", "epsilon", "length", "scale")}
         if self.quilt is not None:
             fields["quilt"] = self.quilt._asdict()
         if self.count is not None:
@@ -126,8 +125,6 @@ def requested(
     """Return the checked arguments of a mechanism, as a result without a scale yet.
 
     The ``reason`` is set if an option is used that the mechanism ``lacks`` bounds for.
-
-    Raises ParameterError: one of the arguments is out of range.
     """
     protection, reason = Protection(window, side_information), ""
     if protection.window > 1 and "window" in lacks:

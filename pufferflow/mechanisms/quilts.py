@@ -41,11 +41,9 @@ def mqm_exact(
     epsilon : float
         ε > 0.
     window : int
-        How many consecutive records are protected together: X_N grows by as many as they have
-        beyond one.
+        How many consecutive records are protected together.
     side_information : {"none", "any"}
-        With ``"any"`` the mechanism is not applicable: the max-influence is that on adversaries
-        who know no records.
+        With ``"any"``, which stands for adversaries who know other records, not applicable.
     convention : {"exact", "published"}
         ``"exact"`` lets the left quilt node take only values it can take (Definition 4.1);
         ``"published"`` uses eq. 5 as printed, which is never smaller.

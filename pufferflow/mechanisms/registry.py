@@ -21,25 +21,16 @@ from pufferflow.models.families import AnyFamily
 
 @dataclass(frozen=True)
 class Mechanism:
-    """What there is to know of a mechanism.
-
-    Attributes
-    ----------
-    name : str
-        As commands and settings write it.
-    scale : callable
-        The public function of a family, segment lengths, ε and options. It raises ChainError where
-        the family has no chains that it can work on.
-    every_query : bool
-        Whether the scale holds for every 1-Lipschitz query, or for one count only.
-    private : bool
-        Whether it protects a record of correlated ones, or is a baseline that does not.
-    """
+    """What there is to know of a mechanism."""
 
     name: str
+    """As commands and settings write it."""
     scale: Callable[..., NoiseScale]
+    """Its function; raises ChainError where the family has no chains that it can work on."""
     every_query: bool = True
+    """Whether the scale holds for every 1-Lipschitz query, or for one count only."""
     private: bool = True
+    """Whether it protects a record of correlated ones, or is a baseline that does not."""
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -91,8 +82,7 @@ def compute_scale(
 ) -> NoiseScale:
     """Return the scale of a mechanism, "not applicable" with the reason where it cannot work.
 
-    ``certified`` and the options of the mechanism may be given. Raises ParameterError: the
-    mechanism is unknown, or an argument is out of range.
+    ``certified`` and the options of the mechanism may be given.
     """
     mechanism = find_mechanism(name)
     try:
@@ -115,13 +105,9 @@ def certify(
 
     Parameters
     ----------
-    family : Family or MarkovChain
-        Θ. Every float stands for its shortest decimal (0.1 for ``0.1``), rows are divided by their
-        exact sum.
-    length : int or sequence of int
-        Segment lengths; only for wasserstein others than the longest, T, matter.
-    epsilon : float
-        ε > 0, likewise read as its shortest decimal.
+    family, length, epsilon
+        As for the mechanism. Every float stands for its shortest decimal (0.1 for ``0.1``), rows
+        are divided by their exact sum.
     mechanism : str
         Whose scale, one of those in :data:`pufferflow.verify.MECHANISMS`.
     scale : float, optional

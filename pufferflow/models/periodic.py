@@ -27,7 +27,7 @@ class PeriodicChain(Family):
 
     Parameters
     ----------
-    matrices : sequence of p array_like, each of shape (k, k)
+    transition_matrices : sequence of p array_like, each of shape (k, k)
         One matrix for each part of the period: 24 for the hours of a day, 168 for those of a week.
     repeat : int
         Steps that each matrix serves in a row: 60 for one matrix per hour and a record per minute.
