@@ -11,6 +11,7 @@ from . import models as models
 from . import networks as networks
 from . import publish as publish
 from .accounting.accountant import Accountant as Accountant
+from .accounting.curve import influence_curve as influence_curve
 from .accounting.event import event_epsilon as event_epsilon
 from .accounting.ledger import Ledger as Ledger
 from .audit import lower_bound as lower_bound

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from pufferflow.errors import DataError, ParameterError, PufferflowError
 
 Lengths: TypeAlias = int | Sequence[int]
+Limits: TypeAlias = tuple[float, float]
 
 EPSILON_RANGE = (1e-90, 1e90)
 """Within it no scale overflows, and ε stays below what stands for +∞ in the influence tables."""
@@ -103,11 +104,7 @@ def check_whole(value: Any, name: str, least: int | None = 1, most: int | None =
 
 
 def check_positive(
-    value: object,
-    name: str,
-    limits: tuple[float, float] = POSITIVE_FLOATS,
-    *,
-    or_zero: bool = False,
+    value: object, name: str, limits: Limits = POSITIVE_FLOATS, *, or_zero: bool = False
 ) -> float:
     """Return a positive number within ``limits``, or with ``or_zero`` 0, as a float."""
     number = _number(value)

@@ -1,29 +1,5 @@
 """The loss that noise really has, from the exact distribution of the data."""
 
-from pufferflow.audit.adversary import CloseAdversary, close_adversary
-from pufferflow.audit.loss import (
-    PrivacyLoss,
-    check_work,
-    privacy_loss,
-    privacy_losses,
-    smallest_scale,
-)
-from pufferflow.audit.lower_bound import LowerBound, lower_bound
-from pufferflow.audit.queries import CountQuery, HistogramQuery, Query
-from pufferflow.audit.wasserstein import chain_sensitivity
+import lazy_loader
 
-__all__ = [
-    "CloseAdversary",
-    "CountQuery",
-    "HistogramQuery",
-    "LowerBound",
-    "PrivacyLoss",
-    "Query",
-    "chain_sensitivity",
-    "check_work",
-    "close_adversary",
-    "lower_bound",
-    "privacy_loss",
-    "privacy_losses",
-    "smallest_scale",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

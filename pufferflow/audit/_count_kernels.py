@@ -8,28 +8,27 @@ cut off.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from pufferflow._util.jit import kernel
 from pufferflow._util.types import Floats, Ints
 
+Numbers: TypeAlias = tuple[Floats, Ints]
+"""Numbers m · 2^e: the mantissas and the exponents, ``NOTHING`` for zeros."""
+
 NOTHING = -(2**40)
 """Exponent of a sum without terms."""
 
-SPREAD = 400.0
+SPREAD = 400
 """Bits that the numbers of a part may span: products of two stay within floats."""
-
-_HALVINGS = np.ldexp(1.0, -np.arange(1000))
 
 
 @kernel
 def shifted(m: float, e: Any) -> float:
-    """Return m · 2^e, or 0 where that is below 2^-1000."""
-    if -1000 < e <= 0:
-        return float(m * _HALVINGS[-e])  # as ldexp, in a fifth of its time
-    return math.ldexp(m, e) if e > -1000 else 0.0
+    """Return m · 2^e, or 0 where e ≤ −1000; as ldexp for e ≤ 1000, in a fifth of its time."""
+    return float(m * np.int64((e + 1023) << 52).view(np.float64)) if e > -1000 else 0.0
 
 
 @kernel
@@ -41,40 +40,7 @@ def taken_apart(value: float) -> tuple[Any, Any]:
 
 
 @kernel
-def prepend_record(
-    weights: Floats, moves: Ints, given: tuple[Floats, Ints], m: Floats, e: Ints
-) -> None:
-    """Fill out(x, n) = Σ_y weights(x, y) given(y, n − moves(y)): a record more in a count.
-
-    Exponents of zeros are ``NOTHING``, here and there.
-    """
-    m_in, e_in = given
-    k, size = m_in.shape
-    for x in range(k):
-        row, tops = m[x], e[x]
-        row[:], tops[:] = 0.0, NOTHING
-        for y in range(k):
-            if weights[x, y] > 0:
-                own, powers = int(math.frexp(weights[x, y])[1]), tops[moves[y] : moves[y] + size]
-                for n in range(size):
-                    powers[n] = max(powers[n], e_in[y, n] + own)
-        for y in range(k):
-            if weights[x, y] > 0:
-                factor, own = math.frexp(weights[x, y])
-                sums, powers = row[moves[y] : moves[y] + size], tops[moves[y] : moves[y] + size]
-                for n in range(size):
-                    down = min(powers[n] - e_in[y, n] - own, 1000)  # 2^-down, from its bits
-                    sums[n] += factor * m_in[y, n] * np.int64((1023 - down) << 52).view(np.float64)
-        for n in range(len(row)):
-            if row[n] > 0:
-                row[n], power = taken_apart(row[n])
-                tops[n] += power
-            else:
-                tops[n] = NOTHING
-
-
-@kernel
-def _carried(value: float, base: Any, m: float, e: int) -> tuple[float, Any]:
+def _carried(value: float, base: Any, m: float, e: Any) -> tuple[float, Any]:
     """Return value · 2^base + m · 2^e, the value kept from 2^(−332) to about 2^300."""
     if m > 0:
         if value == 0 or e > base + 300:
@@ -87,15 +53,45 @@ def _carried(value: float, base: Any, m: float, e: int) -> tuple[float, Any]:
 
 
 @kernel
-def _scaled(m: Floats, e: Ints, spread: float) -> list[tuple[int, Any, Floats]]:
-    """Parts that span at most so many bits: where each begins, its exponent, and its floats."""
+def _log(value: float, base: Any) -> float:
+    """Return the natural logarithm of value · 2^base."""
+    if value == 0:
+        return -np.inf
+    mantissa, power = taken_apart(value)
+    return float(math.log(mantissa) + (base + power) * math.log(2.0))
+
+
+@kernel
+def prepend_record(rows: Numbers, moves: Ints, given: Numbers, out: Numbers) -> None:
+    """Fill out(s, x, n) = Σ_y rows(x, y) given(s, y, n − moves(y)): a record more in a count."""
+    (factors, powers), (m, e), (sums, bases) = rows, given, out
+    for s in range(len(m)):
+        for x in range(len(factors)):
+            row, tops = sums[s, x], bases[s, x]
+            row[:], tops[:] = 0.0, NOTHING
+            for y in range(m.shape[1]):
+                factor, power, move = factors[x, y], powers[x, y], moves[y]
+                if factor > 0:
+                    for n in range(m.shape[2]):
+                        row[n + move], tops[n + move] = _carried(
+                            row[n + move], tops[n + move], factor * m[s, y, n], power + e[s, y, n]
+                        )
+            for n in range(len(row)):
+                if row[n] > 0:
+                    row[n], power = taken_apart(row[n])
+                    tops[n] += power
+
+
+@kernel
+def _parts(m: Floats, e: Ints) -> list[tuple[int, Any, Floats]]:
+    """Parts that span at most ``SPREAD`` bits: where each begins, its exponent, and its floats."""
     parts = []
     begin, low, high = 0, np.int64(2**40), np.int64(NOTHING)
     for n in range(len(m) + 1):
-        if n == len(m) or (m[n] > 0 and max(high, e[n]) - min(low, e[n]) > spread):
+        if n == len(m) or (m[n] > 0 and max(high, e[n]) - min(low, e[n]) > SPREAD):
             values = np.empty(n - begin)
             for i in range(begin, n):
-                values[i - begin] = shifted(m[i], e[i] - high) if m[i] > 0 else 0.0
+                values[i - begin] = shifted(m[i], e[i] - high)
             parts.append((begin, high, values))
             begin, low, high = n, np.int64(2**40), np.int64(NOTHING)
         if n < len(m) and m[n] > 0:
@@ -104,53 +100,58 @@ def _scaled(m: Floats, e: Ints, spread: float) -> list[tuple[int, Any, Floats]]:
 
 
 @kernel
-def convolve(
-    first: tuple[Floats, Ints],
-    second: tuple[Floats, Ints],
-    own: int,
-    spread: float,
-    m: Floats,
-    e: Ints,
+def distributions(
+    past: Numbers, future: Numbers, secrets: Ints, sizes: Floats, out: Numbers
 ) -> None:
-    """Fill (m, e) with the distribution of the sum of two independent numbers and ``own``.
+    """Fill the distribution of past + own + future from each start, given each secret.
 
-    Products of parts that span at most ``SPREAD`` bits stay within floats; with a larger
-    ``spread`` probabilities below 1e-290 times the largest may be lost.
+    A secret is (first, last, own): the past is that of its first state, the future that of its
+    last, and itself adds ``own``. ``sizes`` are the logarithms of the sums, by which they are
+    divided.
     """
+    (before, powers), (after, tops), (m, e) = past, future, out
     m[:], e[:] = 0.0, NOTHING
-    others = _scaled(second[0], second[1], spread)
-    for i, power, left in _scaled(first[0], first[1], spread):
-        for j, more, right in others:
-            part = np.zeros(len(left) + len(right) - 1)
-            for a in range(len(left)):
-                if left[a] > 0:
-                    for b in range(len(right)):
-                        part[a + b] += left[a] * right[b]
-            for n in range(len(part)):
-                if part[n] > 1e-290:
-                    at = own + i + j + n
-                    mantissa, exponent = taken_apart(part[n])
-                    m[at], e[at] = _carried(m[at], e[at], mantissa, power + more + exponent)
+    for s in range(len(before)):
+        for number in range(len(secrets)):
+            first, last, own = secrets[number]
+            row, exponents = m[s, number], e[s, number]
+            others = _parts(after[last], tops[last])
+            for i, power, left in _parts(before[s, first], powers[s, first]):
+                for j, more, right in others:
+                    part = np.zeros(len(left) + len(right) - 1)
+                    for a in range(len(left)):
+                        if left[a] > 0:
+                            for b in range(len(right)):
+                                part[a + b] += left[a] * right[b]
+                    for n in range(len(part)):
+                        at = own + i + j + n
+                        row[at], exponents[at] = _carried(
+                            row[at], exponents[at], part[n], power + more
+                        )
+            total, base = 0.0, np.int64(NOTHING)
+            for n in range(len(row)):
+                total, base = _carried(total, base, row[n], exponents[n])
+            sizes[s, number] = _log(total, base)
+            if total > 0:
+                total, power = taken_apart(total)
+                for n in range(len(row)):
+                    if row[n] > 0:
+                        row[n], more = taken_apart(row[n] / total)
+                        exponents[n] += more - power - base
 
 
 @kernel
-def sum_from_both_ends(
-    numbers: tuple[Floats, Ints],
-    decay: float,
-    below: tuple[Floats, Ints],
-    above: tuple[Floats, Ints],
-) -> None:
-    """Fill Σ_{j ≤ n} decay^(n − j) p(j) and Σ_{j > n} decay^(j − n) p(j), row by row."""
-    (m, e), (low, low_powers), (high, high_powers) = numbers, below, above
-    rows, size = m.shape
-    for r in range(rows):
+def fill_log_sums(given: Numbers, decay: float, below: Floats, above: Floats) -> None:
+    """Fill log Σ_{j ≤ n} decay^(n − j) p(j) and log Σ_{j > n} decay^(j − n) p(j), row by row."""
+    m, e = given
+    for r in range(len(m)):
         value, base = 0.0, np.int64(NOTHING)
-        for n in range(size):
+        for n in range(m.shape[1]):
             value, base = _carried(value * decay, base, m[r, n], e[r, n])
-            low[r, n], low_powers[r, n] = value, base
+            below[r, n] = _log(value, base)
         value, base = 0.0, np.int64(NOTHING)
-        for n in range(size - 1, -1, -1):
-            high[r, n], high_powers[r, n] = value, base
+        for n in range(m.shape[1] - 1, -1, -1):
+            above[r, n] = _log(value, base)
             value, base = _carried(value, base, m[r, n], e[r, n])
             value *= decay
 
@@ -174,9 +175,7 @@ def smooth(values: Floats, decay: float) -> None:
 
 
 @kernel
-def movable(
-    first: tuple[Floats, Ints], second: tuple[Floats, Ints], slack: float, reach: int
-) -> bool:
+def movable(first: Numbers, second: Numbers, slack: float, reach: int) -> bool:
     """Whether the first can be moved by at most ``reach`` places into slack times the second.
 
     Leftmost place first: all sources reach equally far, so this finds a plan wherever there is one,
@@ -191,10 +190,10 @@ def movable(
             if place >= len(q) or place > n + reach:
                 return False
             gap = q_exponents[place] - p_exponents[n]
-            here = math.ldexp(room[place], int(min(max(gap, -2000), 900)))
+            here = shifted(room[place], min(gap, 900))
             if here > rest:
                 if gap < 900:  # beyond, what is taken is negligible
-                    room[place] = math.ldexp(here - rest, int(-gap))
+                    room[place] = shifted(here - rest, -gap)
                 rest = 0.0
             else:
                 rest -= here

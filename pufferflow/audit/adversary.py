@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from pufferflow._util.checks import check_whole
 from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._util.types import Bools, Floats
 from pufferflow.errors import ChainError, ParameterError
-from pufferflow.general import Distance
+from pufferflow.general.framework import Distance
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import Family, finite_chains
 
@@ -22,8 +21,6 @@ MOST_ENTRIES = 2 * 10**7
 
 _INFINITE = 1e100
 """Stands for +∞ in sums, so that a path that cannot happen (−∞) stays one."""
-
-Array = TypeVar("Array", Bools, Floats)
 
 
 @dataclass(frozen=True)
@@ -91,81 +88,80 @@ def close_adversary(
             f"length is {length}; the distance to an adversary is computed for up to "
             f"{MOST_ENTRIES // theta_tilde.states} records, and grows in proportion"
         )
-    distances = []
+    found = []
     for index, chain in enumerate(chains):
         if chain.states != theta_tilde.states:
             raise ChainError(
                 f"chain {index + 1} has {chain.states} states, the adversary's "
                 f"{theta_tilde.states}; use the same ones"
             )
-        assumed = chain
-        if chain.initial_distribution is None:
-            assumed = MarkovChain(chain.transition_matrix, theta_tilde.initial_distribution)
-        distance = replace(_distance(assumed, theta_tilde, length), chain=index)
-        bound = assumed is not chain and distance.delta > 0
-        distances.append(replace(distance, exact=not bound))
-    best = min(distances, key=lambda one: one.delta)
-    exact = all(one.exact or one.delta == math.inf for one in distances)
+        own = chain.initial_distribution is not None
+        if not own:
+            chain = MarkovChain(chain.transition_matrix, theta_tilde.initial_distribution)
+        delta, node, state = _distance(chain, theta_tilde, length)
+        found.append(CloseAdversary(delta, own or delta == 0, index, node, state))
+    best = min(found, key=lambda one: one.delta)
+    exact = all(one.exact or one.delta == math.inf for one in found)
     return replace(best, exact=best.exact and exact)
 
 
-def _distance(theta: MarkovChain, tilde: MarkovChain, length: int) -> CloseAdversary:
-    """As :func:`close_adversary` for one chain with an initial distribution."""
-    supports = (
-        _along(chain.initial_support, chain.transition_matrix > 0, length, np.dot)
-        for chain in (theta, tilde)
-    )
-    protected, secrets = supports
-    missing = np.argwhere(secrets & ~protected)
-    if len(missing):  # a secret that Θ does not protect
-        return CloseAdversary(math.inf, True, 0, int(missing[0, 0]) + 1, int(missing[0, 1]))
-    worst = CloseAdversary(0.0, True, 0, None, None)
-    for one, other in ((tilde, theta), (theta, tilde)):
-        own: Floats = np.asarray(one.initial_distribution)
-        others: Floats = np.asarray(other.initial_distribution)
-        steps, matrix = one.transition_matrix, other.transition_matrix
-        if np.array_equal(steps, matrix) and np.array_equal(own, others):
-            continue  # the same chain
-        sure = np.where(one.initial_support, np.maximum(own, SAFE_MINIMUM), 0.0)
-        trusted = other.initial_support & (others >= SAFE_MINIMUM)
-        before = _log_ratios(sure, np.where(trusted, others, 0.0))
+def _distance(
+    theta: MarkovChain, tilde: MarkovChain, length: int
+) -> tuple[float, int | None, int | None]:
+    """Δ for one chain with an initial distribution, and the node and state that decide."""
+    models: list[tuple[Floats, Floats]] = [
+        (np.asarray(chain.initial_distribution), chain.transition_matrix)
+        for chain in (tilde, theta)
+    ]
+    worst: tuple[float, int | None, int | None] = 0.0, None, None
+    if all(map(np.array_equal, *models)):
+        return worst  # the same chain
+    stationary = sum(c.stationary_error for c in (theta, tilde) if c.start == "stationary")
+    secrets: Bools | bool = True
+    for (start, steps), (other, matrix) in (models, models[::-1]):
+        sure = np.where(start > 0, np.maximum(start, SAFE_MINIMUM), 0.0)
+        trusted = np.where(other >= SAFE_MINIMUM, other, 0.0)
         ratios = _log_ratios(steps, matrix)
-        ahead = _along(before, ratios, length, _longest)
-        after = _along(np.zeros(len(own)), ratios.T, length, _longest)[::-1]
-        masses = _along(own, steps, length, np.dot), _along(others, matrix, length, np.dot)
+        ahead = _along(_log_ratios(sure, trusted), ratios, length, _longest)
+        after = _along(np.zeros(len(start)), ratios.T, length, _longest)[:, ::-1]
+        mass, others = (
+            _along(*model, length, np.dot) for model in ((start, steps), (other, matrix))
+        )
         with np.errstate(divide="ignore", invalid="ignore"):
-            logs = np.log(np.where(masses[0] >= SAFE_MINIMUM, masses[0], 0.0))
-            values = ahead + after + np.log(np.maximum(masses[1], SAFE_MINIMUM)) - logs
+            values = ahead + after + np.log(np.maximum(others, SAFE_MINIMUM))
+            values -= np.log(np.where(mass >= SAFE_MINIMUM, mass, 0.0))
+        secrets &= ahead > -np.inf  # first those of the adversary; all are protected thereafter
         values = np.where(secrets, values, -np.inf)
-        node, state = divmod(int(values.argmax()), len(own))
-        value = float(values[node, state])
+        state, node = divmod(int(values.argmax()), length)
+        value = float(values[state, node])
         if value > _INFINITE / 2:
-            return CloseAdversary(math.inf, True, 0, node + 1, state)
-        sizes = np.abs([ahead, after])
-        size = float(sizes[sizes < 1e90].max(initial=0.0))
+            return math.inf, node + 1, state
+        size = max(
+            float(np.abs(one).max(where=np.abs(one) < 1e90, initial=0)) for one in (ahead, after)
+        )
         # sums of T logarithms, in parts up to 6 · size; products of T matrices; stationary starts
-        error = length * (size + one.states + 8) + abs(value) + 1500
-        error *= 16 * UNIT_ROUNDOFF
-        error += 2 * sum(c.stationary_error for c in (theta, tilde) if c.start == "stationary")
-        if value + error > worst.delta:
-            worst = CloseAdversary(value + error, True, 0, node + 1, state)
+        error = length * (size + len(start) + 8) + abs(value) + 1500
+        value += 16 * UNIT_ROUNDOFF * error + 2 * stationary
+        if value > worst[0]:
+            worst = value, node + 1, state
     return worst
 
 
 def _along(
-    first: Array, matrix: Array, length: int, product: Callable[[Array, Array], Array]
-) -> Array:
-    """Rows first, first · M, first · M², …: as many again with each power of M."""
-    rows, power = first[None, :], matrix
-    while len(rows) < length:
-        rows = np.concatenate([rows, product(rows[: length - len(rows)], power)])
+    first: Floats, matrix: Floats, length: int, product: Callable[[Floats, Floats], Floats]
+) -> Floats:
+    """Columns first, Mᵀ · first, Mᵀ² · first, …: as many again with each power of M."""
+    columns, power = first[:, None], matrix.T
+    while columns.shape[1] < length:
+        more = product(power, columns[:, : length - columns.shape[1]])
+        columns = np.concatenate([columns, more], axis=1)
         power = product(power, power)
-    return rows
+    return columns
 
 
-def _longest(rows: Floats, steps: Floats) -> Floats:
-    """Largest sum of an entry of a row and the step from there, at each end of a step."""
-    return np.stack([(rows + steps[:, y]).max(axis=1) for y in range(steps.shape[1])], axis=1)
+def _longest(steps: Floats, columns: Floats) -> Floats:
+    """As np.dot, with sums for products and maxima for sums."""
+    return np.stack([(columns + step[:, None]).max(axis=0) for step in steps])
 
 
 def _log_ratios(p: Floats, q: Floats) -> Floats:

@@ -10,26 +10,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 
 import numpy as np
 
 from pufferflow._util.jit import constant
 from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
-from pufferflow._util.types import Floats, Ints
+from pufferflow._util.types import Floats
 from pufferflow.audit._count_kernels import (
     NOTHING,
-    SPREAD,
-    convolve,
+    Numbers,
+    distributions,
+    fill_log_sums,
     prepend_record,
-    sum_from_both_ends,
 )
 from pufferflow.errors import ChainError
 from pufferflow.models.chain import MarkovChain
-
-Numbers = tuple[Floats, Ints]
-"""Numbers m · 2^e: the mantissas and the exponents, ``NOTHING`` for zeros."""
 
 
 def starts_of(chain: MarkovChain) -> Floats:
@@ -58,54 +55,19 @@ def relative_error(chain: MarkovChain, length: int, most: int) -> float:
     """Bound on the relative error of each probability, and of each sum of them.
 
     Each pass makes at most 2k + 8 roundings a record, the rows of P another k + 8, the convolution
-    and the sums two for each of the ``most`` values of the count.
+    and the sums two for each of the ``most`` values of the count; so does what they are divided by.
     """
-    return roundings(chain, length * (5.0 * chain.states + 40) + 6.0 * most + 64)
-
-
-@dataclass(frozen=True)
-class CountsAtRecord:
-    """Distributions of the count given X_node = x, or given a window that begins there.
-
-    Attributes
-    ----------
-    node : int
-        From 1.
-    sizes : float array, shape (starts, states)
-        log2 P(X_node = x) from each start; −∞ where it cannot be.
-    past : list of Numbers, one a start, of shape (states, counts)
-        Of the count before the node given X_node = x.
-    future : Numbers, shape (states, counts)
-        Of the count after the window given its last record.
-    width : int
-        Values that the whole count can have.
-    """
-
-    node: int
-    sizes: Floats
-    past: list[Numbers]
-    future: Numbers
-    width: int
-
-    def distribution(
-        self, start: int, first: int, last: int, own: int, spread: float = SPREAD
-    ) -> Numbers:
-        """Return that of the whole count, to which the window adds ``own``; see ``convolve``."""
-        m, e = np.empty(self.width), np.empty(self.width, dtype=np.int64)
-        before, after = (
-            (m[x], e[x]) for (m, e), x in ((self.past[start], first), (self.future, last))
-        )
-        convolve(before, after, own, spread, m, e)
-        return m, e
+    return roundings(chain, length * (6.0 * chain.states + 40) + 6.0 * most + 64)
 
 
 def counts_at_records(
     chain: MarkovChain,
     length: int,
     weights: Sequence[int],
+    secrets: Sequence[tuple[int, int, int]],
     window: int = 1,
-) -> Iterator[CountsAtRecord]:
-    """Yield the distributions of Σ_t weights[X_t] at every record that begins a window.
+) -> Iterator[tuple[Floats, Numbers]]:
+    """Yield the distributions of Σ_t weights[X_t] at every record i that begins a window.
 
     Parameters
     ----------
@@ -114,54 +76,51 @@ def counts_at_records(
         Records, T.
     weights : sequence of int, shape (k,)
         What each state adds, at least 0.
+    secrets : sequence of (first, last, own)
+        The first and the last state of a window of records, and what the window adds.
     window : int
-        Consecutive records that are the secret.
+        Its records.
+
+    Yields
+    ------
+    sizes : float array, shape (starts, secrets)
+        log P(X_i = first) from each start; −∞ where it cannot be.
+    given : Numbers, shape (starts, secrets, counts)
+        The distributions given each secret; zeros where it cannot be.
     """
-    k, moves = chain.states, np.array(weights, dtype=np.int64)
-    width = length * int(moves.max()) + 1
+    moves, asked = np.array(weights, dtype=np.int64), np.array(secrets, dtype=np.int64)
+    most = max(weights)
 
-    def step(matrix: Floats) -> Callable[[Numbers], Numbers]:
-        rows = constant(matrix)
+    def prepend(matrix: Floats, given: Numbers) -> Numbers:
+        out = empty_numbers(*given[0].shape[:2], given[0].shape[2] + most)
+        prepend_record(fixed(numbers(matrix)), constant(moves), fixed(given), out)
+        return out
 
-        def prepend(given: Numbers) -> Numbers:
-            shape = k, given[0].shape[1] + int(moves.max())
-            m, e = np.empty(shape), np.empty(shape, dtype=np.int64)
-            prepend_record(rows, moves, (constant(given[0]), constant(given[1])), m, e)
-            return m, e
-
-        return prepend
-
-    ahead, behind = step(chain.transition_matrix), step(chain.transition_matrix.T)
-    past = [numbers(start[:, None]) for start in starts_of(chain)]
-    futures = _last_first(numbers(np.ones((k, 1))), ahead, length - 1)
-    for node, future in enumerate(islice(futures, window - 1, None), 1):
-        sizes, given = np.full((len(past), k), -np.inf), []
-        for start, (m, e) in enumerate(past):
-            top = e.max(axis=1, keepdims=True)
-            totals = (m * powers(e - top)).sum(axis=1, keepdims=True)
-            possible = totals[:, 0] > 0
-            sizes[start, possible] = (np.log2(totals[possible]) + top[possible])[:, 0]
-            given.append((m / np.where(totals > 0, totals, 1.0), e - top))
-        yield CountsAtRecord(node, sizes, given, future, width)
-        past = [behind(one) for one in past]
+    matrix = chain.transition_matrix
+    ahead, behind = partial(prepend, matrix), partial(prepend, matrix.T)
+    past = numbers(starts_of(chain)[:, :, None])
+    futures = _last_first(numbers(np.ones((1, chain.states, 1))), ahead, length - 1)
+    for m, e in islice(futures, window - 1, None):
+        sizes = np.empty((len(past[0]), len(secrets)))
+        given = empty_numbers(*sizes.shape, length * most + 1)
+        distributions(fixed(past), fixed((m[0], e[0])), constant(asked), sizes, given)
+        yield sizes, given
+        past = behind(past)
 
 
 def _last_first(
     first: Numbers, step: Callable[[Numbers], Numbers], count: int
 ) -> Iterator[Numbers]:
     """Yield what ``count``, …, 1 and 0 steps make of ``first``, some 2 √count of them kept."""
-    stride, kept = math.isqrt(count) + 1, [first]
-    for _start in range(stride, count + 1, stride):
-        now = kept[-1]
-        for _ in range(stride):
-            now = step(now)
-        kept.append(now)
-    left = count + 1
-    while kept:
+    stride, kept, now = math.isqrt(count) + 1, [first], first
+    for n in range(1, count + 1):
+        now = step(now)
+        if n % stride == 0:
+            kept.append(now)
+    for done in range(len(kept) - 1, -1, -1):
         part = [kept.pop()]
-        while len(part) < left - stride * len(kept):
+        while len(part) < stride and done * stride + len(part) <= count:
             part.append(step(part[-1]))
-        left -= len(part)
         yield from reversed(part)
 
 
@@ -171,26 +130,26 @@ def numbers(values: Floats) -> Numbers:
     return m, np.where(m > 0, e.astype(np.int64), NOTHING)
 
 
-def powers(exponents: Ints) -> Floats:
-    """Return 2^e for e ≤ 0, what is below 2^-1022 as that."""
-    return np.asarray((np.maximum(exponents, -1022) + 1023 << 52).view(np.float64))
+def exponential(logs: Floats) -> Numbers:
+    """Return e^log of each, as mantissas of about 1 and exponents."""
+    whole = np.floor(np.maximum(logs / math.log(2.0), NOTHING))
+    return np.exp(logs - whole * math.log(2.0)), whole.astype(np.int64)
 
 
-def add(first: Numbers, second: Numbers) -> Numbers:
-    """Return the sums of numbers, of which none is far below its 2^e."""
-    top = np.maximum(first[1], second[1])
-    return first[0] * powers(first[1] - top) + second[0] * powers(second[1] - top), top
+def empty_numbers(*shape: int) -> Numbers:
+    """Return arrays to be filled."""
+    return np.empty(shape), np.empty(shape, dtype=np.int64)
 
 
-def log2(given: Numbers) -> Floats:
-    """Return the logarithms to base 2; −∞ of zeros."""
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log2(given[0]) + given[1])
+def fixed(given: Numbers) -> Numbers:
+    """Return both arrays as kernels take them in."""
+    return constant(given[0]), constant(given[1])
 
 
-def sums(given: Numbers, decay: float = 1.0) -> tuple[Numbers, Numbers]:
-    """Σ_{j ≤ n} decay^(n − j) p(j) and Σ_{j > n} decay^(j − n) p(j), each row of p by itself."""
+def log_sums(given: Numbers, decay: float = 1.0) -> tuple[Floats, Floats]:
+    """Logarithms of Σ_{j ≤ n} decay^(n − j) p(j) and Σ_{j > n} decay^(j − n) p(j), for each p."""
     shape = given[0].shape
-    below, above = ((np.empty(shape), np.empty(shape, dtype=np.int64)) for _ in range(2))
-    sum_from_both_ends((constant(given[0]), constant(given[1])), decay, below, above)
+    below, above = np.empty(shape), np.empty(shape)
+    rows = fixed((given[0].reshape(-1, shape[-1]), given[1].reshape(-1, shape[-1])))
+    fill_log_sums(rows, decay, below.reshape(-1, shape[-1]), above.reshape(-1, shape[-1]))
     return below, above

@@ -10,15 +10,12 @@ from typing import TypeAlias
 import numpy as np
 
 from pufferflow._util.types import Floats
-from pufferflow.audit._count_kernels import SPREAD, smooth
+from pufferflow.audit._count_kernels import Numbers, smooth
 from pufferflow.audit.count_distributions import (
-    Numbers,
-    add,
     counts_at_records,
-    log2,
+    log_sums,
     relative_error,
     roundings,
-    sums,
 )
 from pufferflow.audit.queries import CountQuery, Query
 from pufferflow.errors import ParameterError
@@ -35,14 +32,6 @@ LARGEST_EXPONENT = 500.0
 
 LARGEST_MEMORY = 2**31
 """Bytes for the densities of a histogram."""
-
-
-def finest_scale(chain: MarkovChain, length: int, query: Query) -> float:
-    """Return the smallest scale for which densities are computed."""
-    if isinstance(query, CountQuery):
-        return 1 / LARGEST_DECAY
-    bins = max(query.bin_of_states(chain)) + 1
-    return length * bins / (query.lipschitz * LARGEST_EXPONENT)
 
 
 class Densities:
@@ -72,14 +61,18 @@ class Densities:
             )
         # how far a record in each state moves the place of what is counted
         self.moves = [(length + 1) ** (self.free - 1 - j) if j < self.free else 0 for j in bins]
-        self.secrets = self._windows(min(window, length))
+        # the smallest scale for which densities are computed
+        coarse = length * self.axes / (query.lipschitz * LARGEST_EXPONENT)
+        self.finest = 1 / LARGEST_DECAY if self._counts else coarse
+        self._window = min(window, length)
+        self.secrets = self._windows()
 
-    def _windows(self, window: int) -> dict[tuple[int, int, int], tuple[int, ...]]:
+    def _windows(self) -> dict[tuple[int, int, int], tuple[int, ...]]:
         """Windows that can occur, one of all that share first and last state and what they add."""
         edges = self.chain.transition_matrix > 0
         paths: dict[tuple[int, int, int], tuple[int, ...]]
         paths = {(x, x, own): (x,) for x, own in enumerate(self.moves)}
-        for _ in range(window - 1):
+        for _ in range(self._window - 1):
             longer: dict[tuple[int, int, int], tuple[int, ...]] = {}
             for (x, z, own), states in paths.items():
                 for y in np.flatnonzero(edges[z]).tolist():
@@ -87,67 +80,48 @@ class Densities:
             paths = longer
         return paths
 
-    def named(self, where: tuple[int, int, int, int]) -> tuple[int, tuple[Value, Value], Value]:
-        """Return a node, two secrets by their indices and an output by its place as reported."""
-        node, x, y, place = where
+    def named(self, x: int, y: int, place: int) -> tuple[tuple[Value, Value], Value]:
+        """Return two secrets by their indices and an output by its place as reported."""
         windows = list(self.secrets.values())
         first, other = (one if len(one) > 1 else one[0] for one in (windows[x], windows[y]))
-        shape = (self.length + 1,) * self.axes
-        output = tuple(int(w) for w in np.unravel_index(place, shape))
-        return node, (first, other), output[0] if self._counts else output
+        output = np.unravel_index(place, (self.length + 1,) * self.axes)
+        return (first, other), place if self._counts else tuple(int(w) for w in output)
 
     def error(self, decay: float) -> float:
         """Bound on the error of every log density under noise of scale 1 / ``decay``.
 
         e^(−c), of relative error (c + 2)u, is used at most T times with 3 roundings each along
-        every axis; a logarithm of size at most cT + log(T + 1) an axis has 4 relative ones.
+        every axis; a logarithm of size at most cT + log(T + 1) an axis has 7 relative ones, and
+        as many in mixtures of starts.
         """
-        smoothing = self.length * 8 * (decay + 3) + 4 * math.log(self.length + 1)
+        smoothing = self.length * 16 * (decay + 3) + 16 * math.log(self.length + 1)
         places = (self.length + 1) ** self.free
         return relative_error(self.chain, self.length, places) + roundings(
             self.chain, self.axes * smoothing
         )
 
-    def __iter__(self) -> Iterator[tuple[int, Floats, Numbers]]:
-        """Yield, for each node from 1, log2 P(secret) from each start and the distributions.
+    def __iter__(self) -> Iterator[tuple[Floats, Numbers]]:
+        """Yield, for each node, log P(secret) from each start and the distributions."""
+        secrets = list(self.secrets)
+        return counts_at_records(self.chain, self.length, self.moves, secrets, self._window)
 
-        The sizes, of shape (starts, secrets), are −∞ for impossible secrets. The others have a row
-        of the distributions each, in their order.
-        """
-        window = len(next(iter(self.secrets.values())))
-        # densities above e^(−500) lose nothing with probabilities below 2^(−1000)
-        spread = SPREAD if self._counts else math.inf
-        first, secrets = [x for x, _, _ in self.secrets], list(self.secrets)
-        for here in counts_at_records(self.chain, self.length, self.moves, window):
-            sizes = here.sizes[:, first]
-            possible = np.argwhere(sizes > -np.inf).tolist()
-            rows = [here.distribution(r, *secrets[index], spread) for r, index in possible]
-            yield here.node, sizes, (np.array([m for m, _ in rows]), np.array([e for _, e in rows]))
-
-    def logs(self, sizes: Floats, given: Numbers, decay: float) -> Floats:
+    def logs(self, given: Numbers, decay: float) -> Floats:
         """Log densities under noise of scale 1 / ``decay``, up to a common term.
 
-        Of shape (starts, secrets, outputs), at the outputs with whole coordinates from 0 to T; they
-        mean nothing for secrets that are impossible.
+        Of shape (starts, secrets, outputs), at the outputs with whole coordinates from 0 to T; −∞
+        for secrets that are impossible.
         """
-        values = np.zeros((*sizes.shape, (self.length + 1) ** self.axes))
-        possible = sizes > -np.inf
         if self._counts:
-            values[possible] = log2(add(*sums(given, math.exp(-decay)))) * math.log(2.0)
-        else:
-            for (r, index), row in zip(np.argwhere(possible), np.ldexp(*given), strict=True):
-                self._smooth(row, decay, values[r, index])
-        return values
-
-    def _smooth(self, given: Floats, decay: float, values: Floats) -> None:
-        """Fill log densities of a histogram from its distribution over places."""
+            return np.asarray(np.logaddexp(*log_sums(given, math.exp(-decay))))
         size = self.length + 1
-        places = np.flatnonzero(given)
-        full = places
+        places = np.flatnonzero(given[0].any(axis=(0, 1)))
+        outputs = places
         if self.axes > 1:  # the last coordinate is what is left of T
             digits = np.unravel_index(places, (size,) * self.free)
-            full = places * size + self.length - np.sum(digits, axis=0)
-        values[full] = given[places]
+            outputs = places * size + self.length - np.sum(digits, axis=0)
+        values = np.zeros((*given[0].shape[:2], size**self.axes))
+        values[..., outputs] = np.ldexp(given[0][..., places], given[1][..., places])
         for axis in range(self.axes):
             smooth(values.reshape(-1, size, size**axis), math.exp(-decay))
-        np.log(values, out=values)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(values, out=values))

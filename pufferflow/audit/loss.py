@@ -6,11 +6,11 @@ of two starts suffice: docs/histograms.md proves all three.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import numpy as np
 from tqdm import tqdm
 
 from pufferflow._util.checks import (
@@ -21,11 +21,11 @@ from pufferflow._util.checks import (
     shown,
 )
 from pufferflow._util.rounding import divide_up
-from pufferflow.audit.densities import Densities, Value, finest_scale
-from pufferflow.audit.gaps import LARGEST_GAP, GapSearch
+from pufferflow.audit._mixture_kernels import raise_gap
+from pufferflow.audit.densities import Densities, Value
 from pufferflow.audit.queries import CountQuery, HistogramQuery, Query
 from pufferflow.bounds.roots import crossing
-from pufferflow.errors import ChainError, ParameterError
+from pufferflow.errors import ParameterError
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import AnyFamily, finite_chains
 
@@ -176,17 +176,12 @@ def smallest_scale(
     epsilon = check_epsilon(epsilon)
     check_work(family, length, query, window)
     length, chains = int(length), finite_chains(family, "the exact loss")
-    finest = max(finest_scale(chain, length, query) for chain in chains) * (1 + 1e-9)
+    finest = max(Densities(chain, length, query).finest for chain in chains) * (1 + 1e-9)
     enough = max(divide_up(length, epsilon), finest)
-    if any(chain.start == "any" for chain in chains):  # densities of two starts surely mix
-        enough = max(enough, length / LARGEST_GAP)
     proved = [privacy_loss(family, length, enough, query, window=window)]
 
     def loss(cost: float) -> float:
-        try:
-            found = privacy_loss(family, length, max(1 / cost, finest), query, window=window)
-        except ChainError:  # beyond floats, as a larger scale is not
-            return math.inf
+        found = privacy_loss(family, length, max(1 / cost, finest), query, window=window)
         if found.loss <= epsilon:
             proved.append(found)
         return found.loss
@@ -199,29 +194,34 @@ def smallest_scale(
 def _losses(
     index: int, chain: MarkovChain, length: int, scales: Sequence[float], query: Query, window: int
 ) -> list[PrivacyLoss]:
-    densities, least = Densities(chain, length, query, window), finest_scale(chain, length, query)
-    if min(scales) < least:
+    densities = Densities(chain, length, query, window)
+    if min(scales) < densities.finest:
         raise ParameterError(
             f"scale is {min(scales)}; the exact loss of a {query} and {length} records is computed "
-            f"for scales of at least {least:.3g}"
+            f"for scales of at least {densities.finest:.3g}"
         )
     decays = [1 / (query.lipschitz * scale) for scale in scales]
     # both densities of a ratio, and the difference of their logarithms
     errors = [2 * densities.error(decay) * (1 + 1e-9) for decay in decays]
-    searches = [GapSearch(error) for error in errors]
+    gaps, places = np.zeros((len(scales), 3)), np.zeros((len(scales), 4), dtype=np.int64)
     nodes = tqdm(densities, desc="exact loss", total=length, delay=1, disable=None, leave=False)
-    for node, sizes, given in nodes:
-        for decay, search in zip(decays, searches, strict=True):
-            search.scan(node, sizes, densities.logs(sizes, given, decay))
+    for node, (sizes, given) in enumerate(nodes, 1):
+        for decay, error, gap, place in zip(decays, errors, gaps, places, strict=True):
+            values = densities.logs(given, decay)
+            lowest = np.where(sizes[..., None] > -np.inf, values, np.inf).min(axis=(0, 1))
+            outputs = np.flatnonzero(values.max(axis=(0, 1)) - lowest > gap[1])
+            raise_gap(node, sizes, values, outputs, error, gap, place)
     losses = []
-    for scale, error, search in zip(scales, errors, searches, strict=True):
-        total = error + 4e-16 * search.bound if len(densities.secrets) > 1 else 0.0
+    for scale, error, gap, place in zip(scales, errors, gaps, places, strict=True):
+        attained, bound, _ = gap.tolist()
+        total = error + 4e-16 * bound if len(densities.secrets) > 1 else 0.0
         # changing all records changes no density by more than the factor e^(T / scale)
-        loss, lower = min(search.bound + total, divide_up(length, scale)), search.attained - total
-        found = PrivacyLoss(query, length, scale, loss, max(0.0, lower), chain=index, window=window)
-        if search.where:
-            node, pair, output = densities.named(search.where)
-            found = replace(found, node=node, pair=pair, output=output)
+        loss, lower = min(bound + total, divide_up(length, scale)), max(attained - total, 0.0)
+        found = PrivacyLoss(query, length, scale, loss, lower, chain=index, window=window)
+        node, x, y, output = place.tolist()
+        if node:
+            pair, at = densities.named(x, y, output)
+            found = replace(found, node=node, pair=pair, output=at)
         losses.append(found)
     return losses
 

@@ -40,8 +40,7 @@ class CountQuery:
 
     def bin_of_states(self, chain: MarkovChain) -> list[int]:
         """Return 0 for the states counted and 1 for all others of ``chain``."""
-        _check(self.states, chain)
-        return [int(x not in self.states) for x in range(chain.states)]
+        return _bins(chain, [self.states, {*range(chain.states)} - self.states])
 
     def __str__(self) -> str:
         return f"count of {_listed(self.states)}"
@@ -84,15 +83,7 @@ class HistogramQuery:
 
     def bin_of_states(self, chain: MarkovChain) -> list[int]:
         """Return the bin of every state of ``chain``, from 0."""
-        if self.bins is None:
-            return list(range(chain.states))
-        _check(frozenset().union(*self.bins), chain)
-        bin_of = {state: j for j, part in enumerate(self.bins) for state in part}
-        if lacking := {*range(chain.states)} - bin_of.keys():
-            raise ParameterError(
-                f"state {min(lacking)} is in no bin of the histogram; put every one in exactly one"
-            )
-        return [bin_of[state] for state in range(chain.states)]
+        return _bins(chain, self.bins or [{x} for x in range(chain.states)])
 
     def __str__(self) -> str:
         return f"histogram{' of ' * bool(self.bins)}{', '.join(map(_listed, self.bins or ()))}"
@@ -115,12 +106,19 @@ def _states(states: Iterable[int], name: str) -> frozenset[int]:
     return frozenset(map(int, listed))
 
 
-def _check(states: frozenset[int], chain: MarkovChain) -> None:
+def _bins(chain: MarkovChain, parts: Sequence[Iterable[int]]) -> list[int]:
+    """Return the bin of every state of a chain, each of which is in one."""
+    bin_of = {state: j for j, part in enumerate(parts) for state in part}
     k = chain.states
-    if beyond := {state for state in states if state >= k}:
+    if beyond := [state for state in bin_of if state >= k]:
         raise ParameterError(
             f"state {min(beyond)} is requested, but the chain has the states 0 to {k - 1}"
         )
+    if lacking := {*range(k)} - bin_of.keys():
+        raise ParameterError(
+            f"state {min(lacking)} is in no bin of the histogram; put every one in exactly one"
+        )
+    return [bin_of[state] for state in range(k)]
 
 
 def _listed(states: Iterable[int]) -> str:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from pufferflow._util.checks import shown
-from pufferflow.errors import ParameterError
-from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import Family
 
 Document = dict[str, Any]
@@ -18,55 +14,50 @@ Document = dict[str, Any]
 
 def exact_family(theta: Family) -> Document:
     """Return the family as certificates write it."""
-    match theta.document():
-        case {"binary_interval": [low, high]} if low < high:
-            return {"binary_interval": [repr(float(low)), repr(float(high))]}
-        case {"mixing": terms}:
-            return {"mixing": {"steps": terms["steps"], "overlap": repr(terms["overlap"])}}
-        case {"interval": numbers}:
-            return {"interval": _sets(numbers)}
-        case {"total_variation": numbers}:
-            return {"total_variation": _sets(numbers)}
-        case {"periodic": terms}:  # each phase has a step of its own
+    [(kind, terms)] = theta.document().items()
+    match kind:
+        case "mixing":
+            return {kind: {"steps": terms["steps"], "overlap": repr(terms["overlap"])}}
+        case "binary_interval" if terms[0] < terms[1]:
+            return {kind: [repr(float(end)) for end in terms]}
+        case "interval" | "total_variation":
+            return {kind: _sets(terms)}
+        case "periodic":  # each phase has a step of its own
             matrices = np.repeat(terms["transition_matrices"], terms["repeat"], axis=0).tolist()
-            return {"chains": [_chain(matrices, terms["initial_distribution"])]}
-        case {"hidden": terms}:
-            chain = _chain([terms["transition_matrix"]], terms["initial_distribution"])
-            return {"chains": [chain | {"observations": terms["observations"]}]}
-        case {"binary_interval": _}:
-            return {"chains": [_of_chain(theta.chains[0])]}
-        case {"chains": _} if theta.members:
-            return {"chains": [_of_chain(chain) for chain in theta.chains]}
-    raise ParameterError(
-        f"{shown(theta)} is neither a finite family of chains nor one between bounds"
-    )
+            return {"chains": [_chain(terms | {"transition_matrices": matrices})]}
+        case "hidden":
+            return {"chains": [_chain(terms) | {"observations": terms["observations"]}]}
+    return {"chains": [_chain(chain.document()) for chain in theta.chains]}
 
 
-def _sets(numbers: Document) -> Document:
+def _sets(terms: Document) -> Document:
     """What is known of the rows, and of the reversed chain's where there are bounds of them."""
-    backward = {"backward": _sets(numbers["backward"])} if "backward" in numbers else {}
-    if "low" in numbers:
-        low = [_row(row, lambda total: total <= 1) for row in numbers["low"]]
-        high = [_row(row, lambda total: total >= 1) for row in numbers["high"]]
-        return {"low": low, "high": high} | backward
-    centre = [_row(row) for row in numbers["transition_matrix"]]
-    return {"transition_matrix": centre, "radius": [repr(r) for r in numbers["radius"]]} | backward
+    found: Document = {}
+    for name, given in terms.items():
+        if name == "backward":
+            found[name] = _sets(given)
+        else:
+            found[name] = (
+                list(map(repr, given)) if name == "radius" else [_row(row, name) for row in given]
+            )
+    return found
 
 
-def _of_chain(chain: MarkovChain) -> Document:
-    return _chain([chain.transition_matrix.tolist()], chain.document()["initial_distribution"])
-
-
-def _chain(matrices: list[list[list[float]]], start: str | list[float]) -> Document:
+def _chain(terms: Document) -> Document:
+    matrices = terms.get("transition_matrices") or [terms["transition_matrix"]]
     exact = [[_row(row) for row in matrix] for matrix in matrices]
+    start = terms["initial_distribution"]
     first = start if isinstance(start, str) else _row(start)
     return {"transition_matrices": exact, "initial_distribution": first}
 
 
-def _row(
-    row: list[float], right: Callable[[Fraction], bool] = lambda total: total == 1
-) -> list[str]:
+_RIGHT = {"low": (0, 1), "high": (1, np.inf), "transition_matrix": (1, 1)}
+"""Sums that rows may have."""
+
+
+def _row(row: list[float], name: str = "transition_matrix") -> list[str]:
     """Shortest decimals where their sum is right, otherwise these divided by their sum."""
-    numbers = [Fraction(repr(p)) for p in row]
+    numbers, (least, most) = [Fraction(repr(p)) for p in row], _RIGHT[name]
     total = sum(numbers, Fraction())
-    return [repr(p) for p in row] if right(total) else [str(p / total) for p in numbers]
+    right = least <= total <= most
+    return [repr(p) for p in row] if right else [str(p / total) for p in numbers]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -14,6 +15,7 @@ from flint import ctx
 from pufferflow._util.protection import Protection
 from pufferflow.audit.wasserstein import TIE, chain_sensitivity
 from pufferflow.bounds.of_families import MOST_STATES
+from pufferflow.bounds.roots import crossing
 from pufferflow.certificates.exact_families import exact_family
 from pufferflow.certificates.programs import Writer
 from pufferflow.certificates.quilts import quilts_of_chain
@@ -21,7 +23,7 @@ from pufferflow.errors import ChainError, ParameterError
 from pufferflow.influence.quilts import QuiltSearch, influence_tables
 from pufferflow.models.bounded import BoundedFamily
 from pufferflow.models.chain import MarkovChain
-from pufferflow.models.families import Family
+from pufferflow.models.families import BinaryInterval, ChainFamily, Family
 from pufferflow.models.hidden import HiddenChain
 from pufferflow.models.mixing import MixingFamily
 from pufferflow.models.periodic import PeriodicChain
@@ -32,11 +34,13 @@ from pufferflow.verify.parse import parse
 
 _SLACK = "1e-9"
 """Above 2^-30, by which the plans of :mod:`pufferflow.audit.wasserstein` exceed a distribution."""
-_STEPS = (1e-15, 1e-12, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.2, 0.2, 0.2)
-"""How far, relatively, the scale is raised where it was not proved."""
-_NEAR, _ENOUGH, _LOOSER = 1e-4, 1.005, 2.0**-40
-"""Excess that is not worth another trial, or a longer proof."""
-_RESOLVED = 0.5
+_EXACTLY, _NEARLY, _CLOSELY = 2e-16, 1e-13, 1e-5
+"""Excess that is not worth another trial: of closed forms, of quilts, of programs."""
+_ENOUGH, _LOOSER = 1.005, 2.0**-40
+"""Excess that is not worth a longer proof, or more ranges of nodes."""
+_TRIALS, _HOPELESS, _JUMP = 15, 2, 0.005
+"""Scales that are tried, losses over ε that none near is below, and steps where none is proved."""
+_NOWHERE = "no bound of the loss near this scale is at most epsilon"
 _MOST_PHASES = 40_000
 """Phases times the square of the states, beyond which a proof takes minutes."""
 _EARLY, _EARLY_WORK = (0, 20, 400), 60_000
@@ -85,16 +89,17 @@ def prove(claim: Claim) -> Document:
             "window": claim.protection.window,
             "side_information": "none" if claim.protection.side_information == "none" else "any",
             "scale": repr(claim.scale),
+            "proofs": [],
         }
         # nothing is revealed by other records, but for roundings
         alone = claim.mechanism == "entry-dp"
         best, refused, most = None, "", claim.scale * (1 + 1e-8 if alone else 2)
-        for least, proofs in _proofs(claim):
+        for least, near, proofs in _proofs(claim):
             begin = max(least, most / _ENOUGH) if best else least
             if best and begin >= most:
                 continue
             try:
-                best = _raised(document | {"scale": repr(begin)}, proofs, least, most)
+                best = _smallest(document | {"scale": repr(least)}, proofs, near, (begin, most))
             except (CertificateError, ParameterError) as error:
                 refused = refused or str(error)
             most = float(best["scale"]) if best else most
@@ -107,36 +112,76 @@ def prove(claim: Claim) -> Document:
         raise ParameterError(f"no certificate for {claim.mechanism}: {error}") from error
 
 
-def _proofs(claim: Claim) -> Iterator[tuple[float, Proofs]]:
-    """Yield the scale to begin with and how proofs are made: longer ones later."""
-    family, chains = claim.family, _chains(claim.family)
+def _smallest(
+    document: Document, proofs: Proofs, near: float, tried: tuple[float, float]
+) -> Document:
+    """Return the certificate with about the smallest scale that is proved, up to a largest one.
+
+    No smaller one than the document's is tried, and another one first. The loss is ``near`` ε, or
+    the scale the smallest. Raises CertificateError: there is none, with the reason.
+    """
+    (begin, most), least = tried, float(document["scale"])
+    highest = 1 / least if least else math.inf
+    best, why, trials, jump = None, _NOWHERE, 0, _JUMP
+
+    def loss(cost: float) -> float:
+        """The loss over ε."""
+        nonlocal best, why, trials, jump
+        trials, scale = trials + 1, 1 / cost if cost < highest else least
+        if trials > _TRIALS or scale > max(most, begin):
+            raise CertificateError(why)
+        found = document | {"scale": repr(scale)}
+        try:
+            found["proofs"] = proofs(parse(found))
+            ratio = proved_loss(claim := parse(found), MOST_WORK)[0] / claim.epsilon
+        except (CertificateError, UndecidedError) as error:
+            why, jump = str(error), 2 * jump
+            return 1 + jump
+        if ratio > _HOPELESS:
+            raise CertificateError(why)
+        best = found if ratio <= 1 else best
+        return float(ratio) if ratio <= 1 else max(float(ratio), math.nextafter(1, 2))
+
+    with suppress(CertificateError):
+        crossing(
+            loss, 1.0, min(1 / begin, highest) if begin else highest, highest, near, above=False
+        )
+    if best is None:
+        raise CertificateError(why)
+    return best
+
+
+def _proofs(claim: Claim) -> Iterator[tuple[float, float, Proofs]]:
+    """Yield the least scale, how near ε to get, and how proofs are made: longer ones later."""
+    family, length, epsilon = claim.family, claim.length, claim.epsilon
+    chains = family.chains if isinstance(family, ChainFamily | BinaryInterval) else ()
     informed = claim.protection.side_information != "none"
     if claim.mechanism == "group-dp" or isinstance(family, MixingFamily):
-        yield claim.scale, lambda exact: [{}] * len(exact.family.members)
+        yield claim.scale, _EXACTLY, lambda exact: [{}] * len(exact.family.members)
     elif claim.count is not None:
         proof = {"count": _count(claim, *claim.count)}
-        yield claim.scale, lambda exact: [proof] * len(exact.family.members)
+        yield claim.scale, _EXACTLY, lambda exact: [proof] * len(exact.family.members)
     elif claim.mechanism == "leakage" or (claim.mechanism == "entry-dp" and informed):
         _require_provable(family)
         known = []
         if isinstance(family, BoundedFamily):
             known = [family.rows, family.backward and family.backward.rows]
-        affordable = min(_EARLY_WORK // (family.states or 1) ** 4, claim.length)
+        affordable = min(_EARLY_WORK // (family.states or 1) ** 4, length)
         costly = isinstance(family, PeriodicChain) or (isinstance(family, HiddenChain) and informed)
         ladder = _EARLY[:1] if costly else _EARLY
         for early in dict.fromkeys(min(early, affordable) for early in ladder):
-            yield claim.scale, partial(_programs, known, early)
+            yield claim.scale, _CLOSELY, partial(_programs, known, early)
         if chains and not informed:
             tables = (influence_tables(chain, "exact", claim.protection.window) for chain in chains)
-            searches = (QuiltSearch(table, claim.length, claim.epsilon) for table in tables)
+            searches = (QuiltSearch(table, length, epsilon) for table in tables)
             least = max(search.worst_node().score for search in searches)
-            yield max(claim.scale, least), partial(_quilts, chains)
+            yield max(claim.scale, least), _NEARLY, partial(_quilts, chains)
     elif not chains:
         raise ParameterError(
             "quilts prove scales of chains with one matrix; use leakage or group-dp"
         )
     else:
-        yield claim.scale, partial(_quilts, chains)
+        yield claim.scale, _NEARLY, partial(_quilts, chains)
 
 
 def _require_provable(family: Family) -> None:
@@ -153,12 +198,6 @@ def _require_provable(family: Family) -> None:
         )
 
 
-def _chains(family: Family) -> tuple[MarkovChain, ...]:
-    """The chains with one matrix that a family consists of, or that stand for it."""
-    other = isinstance(family, BoundedFamily | MixingFamily | PeriodicChain | HiddenChain)
-    return () if other else family.chains
-
-
 def _count(claim: Claim, weights: list[int], lengths: list[int]) -> Document:
     """A W that the distributions of the count are within, with slack if equal up to rounding."""
     known = chain_sensitivity(claim.family.chains, lengths, weights)
@@ -167,63 +206,16 @@ def _count(claim: Claim, weights: list[int], lengths: list[int]) -> Document:
     return {"weights": weights, "lengths": lengths, "W": reach, "slack": slack}
 
 
-def _quilts(chains: tuple[MarkovChain, ...], exact: Exact) -> list[Document]:
+def _quilts(chains: Sequence[MarkovChain], exact: Exact) -> list[Document]:
     # fewer ranges serve at a slightly larger scale, and nearly always suffice at this one
     looser = replace(exact, scale=exact.scale * (1 + Fraction(_LOOSER)))
+    pairs = list(zip(chains, exact.family.members, strict=True))
     for precision in PRECISIONS:
-        try:
-            with ctx.workprec(precision):
-                pairs = zip(chains, looser.family.members, strict=True)
-                return [
-                    {"quilts": quilts_of_chain(chain, member, looser)} for chain, member in pairs
-                ]
-        except UndecidedError:
-            continue
+        with suppress(UndecidedError), ctx.workprec(precision):
+            return [{"quilts": quilts_of_chain(*pair, looser)} for pair in pairs]
     raise CertificateError(f"{PRECISIONS[-1]} bits do not tell small probabilities from 0")
 
 
 def _programs(known: list[Any], early: int, exact: Exact) -> list[Document]:
     with ctx.workprec(PRECISIONS[0]):
         return [Writer(exact, member, known).program(early) for member in exact.family.members]
-
-
-def _raised(document: Document, proofs: Proofs, least: float, most: float) -> Document:
-    """Return the certificate with about the smallest scale that is proved between two.
-
-    The first trial is at its own scale.
-
-    Raises CertificateError: there is none, with the reason.
-    """
-    best, why = None, "no bound of the loss near this scale is at most epsilon"
-    scale, failed, slope, last = float(document["scale"]), least, 1.0, (0.0, 0.0)
-    for step in _STEPS:
-        tried, ratio = document | {"scale": repr(scale), "proofs": []}, 2.0
-        try:
-            tried["proofs"] = proofs(parse(tried))
-            claim = parse(tried)
-            loss = proved_loss(claim, MOST_WORK)[0]
-            ratio, proved = float(loss / claim.epsilon), loss <= claim.epsilon
-        except (CertificateError, UndecidedError) as error:
-            why, proved = str(error), False
-        if proved:
-            best, most = tried, scale
-            if scale <= failed * (1 + _NEAR) or ratio >= 1 - _NEAR:
-                break
-        else:
-            failed = max(failed, scale)
-            if ratio > 2:  # hopeless
-                break
-        now = math.log(scale), math.log(ratio)
-        # how fast the loss falls with the scale
-        if last != now and abs(last[1]) < _RESOLVED and last[0]:
-            slope = min(max((last[1] - now[1]) / (now[0] - last[0]), 0.2), 2.0)
-        last = now
-        scale = scale * ratio ** (1 / slope) if ratio < 2 else scale
-        scale = scale if best else math.nextafter(max(scale, failed) * (1 + step), math.inf)
-        if best and not failed < scale < most:
-            scale = math.sqrt(failed * most)
-        if scale > most:
-            break
-    if best is None:
-        raise CertificateError(why)
-    return best

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from bisect import bisect_left
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 from pufferflow.influence.quilts import QuiltSearch, influence_tables
@@ -37,50 +38,36 @@ def quilts_of_chain(chain: MarkovChain, exact: Any, claim: Claim) -> list[list[i
     ranges: list[list[int | None]] = []
 
     def served(first: int, form: Form) -> int:
-        """The last node of the longest range from ``first`` on, or 0."""
+        """The last node of the longest range from ``first`` on, or the one before."""
         (a, b), (again, waited) = form, waits.get(form, (0, 0))
         end = windows - (b or 0)
         if first > end or first <= (a or 0) or first < again:
-            return 0
+            return first - 1
         if loss(first, end, a, b) <= claim.epsilon:
             return end
-        if a is None and b is not None:  # its influence does not depend on the node
-            return _largest(first, end, lambda last: loss(first, last, a, b) <= claim.epsilon)
+        if a is None:  # its influence does not depend on the node
+            nodes = range(first, end + 1)
+            return (
+                first
+                - 1
+                + bisect_left(nodes, True, key=lambda last: loss(first, last, a, b) > claim.epsilon)
+            )
         # the bound falls with the node, but costs a power of P: do not ask at every node
-        if a is not None:
-            waits[form] = first + 2 * waited + 1, 2 * waited + 1
-        return 0
+        waits[form] = first + 2 * waited + 1, 2 * waited + 1
+        return first - 1
 
     first = 1
     while first <= windows:
         if len(ranges) == MOST_RANGES:
-            raise CertificateError(
-                f"more than {MOST_RANGES} ranges of nodes have quilts of their own"
-            )
-        last, form = max(
-            ((served(first, form), form) for form in forms), key=lambda found: found[0]
-        )
-        if not last:
-            fit = (f for f in forms if (f[0] or 0) < first <= windows - (f[1] or 0))
-            last = first
-            single = next((f for f in fit if loss(first, first, *f) <= claim.epsilon), None)
-            if single is None:
-                best = search.best_quilt(search.nodes(first))
-                single = best.left, best.right
-                sides = (None, best.right), (best.left, None)
-                forms = list(dict.fromkeys([single, *sides, *forms[:_KNOWN_QUILTS]]))
-                forms = [*(f for f in forms if f != (None, None)), (None, None)]
-            form = single
+            why = f"more than {MOST_RANGES} ranges of nodes have quilts of their own"
+            raise CertificateError(why)
+        found = ((served(first, form), form) for form in forms)
+        last, form = max(found, key=itemgetter(0))
+        if last < first:
+            best = search.best_quilt(search.nodes(first))
+            last, form = first, (best.left, best.right)
+            known = [form, (None, best.right), (best.left, None), *forms[:_KNOWN_QUILTS]]
+            forms = [*(f for f in dict.fromkeys(known) if f != (None, None)), (None, None)]
         ranges.append([first, last, *form])
         first = last + 1
     return ranges
-
-
-def _largest(least: int, most: int, good: Callable[[int], bool]) -> int:
-    """The largest number that is good, where all below one are; 0 if none is."""
-    if not good(least):
-        return 0
-    while least < most:
-        middle = (least + most + 1) // 2
-        least, most = (middle, most) if good(middle) else (least, middle - 1)
-    return least

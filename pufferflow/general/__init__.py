@@ -1,6 +1,5 @@
 """Pufferfish privacy in general (Song et al., section 2): finitely many secrets and scenarios."""
 
-from pufferflow.general.distributions import max_divergence, wasserstein_infinity
-from pufferflow.general.framework import Distance, PufferfishFramework
+import lazy_loader
 
-__all__ = ["Distance", "PufferfishFramework", "max_divergence", "wasserstein_infinity"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -184,9 +184,8 @@ class PriorFamily:
             raise ModelError(f"{where} sums to {str(total)[:80]}, not to 1 for every prior")
         return polynomials
 
-    def _polynomial(self, node: ast.expr, text: str) -> fmpq_mpoly:
+    def _polynomial(self, node: ast.expr, text: str) -> Any:
         """Return the polynomial of an expression; raise ValueError and the like if it is none."""
-        result: fmpq_mpoly
         match node:
             case ast.Constant(value=int() | float()):
                 # as it is written, not the binary float it would become
@@ -199,12 +198,10 @@ class PriorFamily:
             case ast.BinOp(left=base, op=ast.Pow(), right=ast.Constant(value=int() as power)):
                 nested = any(isinstance(inner, ast.Pow) for inner in ast.walk(base))
                 if 0 <= power <= MAX_POWER and not nested:
-                    result = self._polynomial(base, text) ** power
-                    return result
+                    return self._polynomial(base, text) ** power
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
                 both = self._polynomial(left, text), self._polynomial(right, text)
-                result = _OPERATORS[type(op)](*both)
-                return result
+                return _OPERATORS[type(op)](*both)
         raise ValueError
 
 

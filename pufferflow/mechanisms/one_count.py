@@ -31,8 +31,7 @@ def wasserstein(
     Unlike other scales it holds for this query alone, and for functions of it: one that changes by
     at most L (L1 norm) when the number of visits changes by 1 gets L · scale on every coordinate.
     The mean of a 0/1 chain has L = 1/T, the histogram of a two-state chain L = 2. W is exact up to
-    rounding, which errs to more noise (:mod:`pufferflow.audit.wasserstein`); with any initial
-    distribution and three or more states it may be an upper bound.
+    rounding, which errs to more noise (:mod:`pufferflow.audit.wasserstein`).
 
     Parameters
     ----------

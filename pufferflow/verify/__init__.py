@@ -25,6 +25,7 @@ from pufferflow.verify.parse import (
     decimal,
     parse,
     read_certificate,
+    require,
 )
 
 MOST_WORK = 6 * 10**7
@@ -102,22 +103,19 @@ def proved_loss(claim: Claim, most_work: float = MOST_WORK) -> tuple[Fraction, i
 
     Raises CertificateError: nothing is proved, or not by ``most_work`` operations.
     """
-    work, last, undecided = Work(most_work), None, ""
+    work, last = Work(most_work), ""
     for precision in PRECISIONS:
         try:
             with ctx.workprec(precision):
                 loss = interpret(claim, work)
+            found = decimal(loss, 6)
+            if loss <= claim.epsilon or found == last:
+                return loss, precision
         except UndecidedError as error:
-            if undecided and str(error) == undecided:
-                break
-            last, undecided = None, str(error)
-            continue
-        if loss <= claim.epsilon or (last and decimal(loss, 6) == decimal(last, 6)):
-            return loss, precision
-        last = loss
-    raise CertificateError(
-        undecided or f"{precision} bits do not decide whether the scale suffices"
-    )
+            found = str(error)
+            require(found != last or not found, found)
+        last = found
+    raise CertificateError(f"{precision} bits do not decide whether the scale suffices")
 
 
 __all__ = [

@@ -154,21 +154,13 @@ class Interpreter:
             growths.append(self.growth(tables[-1]))
         return tables
 
-    def close(
-        self, forward: bool, early: list[Table], stated: Matrix, steps: Sequence[Step]
-    ) -> list[Table]:
-        """CLOSE: a table no lower than the stated one and those of early nodes, and a period on.
-
-        It proves something if it does not end above where it starts.
-        """
-        phases = self.model.phases(forward)
-        why = f"a cycle has a start, and a step for each of the {len(phases)} phases"
-        require(len(stated) == self.model.k and len(steps) == len(phases), why)
+    def begin(self, early: Iterable[Table], stated: Matrix) -> Table:
+        """A table for all nodes but early ones: no lower than theirs and the stated one."""
+        require(len(stated) == self.model.k, "a cycle starts from one row a state")
         begin = [[ball(a).exp().upper() for a in row] for row in stated]
         for table in early:
             begin = _entrywise(arb.max, begin, table)
-        begin = _entrywise(arb.min, begin, self.count(self.around))
-        return self.follow(forward, begin, [(phase, len(early), False) for phase in phases], steps)
+        return _entrywise(arb.min, begin, self.count(self.around))
 
     def tables(self, forward: bool) -> tuple[list[Table], dict[int, Table]]:
         """E of the nodes with 0, 1, … nodes on a side, and of all others at each phase."""
@@ -186,7 +178,11 @@ class Interpreter:
         early, phases = self.follow(forward, self.count(0), places, steps), model.phases(forward)
         if len(early) > self.around or side.start is None:
             return early, dict.fromkeys(phases, self.count(self.around))
-        begin, *rest = self.close(forward, early, side.start, side.cycle or [])
+        cycle = side.cycle or []
+        why = f"a cycle has a start, and a step for each of the {len(phases)} phases"
+        require(len(cycle) == len(phases), why)
+        places = [(phase, len(early), False) for phase in phases]
+        begin, *rest = self.follow(forward, self.begin(early, side.start), places, cycle)
         if not below(rest[-1], begin):
             raise UndecidedError("a period does not end at or below where it starts")
         return early, dict(zip(phases, rest, strict=True))

@@ -86,6 +86,7 @@ Matrix: TypeAlias = list[list[Fraction]]
 Square: TypeAlias = Annotated[Matrix, _square]
 Transitions: TypeAlias = Annotated[list[Distribution], _square]
 Pair: TypeAlias = tuple[int, int]
+Shares: TypeAlias = dict[Pair, Fraction]
 Quilt: TypeAlias = tuple[int, int, int | None, int | None]
 
 
@@ -318,9 +319,9 @@ class Family:
 class Flows:
     """Flows for two sets of rows, from value to value; shares of what is free in every part."""
 
-    flow: dict[Pair, Fraction]
-    surplus: list[dict[Pair, Fraction]]
-    reserve: list[dict[Pair, Fraction]]
+    flow: Shares
+    surplus: list[Shares]
+    reserve: list[Shares]
 
 
 Witness: TypeAlias = list[int] | Flows

@@ -8,7 +8,6 @@ e^w(z, y). The proofs are in ``docs/leakage.md``.
 from __future__ import annotations
 
 from collections import defaultdict
-from fractions import Fraction
 from operator import mul
 
 from flint import arb
@@ -24,7 +23,7 @@ from pufferflow.verify.balls import (
     members,
     transposed,
 )
-from pufferflow.verify.parse import Flows, Mixing, Pair, Part, RowSet, Witness, require, total
+from pufferflow.verify.parse import Flows, Mixing, Part, RowSet, Shares, Witness, require, total
 
 # -- exact distributions: trees (Lemma 3) ----------------------------------------------------------
 
@@ -86,6 +85,10 @@ def _finite(bound: arb) -> arb:
     return bound.upper() if bound.is_finite() else INFINITE
 
 
+def _ratio(above: arb, below: arb) -> arb:
+    return above / below if below > 0 else INFINITE
+
+
 # -- any distribution (Lemma 6) --------------------------------------------------------------------
 
 
@@ -96,13 +99,9 @@ def reweighted(low: Table, high: Table, x: int, z: int, values: int, growth: Tab
     at most above(y) / below(y'). The bound is the largest (1 + √(RH))² / (√R + √H)², H = e^w(y,
     y'), over R > 1; it is at most R, and at most H.
     """
-
-    def ratio(above: arb, below: arb) -> arb:
-        return above / below if below > 0 else INFINITE
-
     pairs = [(high[y][x], low[y][x], high[y][z], low[y][z], y) for y in members(values)]
-    tops = sorted((ratio(p, q).upper(), y) for p, _, _, q, y in pairs if not p.is_zero())
-    ends = sorted((ratio(q, p).upper(), y) for _, p, q, _, y in pairs if not q.is_zero())
+    tops = sorted((_ratio(p, q).upper(), y) for p, _, _, q, y in pairs if not p.is_zero())
+    ends = sorted((_ratio(q, p).upper(), y) for _, p, q, _, y in pairs if not q.is_zero())
     most = ONE if tops and ends else INFINITE  # values that never occur
     for top, y in reversed(tops):
         for end, other in reversed(ends):
@@ -121,13 +120,12 @@ def reweighted(low: Table, high: Table, x: int, z: int, values: int, growth: Tab
 def largest_ratios(weights: Table, values: int) -> Table:
     """table[x][z] = max over the values y of weights[y][x] / weights[y][z]; 0/0 does not count."""
     columns = transposed(weights[y] for y in members(values))
-    inverses = [[INFINITE if q.is_zero() else 1 / q for q in column] for column in columns]
 
-    def ratio(x: int, z: int) -> arb:
-        shares = (p * q for p, q in zip(columns[x], inverses[z], strict=True) if not p.is_zero())
-        return ONE if x == z else largest([ZERO, *shares])
+    def most(above: Row, below: Row) -> arb:
+        pairs = zip(above, below, strict=True)
+        return largest([ZERO, *(_ratio(p, q) for p, q in pairs if not p.is_zero())])
 
-    return [[ratio(x, z) for z in range(len(columns))] for x in range(len(columns))]
+    return [[ONE if p is q else most(p, q) for q in columns] for p in columns]
 
 
 # -- sets of distributions (Lemma I3) --------------------------------------------------------------
@@ -150,16 +148,10 @@ def by_flows(p: RowSet, q: RowSet, flows: Witness, growth: Table) -> arb:
     flows = flows if isinstance(flows, Flows) else Flows({}, [], [])
     why = f"between sets of rows there are flows, with shares for each of {parts} parts"
     require(len(flows.surplus) == len(flows.reserve) == parts, why)
-    left, right = [ball(value) for value in p.base], [ball(value) for value in q.base]
+    left, right = _spread(p, flows.surplus, growth, 1), _spread(q, flows.reserve, growth, -1)
     for (z, y), amount in _within(flows.flow, k).items():
         left[z] -= ball(amount)
         left[y] += ball(amount) * growth[z][y]
-    for part, shares in zip(p.parts, flows.surplus, strict=True):
-        for y, goes in enumerate(transposed(_shares(shares, k))):
-            left[y] += greedy(part, [goes[z] * growth[z][y] for z in range(k)], 1)
-    for part, shares in zip(q.parts, flows.reserve, strict=True):
-        for y, goes in enumerate(transposed(_shares(shares, k))):
-            right[y] += greedy(part, [goes[v] / growth[y][v] for v in range(k)], -1)
     store = max(range(k), key=lambda y: float(right[y].mid()))
     if not right[store] > 0:
         return INFINITE
@@ -172,12 +164,22 @@ def by_flows(p: RowSet, q: RowSet, flows: Witness, growth: Table) -> arb:
     return _finite((needed / right[store]).max(ONE))
 
 
-def _within(table: dict[Pair, Fraction], k: int) -> dict[Pair, Fraction]:
+def _spread(rows: RowSet, given: list[Shares], growth: Table, sign: int) -> Row:
+    """Bounds, from above (1) or below (−1), of what base and parts bring to each value."""
+    found = [ball(p) for p in rows.base]
+    for part, shares in zip(rows.parts, given, strict=True):
+        for y, goes in enumerate(transposed(_shares(shares, len(found)))):
+            here = [growth[z][y] if sign > 0 else 1 / growth[y][z] for z in range(len(found))]
+            found[y] += greedy(part, list(map(mul, goes, here)), sign)
+    return found
+
+
+def _within(table: Shares, k: int) -> Shares:
     require(all(max(pair) < k for pair in table), "flows lead to a state that there is not")
     return table
 
 
-def _shares(given: dict[Pair, Fraction], k: int) -> Table:
+def _shares(given: Shares, k: int) -> Table:
     """What goes from each value to each; what is left over stays."""
     table, moved = [[ZERO] * k for _ in range(k)], defaultdict(list)
     for (z, y), share in _within(given, k).items():
@@ -245,9 +247,7 @@ def overlapping(family: Mixing, cost: arb, around: int) -> arb:
         return fixed + ratio**blocks * (start - fixed) if blocks else start
 
     blocks, rest = divmod(around, m)
-    middle = {max(blocks // 2 - 1, 0), blocks // 2, min(blocks // 2 + 1, blocks)}
-    places = [k * m for k in middle]
-    if blocks and rest + 1 < m:  # a block is shared by both sides, so there is one less
-        half = (blocks - 1) // 2
-        places += [k * m + rest + 1 for k in {max(half - 1, 0), half, min(half + 1, blocks - 1)}]
+    ends = (0, blocks), (rest + 1, blocks - 1)  # a block that both sides share is one less
+    near = ((n // 2 + i, start, n) for start, n in ends for i in (-1, 0, 1))
+    places = [block * m + start for block, start, n in near if 0 <= block <= n]
     return largest([factor(j) * factor(around - j) for j in places])

@@ -1,6 +1,7 @@
 """(ε, δ): formulas against intervals, programs over all sequences, and exact Gaussian losses."""
 
 import itertools
+import json
 import math
 
 import numpy as np
@@ -162,7 +163,41 @@ def test_account_with_a_delta():
     assert concentrated_delta(1.0, event, event**2) < 1
 
 
+def test_audit_of_event_level_privacy(run, tmp_path):
+    """The command prints what the curve states, for both adversaries."""
+    rows = [[0.9, 0.1], [0.4, 0.6]]
+    (tmp_path / "m.json").write_text(json.dumps({"chains": [{"transition_matrix": rows}]}))
+    asked = "--length", 90, "--event-epsilon", 0.3, "--protect", 2, "--json"
+    code, out, _ = run("audit", tmp_path / "m.json", *asked)
+    losses = [row["loss"] for row in json.loads(out)]
+    curves = [
+        pf.influence_curve(pf.MarkovChain(rows), 90, window=2, side_information=known)
+        for known in ("none", "any")
+    ]
+    assert (code, losses) == (0, [curve(0.3) for curve in curves])
+    assert json.loads(out)[0]["certainty"] == 1 / (1 + math.exp(-losses[0]))
+
+
 @pytest.mark.parametrize("delta", [0, 1, -1, math.nan, True, "1e-6"])
 def test_bad_deltas(delta):
     with pytest.raises(ParameterError, match="delta is"):
         gaussian_scale(HOUR, 100, 1.0, delta)
+
+
+@pytest.mark.parametrize("options", [{}, {"window": 4}, {"side_information": "any"}])
+def test_influence_curve(options):
+    """The curve is leakage_loss, its inverse event_epsilon; certificates prove points of it."""
+    chain = pf.MarkovChain([[0.8, 0.2, 0], [0.1, 0.7, 0.2], [0.3, 0.3, 0.4]])
+    curve = pf.influence_curve(chain, [50, 20], **options)
+    for event in (0.01, 0.3, 2.0):
+        assert curve(event) == pytest.approx(
+            pf.leakage_loss(chain, 50, 1 / event, **options), rel=1e-9
+        )
+        assert curve(event / 3, event * 2 / 3) == pytest.approx(curve(event), rel=1e-9)
+        assert curve.inverse(curve(event)) <= event * (1 + 1e-6)
+    assert curve() == 0.0
+    scale = pf.verify_certificate(curve.certificate(1.0)).scale
+    assert 1.0 - 1e-2 < curve(1 / float(scale)) <= 1.0
+    points = curve.table()
+    assert points["epsilon"].is_monotonic_increasing
+    assert points["epsilon"].iloc[[0, -1]].tolist() == pytest.approx([0.01, 10], rel=0.2)

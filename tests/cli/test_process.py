@@ -175,6 +175,8 @@ REFUSED = [
     (f"{SCALE} --epsilon 1 --most-work -1", "argument --most-work: invalid"),
     (f"{SCALE} --epsilon 1 --mechanism leakage --most-work 1", "or allow more (--most-work)"),
     ("audit m.json --length 5 --scale 1", "give either --count STATE or --histogram"),
+    ("audit m.json --length 5 --event-epsilon 1 --count 0", "goes without --count; leave one out"),
+    ("audit m.json --length 5 --event-epsilon 0", "event_epsilon is 0.0; it must be a positive"),
     ("verify m.json", "certificate rejected: "),
     ("related network m.json --epsilon 1", "unknown key 'chains'"),
     ("release t.csv --participant who --edges 1", "give --mixing TIME OVERLAP"),

@@ -165,7 +165,7 @@ def plain_loss(start, steps, cost):
     ("k", "length", "seed"),
     [(3, 12, seed) for seed in range(3)]
     + [(6, 5, seed) for seed in range(2)]
-    + [(12, 3, 0)]
+    + [(12, 3, 0), (2, 60, 0), (2, 60, 1)]
     + [
         pytest.param(k, 40 // k, seed, marks=pytest.mark.long)
         for k in (3, 4, 8, 20)

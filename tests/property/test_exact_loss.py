@@ -17,8 +17,7 @@ from random_chains import chains
 import pufferflow as pf
 from pufferflow.audit import CountQuery, HistogramQuery
 from pufferflow.audit._count_kernels import shifted, taken_apart
-from pufferflow.audit.densities import finest_scale
-from pufferflow.audit.gaps import LARGEST_GAP
+from pufferflow.audit.densities import Densities
 from pufferflow.errors import ChainError, ParameterError
 
 THETA = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [1, 0])
@@ -174,10 +173,7 @@ def test_smallest_scale_of_any_epsilon_is_proved(chain, length, exponent, counts
     """Tiny and huge ε, every start, single records: a proved loss, or the reason for none."""
     epsilon = 10.0 ** (exponent if exponent < -3 or exponent == 90 else exponent % 6 - 3)
     query = CountQuery([chain.states - 1]) if counts else HistogramQuery()
-    finest = finest_scale(chain, length, query)
-    if chain.start == "any":  # densities from two starts are mixed, surely from here on
-        finest = max(finest, length / LARGEST_GAP)
-    enough = max(length / epsilon, finest) * (1 + 1e-8)
+    enough = max(length / epsilon, Densities(chain, length, query).finest) * (1 + 1e-8)
     try:
         found = pf.audit.smallest_scale(chain, length, epsilon, query)
     except ChainError:

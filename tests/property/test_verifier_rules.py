@@ -143,9 +143,19 @@ def test_overlaps_are_largest_at_one_of_few_nodes(steps, around, overlap, cost):
     assert float(found) == pytest.approx(float(plain), rel=1e-9, abs=1e-9)
 
 
-def test_three_starts_that_go_together_two_by_two_need_not_together():
-    one = [[arb(1), arb(-1), arb(-1)], [arb(-1), arb(1), arb(-1)], [arb(-1), arb(-1), arb(1)]]
-    assert not _copositive(one)
-    assert _copositive(
-        [[arb(2), *row[1:]] if i == 0 else row for i, row in enumerate([one[0][:2], one[1][:2]])]
-    )
+@examples(60, 600)
+@given(st.integers(3, 5), st.integers(0, 2**32 - 1))
+def test_forms_of_starts_that_go_together_two_by_two_go_together(starts, seed):
+    """(a·r)(v·r) − (u·r)(d·r) with v as small as pairs of starts allow is negative nowhere."""
+    rng = np.random.default_rng(seed)
+    a, d, u, v = rng.choice([0.0, 0.01, 0.3, 1.0, 2.0], (4, starts)) * rng.random((4, starts))
+    low, high = 0.0, 1e6
+    for _ in range(60):
+        factor = (low + high) / 2
+        form = [[arb(x) for x in row] for row in np.outer(a, factor * v) - np.outer(u, d)]
+        held = all(form[x][x] >= 0 for x in range(starts)) and _copositive(form)
+        low, high = (low, factor) if held else (factor, high)
+    form = np.outer(a, high * v) - np.outer(u, d)
+    weights = np.concatenate([np.eye(starts), rng.dirichlet(np.full(starts, 0.5), 400)])
+    values = np.einsum("nu,uv,nv->n", weights, form, weights)
+    assert high == 1e6 or values.min() >= -1e-12 * np.abs(form).max()

@@ -5,12 +5,19 @@ BEYOND_FIGURES = [
     *expand("least_noise_{case}", case=CASES),
     *expand("composition_{case}", case=["synthetic", *COMPOSED]),
     *expand("wider_guarantees_{dataset}", dataset=DATASETS),
+    *expand("related_bounds_{case}", case=CASES),
 ]
 BEYOND = [*BEYOND_FIGURES, "other_data_bundled"]
 NO_DATA = evaluate("{case} == 'synthetic'")
 LEAST_NOISE = config["beyond"]["least_noise"] | {"options": config["mechanisms"]}
 SYNTHETIC = {key: LEAST_NOISE.pop(key) for key in ["stay", "length"]}
-SETTINGS = {"least_noise": LEAST_NOISE, "composition": config["beyond"]["composition"]}
+RELATED_BOUNDS = {**config["beyond"]["related_bounds"]}
+RANDOM = {key: RELATED_BOUNDS.pop(key) for key in ["chains", "length"]} | {"seed": config["seed"]}
+SETTINGS = {
+    "least_noise": LEAST_NOISE,
+    "composition": config["beyond"]["composition"],
+    "related_bounds": RELATED_BOUNDS,
+}
 SHOWN = {"caption": "../report/beyond.rst", "category": "Beyond the paper"}
 
 
@@ -19,11 +26,11 @@ scattergather:
 
 
 rule measure_least_noise:
-    """Least noise there could be, or total ε of several releases, for synthetic or fitted chains."""
+    """Least noise, total ε of several releases, or related bounds, of synthetic or fitted chains."""
     input:
         branch(NO_DATA, otherwise=["results/samples/{case}.json", "results/chains/{case}.json"]),
     output:
-        "results/beyond/{study,least_noise|composition}_{case}.csv",
+        "results/beyond/{study,least_noise|composition|related_bounds}_{case}.csv",
     log:
         "results/logs/measure_least_noise/{study}_{case}.log",
     priority: 1
@@ -32,6 +39,7 @@ rule measure_least_noise:
     params:
         study="{study}",
         synthetic=branch(NO_DATA, then=SYNTHETIC),
+        random=branch(NO_DATA, then=RANDOM),
         settings=lookup("{study}", within=SETTINGS),
         code=code_of("measure_least_noise.py"),
     script:

@@ -17,6 +17,7 @@ CAPTIONS = {
     "least_noise": "Noise of each mechanism, the least there could be, and what the noise reveals.",
     "composition": "Total ε of several releases on the same chain, by each bound.",
     "wider_guarantees": "Scales for wider guarantees, and the loss at the scale of MQMExact.",
+    "related_bounds": "Noise by related bounds of the same chains ÷ noise of leakage calibration.",
     "other_data": "Expected L1 errors for other people, in longer steps and shorter windows.",
     "cohort": "Errors of the participants' own histograms, and gaps (noise ÷ lower bound).",
 }
@@ -26,6 +27,8 @@ NOTES = {
     "composition": "Each release at the scale of MQMExact for ε = {epsilon:g}.",
     "wider_guarantees": "Leakage calibration at ε = {epsilon:g} for all records of a window "
     "together. MQMExact: for one record of the fitted chain.",
+    "related_bounds": "Scales at ε = {epsilon:g}, each ÷ that of leakage calibration for the same "
+    "adversary. Bayesian DP: for one who may know any records; T/ε where it has no scale.",
     "other_data": "At ε = {epsilon:g}. The scale of a quilt mechanism, in records, hardly depends "
     "on the time step, so longer steps mean larger errors.",
     "cohort": "",
@@ -43,6 +46,7 @@ COLUMNS = {
     "least_noise": "group epsilon mechanism scale expected_error relative_noise gap actual_loss",
     "composition": "group releases bound total_epsilon",
     "wider_guarantees": "group model side_information window scale paper_loss certified",
+    "related_bounds": "group side_information bound chains least median most",
     "other_data": "data step_seconds group participants records task mechanism expected_error",
     "cohort": "epsilon mechanism quantity count mean std 5% 50% 95% max",
 }
@@ -60,6 +64,9 @@ WORDS = {  # values of the columns `model` and `bound`
     "theorem_4_4": "Theorem 4.4",
     "quilts": "one Markov quilt for all releases",
     "leakage": "leakage",
+    "tpl": "temporal privacy leakage",
+    "bdp": "Bayesian DP",
+    "lower-bound": "lower bound",
 }
 RATIO = "noise ÷ noise of MQMExact"
 
@@ -77,10 +84,12 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     "epsilon": "{:g}".format,
     "mechanism": lambda name: style.mechanism_style(name).label,
     "model": WORDS.__getitem__,
-    "bound": WORDS.__getitem__,
+    "bound": lambda name: WORDS.get(name) or style.mechanism_style(name).label,
     "window": duration,
     "certified": yes_no,
-    **dict.fromkeys(("step_seconds", "participants", "records", "releases", "count"), count),
+    **dict.fromkeys(
+        ("step_seconds", "participants", "records", "releases", "count", "chains"), count
+    ),
 }
 
 
@@ -94,6 +103,10 @@ def printed(table: pd.DataFrame, study: str) -> Table:
     shown, epsilon = table, shown_epsilon(table["epsilon"])
     if study in SPREAD:
         shown = table[table["epsilon"] == epsilon]
+    if study == "related_bounds":
+        keys = ["group", "side_information", "bound"]
+        ratios = shown[shown["epsilon"] == epsilon].groupby(keys, sort=False)["relative_noise"]
+        shown = ratios.agg(chains="size", least="min", median="median", most="max").reset_index()
     if study == "wider_guarantees":
         losses = [("▲ " if x > epsilon else "") + significant(x) for x in shown["paper_loss"]]
         shown = shown.assign(window=shown["window"] * shown["step_seconds"], paper_loss=losses)
@@ -118,6 +131,8 @@ def drawn(table: pd.DataFrame, study: str) -> Figure:
     shown = table[table[value].notna()]
     style.check(shown)
     groups = list(shown["group"].unique())
+    if study == "related_bounds":
+        return _related(shown[shown["bound"] != "leakage"], groups)
     width = 1.5 * style.COLUMN_WIDTH if len(groups) == 1 else None
     figure, axes = panels_of(len(groups), height=2.2, width=width, share=True)
     draw = {"least_noise": _noise, "composition": _total, "wider_guarantees": _wider}[study]
@@ -181,3 +196,25 @@ def _wider(table: pd.DataFrame, panels: dict[Any, Axes]) -> None:
         height = rows["model"].map(models.index) + shift
         panels[group].plot(rows["relative_noise"], height, marker, **look)
         plain_log_ticks(panels[group].xaxis, (1,))
+
+
+def _related(table: pd.DataFrame, groups: list[str]) -> Figure:
+    """Draw the noise of each related bound ÷ leakage's, a point per chain, a marker per group."""
+    figure, (axes,) = panels_of(1, height=2.6, width=1.5 * style.COLUMN_WIDTH)
+    table = table[table["epsilon"] == shown_epsilon(table["epsilon"])]
+    bounds = ["lower-bound", "tpl", "mqm-exact", "mqm-approx", "group-dp", "bdp"]
+    axes.axvline(1, color=style.MUTED, linewidth=0.8, zorder=1)
+    for number, group in enumerate(groups):
+        rows = table[table["group"] == group]
+        shift = 0.7 * ((number + 0.5) / len(groups) - 0.5)
+        height = rows["bound"].map(bounds.index) + shift
+        color, marker = [*style.SPARE_COLORS, "#000000"][number % 5], "osD^v"[number % 5]
+        axes.plot(rows["relative_noise"], height, marker, markersize=3, color=color, alpha=0.6)
+        axes.plot([], [], marker, label=group_label(group), color=color)
+    axes.set(xscale="log", xlabel="noise ÷ noise of leakage", ylim=(len(bounds) - 0.5, -0.5))
+    axes.set_yticks(range(len(bounds)), [FORMATS["bound"](bound) for bound in bounds])
+    axes.set_yticks([], minor=True)
+    plain_log_ticks(axes.xaxis, (1,))
+    note = NOTES["related_bounds"].format(epsilon=shown_epsilon(table["epsilon"]))
+    finish(figure, axes.get_legend_handles_labels()[0], note, table, table["data"].iloc[0])
+    return figure

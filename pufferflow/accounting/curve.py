@@ -1,0 +1,98 @@
+"""The influence curve: the Pufferfish ε of event-level mechanisms, as an object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Unpack
+
+import numpy as np
+
+from pufferflow._util.checks import Lengths, check_list, check_positive, longest
+from pufferflow._util.noise import joint_scale
+from pufferflow._util.protection import Protection, ProtectionOptions
+from pufferflow.accounting.event import event_epsilon
+from pufferflow.mechanisms import certify, leakage_loss
+from pufferflow.models.families import AnyFamily, Family, as_family
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class InfluenceCurve:
+    """Pufferfish ε as a function of event-level ε; :func:`influence_curve` makes it."""
+
+    family: Family
+    length: int
+    protection: Protection
+
+    def __call__(self, *event_epsilons: float) -> float:
+        """Return the loss of event-level mechanisms together, in nats, rounded up.
+
+        Each may have been chosen after the outputs of the others. Raises ParameterError: a value is
+        not positive.
+        """
+        scales = [1 / check_positive(event, "event_epsilon") for event in event_epsilons]
+        if not scales:
+            return 0.0
+        scale = joint_scale(scales)
+        return leakage_loss(self.family, self.length, scale, **asdict(self.protection))
+
+    def inverse(self, epsilon: float) -> float:
+        """Return the event-level ε that costs at most ε, rounded down."""
+        return event_epsilon(self.family, self.length, epsilon, **asdict(self.protection))
+
+    def certificate(self, epsilon: float) -> dict[str, Any]:
+        """Return a certificate that event-level mechanisms of ε' = 1/scale lose at most ε.
+
+        Raises ParameterError: there is no proof for this kind of family.
+        """
+        options = {"mechanism": "leakage", **asdict(self.protection)}
+        return certify(self.family, self.length, epsilon, **options)
+
+    def table(self, event_epsilons: Iterable[float] | None = None) -> pd.DataFrame:
+        """Return points of the curve: columns ``event_epsilon`` and ``epsilon``.
+
+        The default is 25 points, whose losses run from about 0.01 to 10.
+        """
+        import pandas as pd
+
+        if event_epsilons is None:
+            event_epsilons = np.geomspace(self.inverse(0.01), self.inverse(10.0), 25)
+        events = [float(event) for event in check_list(event_epsilons, "event_epsilons")]
+        return pd.DataFrame({"event_epsilon": events, "epsilon": map(self, events)})
+
+    def plot(self, axes: Axes, **style: Any) -> None:
+        """Draw the points of :meth:`table` as a line on logarithmic axes."""
+        points = self.table()
+        axes.plot(points["event_epsilon"], points["epsilon"], **style)
+        axes.set(xscale="log", yscale="log", xlabel="event-level ε", ylabel="Pufferfish ε")
+
+
+def influence_curve(
+    family: AnyFamily, length: Lengths, **protection: Unpack[ProtectionOptions]
+) -> InfluenceCurve:
+    """Return the curve from event-level ε to the Pufferfish ε under Θ.
+
+    Bai et al. (2026) translate differentially private mechanisms by such curves; here they come
+    from the bounds of :func:`pufferflow.leakage_loss`, which are exact for stationary chains of two
+    states, and exist for every Θ, window and side information that :func:`pufferflow.leakage`
+    takes.
+
+    Parameters
+    ----------
+    family, length, protection
+        As for :func:`pufferflow.leakage`.
+
+    Raises ParameterError: one is out of range.
+
+    Examples
+    --------
+    >>> import pufferflow as pf
+    >>> curve = pf.influence_curve(pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]]), length=100)
+    >>> round(curve(0.1), 3), round(curve(0.05, 0.05), 3), round(curve.inverse(1.0), 3)
+    (0.312, 0.312, 0.3)
+    """
+    return InfluenceCurve(as_family(family), longest(length), Protection(**protection))

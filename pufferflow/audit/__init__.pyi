@@ -1,0 +1,15 @@
+"""What stands in this room for users, each with its module."""
+
+from .adversary import CloseAdversary as CloseAdversary
+from .adversary import close_adversary as close_adversary
+from .loss import PrivacyLoss as PrivacyLoss
+from .loss import check_work as check_work
+from .loss import privacy_loss as privacy_loss
+from .loss import privacy_losses as privacy_losses
+from .loss import smallest_scale as smallest_scale
+from .lower_bounds import LowerBound as LowerBound
+from .lower_bounds import lower_bound as lower_bound
+from .queries import CountQuery as CountQuery
+from .queries import HistogramQuery as HistogramQuery
+from .queries import Query as Query
+from .wasserstein import chain_sensitivity as chain_sensitivity

@@ -1,0 +1,6 @@
+"""What stands in this room for users, each with its module."""
+
+from .distributions import max_divergence as max_divergence
+from .distributions import wasserstein_infinity as wasserstein_infinity
+from .framework import Distance as Distance
+from .framework import PufferfishFramework as PufferfishFramework

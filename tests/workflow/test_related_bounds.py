@@ -1,0 +1,66 @@
+"""Related bounds: by all sets of states, and never below ours for their own adversary."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from cases import seeds
+
+import pufferflow as pf
+from reproduction.beyond.peers import (
+    TemporalLeakage,
+    bayesian_dp_threshold,
+    random_cases,
+    related_bounds,
+)
+
+
+def plain_temporal_leakage(chain, length, cost):
+    """Largest α_i + β_i − c, with L over all sets of states."""
+    matrix, start = chain.transition_matrix, chain.stationary_distribution
+    sets = np.array(list(itertools.product([0, 1], repeat=len(start)))).T
+    leaks = []
+    for rows in (matrix.T * start / start[:, None], matrix):
+        leak, found = cost, [cost]
+        for _ in range(length - 1):
+            reach = np.log1p(np.expm1(leak) * (rows @ sets))
+            leak = cost + (reach[:, None] - reach[None]).max()
+            found.append(leak)
+        leaks.append(found)
+    return max(back + ahead - cost for back, ahead in zip(leaks[0], leaks[1][::-1], strict=True))
+
+
+@pytest.mark.parametrize("seed", seeds(10, 500))
+def test_temporal_leakage_is_that_of_all_sets_and_never_below_ours(seed):
+    (chain, _), *_ = itertools.islice(random_cases(seed + 1, 1, 3), seed, None)
+    length, cost = [1, 2, 7, 60][seed % 4], 10 ** (seed % 7 / 2 - 2)
+    loss = TemporalLeakage(chain, length).loss(cost)
+    assert loss == pytest.approx(plain_temporal_leakage(chain, length, cost), rel=1e-9)
+    ours = pf.leakage_loss(chain, length, 1 / cost)
+    assert ours <= loss * (1 + 1e-6)
+    stay = chain.transition_matrix.trace()
+    if chain.states == 2 and stay >= 1:  # the bound is attained there
+        assert ours == pytest.approx(loss, rel=1e-6)
+
+
+def test_rows_of_the_study():
+    rows = list(related_bounds(random_cases(10, 40, 1), [0.5, 30.0]))
+    for row in rows:
+        lowest, most = (0, 1) if row["bound"] == "lower-bound" else (1, math.inf)
+        assert lowest - 1e-5 <= row["relative_noise"] <= most  # scales are found to 1e-7 of ε
+    applies = [row for row in rows if row["bound"] == "bdp" and not row["reason"]]
+    assert applies
+    for row in applies:
+        assert row["scale"] == 1 / (row["epsilon"] - row["smallest_epsilon"])
+
+
+def test_extreme_chains():
+    disjoint = pf.MarkovChain(
+        [[0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5], [0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5]]
+    )
+    assert TemporalLeakage(disjoint, 10**6).scale(1.0) == pytest.approx(10**6, rel=1e-6)
+    independent = pf.MarkovChain([[0.3, 0.7], [0.3, 0.7]])
+    assert TemporalLeakage(independent, 100).scale(2.0) == 0.5
+    assert bayesian_dp_threshold(disjoint) == math.inf
+    assert bayesian_dp_threshold(pf.MarkovChain([[0.8, 0.2], [0.4, 0.6]])) == 4 * math.log(4)

@@ -1,0 +1,133 @@
+"""Related bounds of what correlated records leak, on the same chains as ours."""
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+
+from pufferflow.audit import lower_bound
+from pufferflow.mechanisms import compute_scale, leakage_loss
+from pufferflow.models.chain import MarkovChain
+from reproduction.beyond.measures import Case, Row
+from reproduction.tidy import named_generator
+
+Floats = NDArray[np.float64]
+MECHANISMS = {"none": ("leakage", "mqm-exact", "mqm-approx", "group-dp"), "any": ("leakage",)}
+
+
+def random_cases(chains: int, length: int, seed: int) -> Iterator[Case]:
+    """Yield stationary random chains of 2 to 6 states, some almost deterministic, some sticky."""
+    given = {"dataset": "synthetic", "label": "synthetic", "observations": length, "length": length}
+    generator = named_generator(seed, "beyond/related_bounds")
+    for number in range(chains):
+        states = 2 + number % 5
+        rows = np.full(states, generator.choice([0.5, 1, 5]))
+        stay = generator.choice([0, 0.5, 0.9])
+        matrix = stay * np.eye(states) + (1 - stay) * generator.dirichlet(rows, states)
+        yield MarkovChain(matrix), given | {"group": f"{states} states", "participant": str(number)}
+
+
+class TemporalLeakage:
+    """Temporal privacy leakage of c-DP at every step (Cao et al., ICDE 2017), stationary start.
+
+    Backward leakage follows α ← c + L(α) with L of the chain read backwards, forward leakage the
+    same with L of the chain; both start at c, and a record loses their sum less c.
+    """
+
+    def __init__(self, chain: MarkovChain, length: int) -> None:
+        self.length = length
+        matrix, start = chain.transition_matrix, chain.stationary_distribution
+        reverse = matrix.T * start / start[:, None]
+        self.steps = [extremes(rows) for rows in (reverse, matrix)]
+
+    def loss(self, cost: float) -> float:
+        """Return the largest loss of a record where each release is ``cost``-DP."""
+        back, ahead = (self._leakage(points, cost) for points in self.steps)
+        first = np.arange(min(self.length, len(back) + len(ahead)))  # later ones have converged
+        one, other = np.minimum(first, len(back) - 1), self.length - 1 - first
+        return float((back[one] + ahead[np.minimum(other, len(ahead) - 1)]).max() - cost)
+
+    def _leakage(self, points: Floats, cost: float) -> Floats:
+        """Leakage after 1, 2, … records, up to where it stays within 1e-13."""
+        if np.isclose(points[points[:, 1] == 0, 0], 1, rtol=1e-12).any():
+            # two rows without a common value: L(α) = α
+            return np.asarray(cost * np.arange(1.0, self.length + 1))
+        found = [cost]
+        while len(found) < self.length:
+            gain = math.expm1(min(found[-1], 700.0))
+            ratio = (1 + gain * points[:, 0]) / (1 + gain * points[:, 1])
+            found.append(cost + math.log(ratio.max()))
+            if found[-1] - found[-2] <= 1e-13 * found[-1]:
+                break
+        return np.array(found)
+
+    def scale(self, epsilon: float) -> float:
+        """Return the Laplace scale at which the loss is ε, to 1e-10."""
+        if self.loss(epsilon) <= epsilon:  # independent records
+            return 1 / epsilon
+        low, high = math.log(epsilon / self.length) - 1e-9, math.log(epsilon)
+        return math.exp(-brentq(lambda x: self.loss(math.exp(x)) - epsilon, low, high, xtol=1e-10))
+
+
+def extremes(rows: Floats) -> Floats:
+    """Return the pairs (P(x, S), P(x', S)) of which one decides L at some α, shape (points, 2).
+
+    S is a prefix of the values sorted by P(x, ·)/P(x', ·). A pair counts only if no other one has a
+    larger first and a smaller second member.
+    """
+    points = [np.zeros((1, 2))]
+    for x, y in product(range(len(rows)), repeat=2):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            order = np.argsort(-np.nan_to_num(rows[x] / rows[y], nan=0.0, posinf=np.inf))
+        points.append(np.cumsum(np.stack([rows[x], rows[y]])[:, order], axis=1).T)
+    every = np.concatenate(points)
+    every = every[np.lexsort((-every[:, 0], every[:, 1]))]
+    best = np.maximum.accumulate(every[:, 0])
+    return np.asarray(every[np.concatenate([[True], best[1:] > best[:-1]])])
+
+
+def bayesian_dp_threshold(chain: MarkovChain) -> float:
+    """Return 4 ln(p_max/p_min) over the entries of P: the ε below which Lange et al. have no scale.
+
+    Their bound for Markov chains, scale 1/(ε − threshold), is for an adversary who may know any
+    records (*Balancing Privacy and Utility in Correlated Data*, PVLDB 2025).
+    """
+    entries = chain.transition_matrix
+    return 4 * math.log(entries.max() / entries.min()) if entries.min() > 0 else math.inf
+
+
+def related_bounds(cases: Iterator[Case], epsilons: Sequence[float]) -> Iterator[Row]:
+    """Yield the scale of each bound, one row a chain, ε, adversary and bound.
+
+    ``relative_noise`` is the scale ÷ leakage's for the same adversary. ``loss`` is what the bound
+    states at the scale of leakage, for the two that follow a chain. Where Bayesian DP has no scale
+    its row has T/ε, which always holds, and ``reason`` says so.
+    """
+    for (chain, given), epsilon in product(cases, epsilons):
+        length, peer = given["length"], TemporalLeakage(chain, given["length"])
+        for known, names in MECHANISMS.items():
+            found: dict[str, dict[str, Any]] = {}
+            for name in names:
+                options = {"side_information": known} if name == "leakage" else {}
+                result = compute_scale(name, chain, length, epsilon, **options)
+                found[name] = {"scale": result.scale, "reason": result.reason}
+            ours = found["leakage"]["scale"]
+            if known == "none":
+                found["leakage"]["loss"] = leakage_loss(chain, length, ours)
+                found["tpl"] = {"scale": peer.scale(epsilon), "loss": peer.loss(1 / ours)}
+                found["lower-bound"] = {"scale": lower_bound(chain, length, epsilon).scale}
+            else:
+                threshold = bayesian_dp_threshold(chain)
+                none = epsilon <= threshold
+                scale = length / epsilon if none else 1 / (epsilon - threshold)
+                found["bdp"] = {"scale": scale, "reason": "T/ε: no other scale" if none else ""}
+                found["bdp"]["smallest_epsilon"] = threshold
+            for bound, row in found.items():
+                if row["scale"] is not None:
+                    row["relative_noise"] = row["scale"] / ours
+                shared = {"epsilon": epsilon, "side_information": known, "bound": bound}
+                yield given | shared | {"states": chain.states} | row
