@@ -84,8 +84,6 @@ def lasting(start):
     return pf.HiddenChain.with_durations(jumps, lasts, start)
 
 
-def made(name):
+@cache
+def built(name):
     return called(BUILDERS[name], globals())
-
-
-built = cache(made)
