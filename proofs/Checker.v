@@ -268,6 +268,35 @@ Definition periodic_chain_ok (a : claim) (m : model) (h : hints) : bool :=
   && phases_ok (one h) k L N (hidden a) (exp_of h (hidden a) (cost a))
        (fun p x => 0 <? weight (pi p) x) (cycle_ahead h) (cycle_past h).
 
+(* -- mixing families ----------------------------------------------------------------------------- *)
+
+Fixpoint all2 (f : Z -> Z -> bool) (l s : list Z) : bool :=
+  match l, s with
+  | a :: l', b :: s' => if f a b then all2 f l' s' else false
+  | _, _ => true
+  end.
+
+Fixpoint long (l : list Z) (n : Z) : Z := match l with [] => n | _ :: r => long r (n + 1) end.
+
+(* E: what the nodes with 0, 1, ... nodes on a side reveal through these, whatever their values. *)
+Definition mixing_ok (a : claim) (m : mixing) (h : hints) (E : list Z) : bool :=
+  let c := exp_of h 1 (cost a) in
+  let cm := exp_of h (apart m) (cost a) in
+  let cm1 := exp_of h (apart m - 1) (cost a) in
+  let cw := exp_of h (hidden a) (cost a) in
+  let L := exp_down (one h) (halvings h) (Qnum (epsilon a)) (Zpos (Qden (epsilon a))) in
+  let early := firstn (Z.to_nat (apart m)) E in
+  let num := Qnum (overlap m) in
+  let den := Zpos (Qden (overlap m)) in
+  (0 <? one h) && (1 <=? apart m) && (0 <=? num) && (num <=? den)
+  && (0 <? c) && (0 <? cm) && (0 <? cm1) && (0 <? cw)
+  && (long E 0 =? others a + 1) && all2 Z.leb [one h] E
+  && all2 (fun e d => c * d <=? e * one h) (tl early) early
+  && all2 (fun e d => num * cm1 * one h + (den - num) * cm * d <=? e * one h * den)
+       (skipn (Z.to_nat (apart m)) E) E
+  && all2 (fun e d => d <=? e) (tl E) E
+  && all2 (fun e d => cw * e * d <=? L * one h * one h) E (rev_append E []).
+
 (* What all records of a segment reveal together. *)
 Definition group_ok (a : claim) : bool := Qle_bool (inject_Z (longest a) * cost a) (epsilon a).
 
@@ -285,6 +314,9 @@ Fixpoint all_proved (a : claim) (l : list model) (hs : list hints) : bool :=
   | _, _ => false
   end.
 
-Definition check (a : claim) (hs : list hints) : bool :=
+Definition check (a : claim) (hs : list hints) (mixing_hints : hints * list Z) : bool :=
   (0 <? Qnum (scale a)) && (0 <=? Qnum (epsilon a)) && (1 <=? longest a) && (1 <=? window a)
-  && forallb model_ok (family a) && (group_ok a || all_proved a (family a) hs).
+  && forallb model_ok (family a)
+  && (group_ok a || all_proved a (family a) hs
+                    && forallb (fun m => mixing_ok a m (fst mixing_hints) (snd mixing_hints))
+                         (mixings a)).

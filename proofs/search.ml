@@ -176,12 +176,19 @@ let by_tree n (high : Z.t array) (low : Z.t array) (root, arcs) (growth : Z.t ar
           net.(z) <- Z.sub net.(z) (Z.mul g n.one);
           net.(y) <- Z.add net.(y) (Z.mul g growth.(z).(y))
         end in
+      let clipped = ref false in
       List.iter (fun (v, a, leads) ->
+          if Z.sign (rest v) * (if leads then 1 else -1) < 0 then clipped := true;
           if leads then move v a (up (rest v) n.one)
           else move a v (down (Z.neg (rest v)) growth.(a).(v))) (List.rev arcs);
       let store = List.fold_left (fun best v ->
           if Z.gt (Z.mul low.(v) h.(v)) (Z.mul low.(best) h.(best)) then v else best)
           root values in
+      (* what a wrong tree leaves over is paid in full, as in the other verifier *)
+      if !clipped && Z.sign low.(store) > 0 then
+        e := List.fold_left (fun sum y ->
+            let g = if y = store then n.one else growth.(y).(store) in
+            Z.add sum (up (Z.mul (Z.max zero (rest y)) g) (Z.mul low.(store) n.one))) !e values;
       List.iter (fun v ->
           if v <> store && Z.sign (rest v) > 0 && Z.sign growth.(v).(store) > 0 then
             move v store (up (rest v) n.one)) values;
@@ -367,3 +374,35 @@ let hints bits (a : Checker.claim) (m : Checker.model) proof : Checker.hints opt
                cycle n k (fun p -> past.(p)) (List.tl forwards @ [0]) proof backward around;
              capped_cycle = Z.sign (count n around) > 0 }
   | _ -> None
+
+(* -- mixing families ------------------------------------------------------------------------------ *)
+
+(* Bounds of nodes with 0, 1, ... nodes on a side; none where they soon exceed epsilon. *)
+let mixing_hints bits (a : Checker.claim) (m : Checker.mixing) =
+  let h = { nothing with Checker.one = Z.shift_left Z.one bits; halvings = nat (bits / 2) } in
+  let cost = Checker.cost a and around = Checker.others a in
+  let bound = Z.add (Z.mul a.epsilon.qnum (Z.of_int 2)) a.epsilon.qden in
+  let dear = Z.gt (Z.mul (Z.mul (Z.pred m.apart) cost.qnum) a.epsilon.qden)
+      (Z.mul bound cost.qden) in
+  if Z.gt around (Z.of_int 2_000_000) then unproved "mixing families in segments that long";
+  if dear then (h, [])
+  else begin
+    let e_to n = Checker.exp_of h n cost in
+    let c = e_to Z.one and cm = e_to m.apart and cm1 = e_to (Z.pred m.apart) in
+    let limit = exp_up { one = h.one; halvings = h.halvings; c; cost } bound a.epsilon.qden in
+    let around = Z.to_int around in
+    let apart = if Z.fits_int m.apart then Z.to_int m.apart else max_int in
+    let num = m.overlap.qnum and den = m.overlap.qden in
+    let e = Array.make (around + 1) h.one in
+    try
+      for n = 1 to around do
+        let next =
+          if n < apart then up (Z.mul c e.(n - 1)) h.one
+          else up (Z.add (Z.mul (Z.mul num cm1) h.one)
+                     (Z.mul (Z.mul (Z.sub den num) cm) e.(n - apart))) (Z.mul h.one den) in
+        e.(n) <- Z.max next e.(n - 1);
+        if Z.gt e.(n) limit then raise Exit
+      done;
+      (h, Array.to_list e)
+    with Exit -> (h, [])
+  end
