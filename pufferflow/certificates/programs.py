@@ -86,9 +86,8 @@ class Writer:
             if sets and coupled:  # flows throughout, or ratios throughout where these bound more
                 coupled = bool(self._coupled(forward, 1, 0.0).max() <= bound.max())
                 power = None if coupled else power
-        early = min(early, _MOST_EARLY // self.k**6) if sets else early
-        many = 0 if model.period > 1 else min(early, self.around)
-        if (alike or sets) and early < self.around:
+        many = min(early, self.around, _MOST_EARLY // self.k**6 if sets else early)
+        if model.period > 1 or ((alike or sets) and many < self.around):
             many = 0
         places = [(0, j, True) for j in range(1, many + 1)]
         prefix, tables = self._steps(forward, start, places, coupled, power)
