@@ -145,5 +145,6 @@ def walk_once(
 ) -> tuple[float, Trees]:
     """Largest Φ of pairs of distributions, rounded up, and the trees that prove it."""
     there, trees = np.array([np.ones_like(possible), possible]), no_trees(len(rows))
-    _, now = Stretch(there, rows[None]).walk(leakages, costs, np.inf, trees)
+    # with an error, as equal rows have a tree too
+    _, now = Stretch(there, rows[None], UNIT_ROUNDOFF).walk(leakages, costs, np.inf, trees)
     return float(now.max()), trees
