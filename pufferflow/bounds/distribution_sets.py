@@ -6,7 +6,7 @@ couplings, rows that side information or any start may reweight in closed form (
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Protocol, TypeAlias
@@ -108,6 +108,22 @@ class Couplings:
         _, _, arcs, flows = self._trees
         k, filled = len(flows), np.flatnonzero(flows)
         return filled // k, arcs.ravel()[filled].astype(np.int64) % k**2, flows.ravel()[filled]
+
+    def parents(self) -> Iterator[tuple[int, int, list[int]]]:
+        """Yield the tree of every pair: each state's parent, from 1, and 0 for the root.
+
+        The parent is negative where the arc leads from there to the state.
+        """
+        nodes, above, arcs, _ = self._trees
+        k = len(nodes)
+        for x, y in np.argwhere(nodes[:, :, 0] >= 0).tolist():
+            line = nodes[x, y].tolist()
+            parents = [line[0] + 1] * k  # of states that follow neither x nor y
+            parents[line[0]] = 0
+            for i in range(1, line.index(-1) if -1 in line else k):
+                up = 1 if arcs[x, y, i] < k * k else -1
+                parents[line[i]] = up * (line[above[x, y, i]] + 1)
+            yield x, y, parents
 
 
 class ExactRows(Couplings):

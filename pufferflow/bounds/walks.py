@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,6 @@ from pufferflow.bounds.distribution_sets import (
     Trees,
     each_pair,
     largest_log_ratios,
-    no_trees,
 )
 
 Stored = NDArray[np.float32]
@@ -122,29 +121,3 @@ class Stretch:
                 self._exact, reweighted, self.possible, tables, limits, trees, checks, out, portion
             )
         return out, tables[1]
-
-
-def tree_parents(trees: Trees) -> Iterator[tuple[int, int, list[int]]]:
-    """Yield the tree of every pair: each node's parent, from 1, and 0 for the root.
-
-    The parent is negative where the arc leads from there to the node.
-    """
-    nodes, above, arcs, _ = trees
-    k = len(nodes)
-    for x, y in np.argwhere(nodes[:, :, 0] >= 0).tolist():
-        line = nodes[x, y].tolist()
-        parents = [line[0] + 1] * k  # of states that follow neither x nor y
-        parents[line[0]] = 0
-        for i in range(1, line.index(-1) if -1 in line else k):
-            parents[line[i]] = (1 if arcs[x, y, i] < k * k else -1) * (line[above[x, y, i]] + 1)
-        yield x, y, parents
-
-
-def walk_once(
-    rows: Floats, possible: Bools, leakages: Floats, costs: Floats
-) -> tuple[float, Trees]:
-    """Largest Φ of pairs of distributions, rounded up, and the trees that prove it."""
-    there, trees = np.array([np.ones_like(possible), possible]), no_trees(len(rows))
-    # with an error, as equal rows have a tree too
-    _, now = Stretch(there, rows[None], UNIT_ROUNDOFF).walk(leakages, costs, np.inf, trees)
-    return float(now.max()), trees
