@@ -10,10 +10,7 @@ from pufferflow.drawing import style
 from pufferflow.errors import DataError
 from reproduction import histogram_figures, paper_figures, tables, tidy
 from reproduction.paper_tables import seconds_table
-from reproduction.related import alpha_beta_figures as alpha_beta
-from reproduction.related import base2_figures as base2
-from reproduction.related import classical_figures as classical
-from reproduction.related import noisy_max_figures as noisy_max
+from reproduction.related.figures import FIGURES
 from reproduction.tables import Table
 
 NAN = float("nan")
@@ -76,7 +73,7 @@ def test_mass_moves_by_w_at_most(finished):
 def test_an_empty_table_is_refused():
     draws = {histogram_figures.histograms: "releases", paper_figures.growth: "growth"}
     draws |= {histogram_figures.errors_beside_printed: "errors", paper_figures.quilts: "quilts"}
-    draws |= {of.figure: "related" for of in (alpha_beta, base2, classical, noisy_max)}
+    draws |= dict.fromkeys(FIGURES.values(), "related")
     draws[lambda table: Table("x", "", "", table, table)] = "values"
     for draw, stage in draws.items():
         with pytest.raises(DataError, match="no row"):
