@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CORES ?= all
 
-.PHONY: reproduce test pytest slurm test-long lint bench docs settings lock clean
+.PHONY: reproduce test pytest slurm test-long lint bench proofs docs settings lock clean
 
 reproduce: .venv/.ready
 	$(BIN)/snakemake --cores $(CORES)
@@ -28,6 +28,10 @@ test-long: .venv/.dev
 # How fast the engine is; minutes, on a quiet machine. BASE=<commit> compares with that commit.
 bench: .venv/.dev
 	$(BIN)/python tests/bench/engine.py
+
+# The theorems of docs/proofs.md, checked by Coq; the checker of certificates that they prove sound.
+proofs:
+	@$(MAKE) --no-print-directory -C proofs
 
 lint: .venv/.dev
 	$(BIN)/ruff check .
@@ -72,4 +76,4 @@ lock: .venv/.ready
 	$(LOCK) --extra dev --constraint requirements.lock --output-file requirements-dev.lock
 
 clean:
-	rm -rf .venv .snakemake docs/_build results/[!R]* .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .snakemake docs/_build proofs/_build results/[!R]* .mypy_cache .ruff_cache .hypothesis

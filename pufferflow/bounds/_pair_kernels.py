@@ -1,4 +1,4 @@
-"""Kernels of couplings: an optimal one per pair of rows; a closed form if one is unknown.
+"""Kernels of couplings: an optimal one of a pair of distributions.
 
 One pair of rows p, q with costs w: the largest log (p·h)/(q·h) over h = e^u with u(z) − u(y) ≤ w(z,
 y). A vertex of that polytope is a spanning tree of tight arcs; the arcs carry the flow that proves
@@ -19,27 +19,8 @@ from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 _NEGATIVE = -1e-14
 _FAR = 4
 """A tree serves as a start unless more than one in so many of its arcs is wrong."""
-FARTHEST = 1e250
-"""Costs beyond it, or that are no numbers, prove nothing: along a tree they cannot be added up."""
 _LONG, _AFRESH = 30.0, 32
 """After edges as long as this, and after so many steps, distributions are computed afresh."""
-
-
-def _count(places: tuple[int, int]) -> int:
-    return places[1] - places[0]
-
-
-@kernel
-def is_known(w: Any) -> bool:
-    """Whether all costs are numbers that add up along a tree.
-
-    With others :func:`solve` need not find its next tree.
-    """
-    for z in range(len(w)):
-        for y in range(len(w)):
-            if not abs(w[z, y]) <= FARTHEST:
-                return False
-    return True
 
 
 @kernel
@@ -410,7 +391,7 @@ def solve(pair: Any, root: int, tree: Any, work: Any, order: Any) -> Any:
     Along an edge of the polytope the objective is a quotient of two linear functions of e^t, hence
     monotone: whole edges are walked, each of which raises it, until no flow is negative. Most steps
     only multiply what moved; that no flow is negative is seen in flows computed afresh. All costs
-    must be known (:func:`is_known`).
+    must be numbers that add up along a tree.
     """
     (_, _, w, n), (parent, up) = pair, tree
     u, flow = work[0], work[3]
@@ -537,205 +518,94 @@ def at_least(value: float, bound: float) -> float:
 
 
 @kernel
-def _local(rows: Any, support: Any, x: int, y: int, nodes: Any) -> Any:
-    """List the states that can follow x or y; their number, or 0 where both rows are the same."""
-    n = 0
-    same = True
-    for v in range(len(rows)):
-        if support[x, v] or support[y, v]:
-            nodes[n] = v
-            same = same and rows[x, v] == rows[y, v]
-            n += 1
-    return 0 if same else n
+def spans(stored: Any, local: Any, n: int) -> bool:
+    """Whether a stored tree has the n states with a number ≥ 0 in ``local``, and no others."""
+    nodes, found = stored[0], 0
+    while found < n and nodes[found] >= 0 and local[nodes[found]] >= 0:
+        found += 1
+    return found == n and (n == len(nodes) or nodes[n] < 0)
 
 
 @kernel
-def read_tree(stored: Any, n: int, turned: bool, tree: Any) -> Any:
-    """Fill ``tree`` with a stored one of n states, perhaps ``turned``; its root, −1 if none.
+def read_tree(stored: Any, local: Any, n: int, tree: Any) -> Any:
+    """Fill ``tree`` with a stored one of n states, by their numbers in ``local``; its root.
 
-    Stored are the states with parents before children, −1 in place 0 where there is none; the place
-    of the parent of each; and the arc that leads to it from there, as v · n + parent if it leads
-    up, otherwise n² + parent · n + v.
+    Stored are the states with parents before children, then −1; the place of the parent of each;
+    the arc that leads to it from there, as v · k + parent if it leads up, otherwise k² + parent · k
+    + v; and its flow in tilted units.
     """
-    (nodes, above, arcs), (parent, up) = stored, tree
-    root = np.int64(nodes[0])
-    if root >= 0:
-        parent[root] = -1
-        for i in range(1, n):
-            parent[nodes[i]], up[nodes[i]] = nodes[above[i]], (arcs[i] < n * n) != turned
-    return root
+    (nodes, above, arcs, _), (parent, up) = stored, tree
+    parent[local[nodes[0]]] = -1
+    for i in range(1, n):
+        v = local[nodes[i]]
+        parent[v], up[v] = local[nodes[above[i]]], arcs[i] < len(nodes) ** 2
+    return local[nodes[0]]
 
 
 @kernel
-def write_tree(tree: Any, order: Any, n: int, stored: Any) -> None:
-    """Store a tree of n states whose potentials were found last, as :func:`read_tree` takes it."""
-    (parent, up), (nodes, above, arcs), line, place = tree, stored, order[0], order[1]
+def write_tree(tree: Any, work: Any, order: Any, names: Any, n: int, stored: Any) -> None:
+    """Store a tree of n states, in their ``names``, whose potentials and flows were found last."""
+    (parent, up), (nodes, above, arcs, flows), line, place = tree, stored, order[0], order[1]
+    k = len(nodes)
+    nodes[n:], flows[:] = -1, 0.0
     for i in range(n):
         v = line[i]
-        nodes[i], place[v] = v, i
+        nodes[i], place[v] = names[v], i
         if i:
             a = parent[v]
-            above[i], arcs[i] = place[a], v * n + a if up[v] else n * n + a * n + v
+            above[i], flows[i] = place[a], max(work[3, v], 0.0)
+            arcs[i] = names[v] * k + names[a] if up[v] else k * k + names[a] * k + names[v]
 
 
-@kernel
-def write_flows(root: int, tree: Any, work: Any, names: Any, n: int, filled: Any) -> None:
-    """Fill in the arcs z · k + y of a tree of n states, in their ``names``, and any flows."""
-    (parent, up), (arcs, flows) = tree, filled
-    k = len(arcs)
-    for v in range(n):
-        arcs[v] = -1
-        if v != root and work[3, v] > 0:
-            tail, head = (v, parent[v]) if up[v] else (parent[v], v)
-            arcs[v] = names[tail] * k + names[head]
-            flows[v] = work[3, v]
-
-
-@kernel(steps=lambda rows, *others: _count(others[-1]) * (len(rows) + 4) ** 3 // 2)
-def couple(
-    rows: Any,
-    support: Any,
-    w: Any,
-    secret: Any,
-    trees: Any,
-    mirror: bool,
-    filled: Any,
-    places: tuple[int, int],
-) -> None:
-    """Solve the pairs of rows {x, y} with x < y both ways.
-
-    Only those with x · k + y in the range of ``places`` are filled in.
-
-    Parameters
-    ----------
-    rows : float array, shape (k, k)
-        Distributions.
-    support : bool array, shape (k, k)
-        Which entries are positive.
-    w : float array, shape (k, k)
-        Costs, zero on the diagonal.
-    secret : bool array, shape (k,)
-        Rows that matter; pairs with another one get 0.
-    trees : tuple of int16, int16 and int32 arrays, shape (k, k, k)
-        Trees to start from, as :func:`read_tree` takes them. Replaced.
-    mirror : bool
-        Whether y, x starts from the tree found for x, y turned round, which is optimal where costs
-        are small and symmetric.
-    filled : tuple of arrays
-        ``upper``, float, shape (k, k): a bound proved from the flow of a tree; ``arcs`` and
-        ``flows``, int32 and float, shape (k, k, k): z · k + y of each arc and its tilted flow, −1
-        where there is none.
-    """
-    upper, arcs, flows = filled
-    k = len(rows)
-    nodes = np.empty(k, dtype=np.int64)
-    (parent, up), work, order = room(k)
-    distributions = np.empty((2, k))
-    local = np.empty((k, k))
-    known = is_known(w)
-    for place in range(places[0], places[1]):
-        first, second = place // k, place % k
-        if first == second:
-            arcs[first, first] = -1
-            upper[first, first] = 0.0
-        if first >= second:
-            continue
-        n = _local(rows, support, first, second, nodes) if secret[first] and secret[second] else 0
-        for i in range(n):
-            distributions[0, i], distributions[1, i] = rows[first, nodes[i]], rows[second, nodes[i]]
-        cost = w
-        if 0 < n < k:
-            for i in range(n):
-                for j in range(n):
-                    local[i, j] = w[nodes[i], nodes[j]]
-            cost = local
-        for turn in range(2):
-            x, y = (second, first) if turn else (first, second)
-            arcs[x, y] = -1
-            upper[x, y] = 0.0
-            if n == 0:
-                continue
-            if not known:
-                upper[x, y] = np.inf
-                continue
-            p, q = distributions[turn], distributions[1 - turn]
-            tree = trees[0][x, y], trees[1][x, y], trees[2][x, y]
-            start = tree
-            if turn and mirror:
-                start = trees[0][y, x], trees[1][y, x], trees[2][y, x]
-            root = read_tree(start, n, turn == 1 and mirror, (parent, up))
-            root, value = solve((p, q, cost, n), root, (parent, up), work, order)
-            write_tree((parent, up), order, n, tree)
-            write_flows(root, (parent, up), work, nodes, n, (arcs[x, y], flows[x, y]))
-            upper[x, y] = at_least(value, proved((p, q, cost, n), root, (parent, up), work, value))
-
-
-@kernel(steps=lambda rows, *others: _count(others[-1]) * 20 * len(rows))
-def staircase(
-    rows: Any,
-    support: Any,
-    secret: Any,
-    line: Any,
-    trees: Any,
-    filled: Any,
-    places: tuple[int, int],
-) -> None:
-    """Couple the pairs of rows in the range ``places`` monotonically along the ``line``.
+@kernel(steps=lambda rows, line, trees, places: (places[1] - places[0]) * 20 * len(rows))
+def staircase(rows: Any, line: Any, trees: Any, places: tuple[int, int]) -> None:
+    """Couple the pairs x · k + x' of rows in the range ``places`` monotonically along the ``line``.
 
     What p has more than q is carried to where q has more, the first to the first: transport of
     costs that are a distance along a line, and a tree to start from where they are about that.
 
     Parameters
     ----------
-    rows, support, secret, trees, places
-        As for :func:`couple`.
+    rows : float array, shape (k, k)
+        Distributions.
     line : int array, shape (k,)
         The states in their order.
-    filled : tuple of arrays
-        ``arcs`` and ``flows`` of :func:`couple`.
+    trees : tuple of int16, int16, int32 and float arrays, shape (k, k, k)
+        Of all pairs, as :func:`read_tree` takes them. Filled.
     """
-    arcs, flows = filled
     k = len(rows)
-    nodes = np.empty(k, dtype=np.int64)
-    where, place = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64)
-    ends = np.empty((2, k), dtype=np.int64)
-    left = np.empty((2, k))
-    for at_pair in range(places[0], places[1]):
-        x, y = at_pair // k, at_pair % k
-        arcs[x, y] = -1
-        n = _local(rows, support, x, y, nodes) if x != y and secret[x] and secret[y] else 0
-        for i in range(n):
-            where[nodes[i]] = i
+    place = np.empty(k, dtype=np.int64)
+    ends, left = np.empty((2, k), dtype=np.int64), np.empty((2, k))
+    for pair in range(places[0], places[1]):
+        p, q = rows[pair // k], rows[pair % k]
+        nodes, above, arcs, flows = (
+            trees[0][pair // k, pair % k],
+            trees[1][pair // k, pair % k],
+            trees[2][pair // k, pair % k],
+            trees[3][pair // k, pair % k],
+        )
+        nodes[:], flows[:] = -1, 0.0
         sizes = np.zeros(2, dtype=np.int64)
-        tree, above, steps = trees[0][x, y], trees[1][x, y], trees[2][x, y]
         for i in range(k):
             v = line[i]
-            if n == 0 or not (support[x, v] or support[y, v]):
-                continue
-            more = rows[x, v] - rows[y, v]
-            side = 0 if more > 0 else 1
-            ends[side, sizes[side]] = v
-            left[side, sizes[side]] = abs(more)
-            sizes[side] += 1
+            if p[v] > 0 or q[v] > 0:
+                side = 0 if p[v] > q[v] else 1
+                ends[side, sizes[side]], left[side, sizes[side]] = v, abs(p[v] - q[v])
+                sizes[side] += 1
         if sizes[0] == 0 or sizes[1] == 0:
-            tree[0] = -1
             continue
         at = np.zeros(2, dtype=np.int64)
-        tree[0], place[where[ends[0, 0]]], count = where[ends[0, 0]], 0, 1
+        nodes[0], place[ends[0, 0]], count = ends[0, 0], 0, 1
         fresh = 1  # the side whose present end is not in the tree yet
         while True:
             a, b = ends[0, at[0]], ends[1, at[1]]
-            amount = min(left[0, at[0]], left[1, at[1]])
             leaf, inner = (b, a) if fresh == 1 else (a, b)
-            i, up = where[leaf], where[inner]
-            tree[count], above[count], place[i] = i, place[up], count
-            steps[count] = i * n + up if fresh == 0 else n * n + up * n + i
+            nodes[count], above[count], place[leaf] = leaf, place[inner], count
+            arcs[count] = a * k + b if fresh == 0 else k * k + a * k + b
+            flows[count] = min(left[0, at[0]], left[1, at[1]])
+            left[0, at[0]] -= flows[count]
+            left[1, at[1]] -= flows[count]
             count += 1
-            if amount > 0:
-                arcs[x, y, i] = a * k + b
-                flows[x, y, i] = amount
-            left[0, at[0]] -= amount
-            left[1, at[1]] -= amount
             last = at[0] == sizes[0] - 1, at[1] == sizes[1] - 1
             if last[0] and last[1]:
                 break

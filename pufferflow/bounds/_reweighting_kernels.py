@@ -89,9 +89,9 @@ def let_through(above: Any, below: Any, w: Any, halves: Any) -> tuple[float, int
     return best, arc, slope
 
 
-@kernel(steps=lambda roots, w, filled, places: (places[1] - places[0]) * 5 * len(w) ** 2)
-def reweight(roots: Any, w: Any, filled: Any, places: tuple[int, int]) -> None:
-    """Bounds of the leakages of the pairs of values x · k + x' in ``places``.
+@kernel(steps=lambda roots, w, extra, filled, places: (places[1] - places[0]) * 5 * len(w) ** 2)
+def reweight(roots: Any, w: Any, extra: float, filled: Any, places: tuple[int, int]) -> None:
+    """Lower the bounds of the pairs of values x · k + x' in ``places``, where this one is smaller.
 
     Parameters
     ----------
@@ -100,51 +100,20 @@ def reweight(roots: Any, w: Any, filled: Any, places: tuple[int, int]) -> None:
         has none given x.
     w : float array, shape (k, k)
         Costs, zero on the diagonal.
-    filled : tuple of arrays
-        Bounds, rounded up, shape (k, k); the arc that binds, −1 for none, and the derivative there,
-        shape (k, k, 1).
+    extra : float
+        What is added: that of the records between.
+    filled : tuple of arrays, shape (k, k)
+        Bounds, rounded up; where they become smaller the arc that binds, −1 for none, and the
+        derivative there.
     places : tuple of int
     """
-    upper, arcs, flows = filled
+    upper, arcs, slopes = filled
     k = len(w)
     halves = np.empty((2, k, k))
     halve(w, halves)
     for pair in range(places[0], places[1]):
         x, z = pair // k, pair % k
-        upper[x, z], arcs[x, z, 0] = 0.0, -1
         if x != z:
-            upper[x, z], arcs[x, z, 0], flows[x, z, 0] = let_through(
-                roots[x, z], roots[z, x], w, halves
-            )
-
-
-@kernel(
-    steps=lambda blocks, *others: (
-        (others[-1][1] - others[-1][0]) * 5 * len(others[1]) ** 2 * len(blocks[0])
-    )
-)
-def reweight_blocks(
-    blocks: Any, history: Any, costs: Any, bound: Any, places: tuple[int, int]
-) -> None:
-    """Lower ``bound`` to what blocks of steps before a node let through, where that is smaller.
-
-    Blocks are steps; after how many nodes each is taken; roots as :func:`reweight` takes them; and
-    what is added. ``history`` has the leakages of all nodes before, ``costs`` the costs beside
-    them.
-    """
-    steps, every, roots, extra = blocks
-    k, nodes = len(bound), len(history)
-    w, halves = np.empty((k, k)), np.empty((2, k, k))
-    for b in range(len(steps)):
-        if steps[b] > nodes or nodes % every[b]:
-            continue
-        before = history[nodes - steps[b]]
-        for y in range(k):
-            for other in range(k):
-                w[y, other] = before[y, other] + costs[y, other] if y != other else 0.0
-        halve(w, halves)
-        for pair in range(places[0], places[1]):
-            x, z = pair // k, pair % k
-            if x != z:
-                value, _, _ = let_through(roots[b, x, z], roots[b, z, x], w, halves)
-                bound[x, z] = min(bound[x, z], value + extra[b])
+            value, arc, slope = let_through(roots[x, z], roots[z, x], w, halves)
+            if value + extra < upper[x, z]:
+                upper[x, z], arcs[x, z], slopes[x, z] = value + extra, arc, slope

@@ -17,30 +17,30 @@ import numpy as np
 from pufferflow._util.jit import PATIENCE, kernel
 from pufferflow._util.rounding import UNIT_ROUNDOFF
 from pufferflow.bounds._pair_kernels import (
-    FARTHEST,
     at_least,
     proved,
     read_tree,
     room,
     solve,
+    spans,
     write_tree,
 )
-from pufferflow.bounds._reweighting_kernels import reweight, reweight_blocks
+from pufferflow.bounds._reweighting_kernels import reweight
+
+FARTHEST = 1e250
+"""Costs beyond it, or that are no numbers, prove nothing: along a tree they cannot be added up."""
 
 
 @kernel
-def _value_of_tree(
-    p: Any, q: Any, growth: Any, nodes: Any, above: Any, arcs: Any, work: Any
-) -> float:
+def _value_of_tree(p: Any, q: Any, growth: Any, stored: Any, n: int, work: Any) -> float:
     """Log (p·h)/(q·h) for a tree's potentials; −1 unless all its flows are surely not negative.
 
-    ``nodes`` has parents before children, ``above`` the place of the parent of each and ``arcs``
-    the entry of ``growth`` that leads to it from its parent. Rows of ``work``: h, flow, mass, in
-    that order.
+    ``growth`` has e^w by the arcs of :func:`read_tree`, and e^−w. Rows of ``work``: h, flow, mass,
+    in the tree's order.
     """
+    nodes, above, arcs, _ = stored
     h, flow, mass = work[0], work[1], work[2]
-    n = len(nodes)
-    half = n * n
+    half = len(growth) // 2
     h[0] = 1.0
     for i in range(1, n):
         h[i] = h[above[i]] * growth[arcs[i]]
@@ -68,16 +68,16 @@ def _value_of_tree(
 
 
 @kernel
-def _leaves(growth: Any, nodes: Any, work: Any, tolerance: float) -> bool:
-    """Whether h(z) > h(y) e^{w(z, y)} for some z, y, by more than the tolerance."""
-    n = len(nodes)
-    h = work[1]
+def _leaves(growth: Any, stored: Any, n: int, work: Any, tolerance: float) -> bool:
+    """Whether h(z) > h(y) e^{w(z, y)} for some z, y of a tree, by more than the tolerance."""
+    nodes, h, k = stored[0], work[2], len(stored[0])
+    h[:] = np.inf
     for i in range(n):
         h[nodes[i]] = work[0, i]
-    for z in range(n):
+    for i in range(n):
         violated = 0
-        most, first = h[z] * (1 - tolerance), z * n
-        for y in range(n):
+        most, first = work[0, i] * (1 - tolerance), nodes[i] * k
+        for y in range(k):
             violated += h[y] * growth[first + y] < most
         if violated:
             return True
@@ -85,30 +85,110 @@ def _leaves(growth: Any, nodes: Any, work: Any, tolerance: float) -> bool:
 
 
 @kernel
-def costs_between(cost: Any, now: Any, there: Any, w: Any) -> float:
-    """Fill in the costs w of pairs of values, and return the largest.
-
-    ``there`` are the values that a node can have.
-
-    It is ∞ where one of them is beyond :data:`FARTHEST`.
-
-    Whoever has the others is as far from every value as two can be: where h is the largest, say,
-    which leaves every h of the values there are. Anything less would be a short cut between these,
-    and the bound too low.
-    """
-    k = len(w)
+def add_costs(leakages: Any, cost: Any, w: Any) -> float:
+    """Fill in the costs w; the largest, ∞ where one is beyond :data:`FARTHEST` or no number."""
     farthest = 0.0
-    for z in range(k):
-        for y in range(k):
-            if z != y and there[z] and there[y]:
-                between = cost[z, y] + now[z, y]
-                # also of what is no number
-                farthest = max(farthest, between if between <= FARTHEST else np.inf)
-    for z in range(k):
-        for y in range(k):
-            w[z, y] = cost[z, y] + now[z, y] if there[z] and there[y] else farthest
-        w[z, z] = 0.0
+    for z in range(len(w)):
+        for y in range(len(w)):
+            w[z, y] = leakages[z, y] + cost[z, y] if z != y else 0.0
+            farthest = max(farthest, w[z, y] if w[z, y] <= FARTHEST else np.inf)
     return farthest
+
+
+@kernel(
+    steps=lambda rows, sets, w, *others: (
+        (others[-1][1] - others[-1][0]) * (1 + len(sets[0]) // len(w) ** 2) * (len(w) + 4) ** 3 // 2
+    )
+)
+def couple(
+    rows: Any,
+    sets: Any,
+    w: Any,
+    trees: Any,
+    upper: Any,
+    tolerance: float,
+    places: tuple[int, int],
+) -> int:
+    """Bound the pairs of values x · k + x' in ``places`` by the best tree of their distributions.
+
+    The tree that was the best one serves, if its flows are not negative and its potentials feasible
+    but for the ``tolerance`` (nobody looks if that is negative). Otherwise it is where to start.
+
+    Parameters
+    ----------
+    rows : float array, shape (m, k)
+        Distributions.
+    sets : tuple of arrays
+        ``pairs``, int, shape (n, 2): indices of p and of q among them; ``starts``, int, shape (k² +
+        1,): those of the pair of values v are starts[v] … starts[v + 1] − 1; ``apart``, bool, shape
+        (k, k): pairs of values that may have different distributions, others get 0; ``support``,
+        bool, shape (k, k): the states that can follow each value.
+    w : float array, shape (k, k)
+        Costs, zero on the diagonal.
+    trees : tuple of int16, int16, int32 and float arrays, shape (k, k, k)
+        The trees of all pairs, as :func:`read_tree` takes them. Replaced; without flows if there is
+        no room for these.
+    upper : float array, shape (k, k)
+        Filled with the largest bounds that flows prove.
+
+    Returns
+    -------
+    int
+        What it took, in multiplications.
+    """
+    pairs, starts, apart, support = sets
+    k, taken = len(w), 0
+    names, local = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64)
+    tree, work, order = room(k)
+    p, q, costs, quick, growth = np.empty(k), np.empty(k), w.copy(), np.empty((3, k)), np.empty(0)
+    flows = np.zeros(k)
+    known = add_costs(w, np.zeros((k, k)), costs) <= FARTHEST
+    growth = np.exp(np.append(w, -w))
+    for place in range(places[0], places[1]):
+        x, y = place // k, place % k
+        upper[x, y] = 0.0 if known or not apart[x, y] else np.inf
+        if len(trees[3]):
+            flows = trees[3][x, y]
+            flows[:] = 0.0
+        if not (known and apart[x, y]):
+            continue
+        n, copied, best = 0, False, -1.0
+        for v in range(k):
+            local[v] = -1
+            if support[x, v] or support[y, v]:
+                local[v], names[n] = n, v
+                n += 1
+        stored = trees[0][x, y], trees[1][x, y], trees[2][x, y], flows
+        for i in range(starts[place], starts[place + 1]):
+            row_p, row_q, root = rows[pairs[i, 0]], rows[pairs[i, 1]], -1
+            bound, taken = -1.0, taken + 20 * n
+            if spans(stored, local, n):
+                root = 0
+                bound = _value_of_tree(row_p, row_q, growth, stored, n, quick)
+            if bound >= 0 and not (tolerance >= 0 and _leaves(growth, stored, n, quick, tolerance)):
+                if bound > best:
+                    best = bound
+                    for j in range(n):
+                        flows[j] = abs(quick[1, j]) if j else 0.0
+                upper[x, y] = max(upper[x, y], bound)
+                continue
+            taken += (n + 4) ** 3 // 2
+            if not copied:
+                copied = True
+                for a in range(n):
+                    for b in range(n):
+                        costs[a, b] = w[names[a], names[b]]
+            for a in range(n):
+                p[a], q[a] = row_p[names[a]], row_q[names[a]]
+            if root >= 0:
+                root = read_tree(stored, local, n, tree)
+            root, value = solve((p, q, costs, n), root, tree, work, order)
+            if value > best:
+                best = value
+                write_tree(tree, work, order, names, n, stored)
+            bound = at_least(value, proved((p, q, costs, n), root, tree, work, value))
+            upper[x, y] = max(upper[x, y], bound)
+    return taken
 
 
 @kernel
@@ -147,7 +227,7 @@ def _work_of(exact: Any, reweighted: Any, possible: Any, tables: Any, *others: A
 
 @kernel(steps=_work_of)
 def walk(
-    exact: tuple[Any, float, Any, Any],
+    exact: tuple[Any, float, Any, Any, Any],
     reweighted: tuple[Any, Any, Any],
     possible: Any,
     tables: tuple[Any, Any, Any, Any],
@@ -164,19 +244,20 @@ def walk(
 
     Parameters
     ----------
-    exact : tuple of float array, float, bool array and float array
+    exact : tuple of float array, float, bool array and float array, and pairs
         ``rows``, shape (n, k, k) or (1, k, k): distributions of the neighbour given each value of
         the node; by how much at most one differs from the true one, in total variation; ``alike``,
         shape (k, k): pairs of values with surely the same distribution, at every node; ``spreads``,
         shape (n + 1,): how far the distribution of each node, from the neighbour of the first on,
-        is from the one that rows are of (Lemma 7); ∞ where rows say nothing.
+        is from the one that rows are of (Lemma 7); ∞ where rows say nothing; and all pairs of rows,
+        as :func:`couple` takes them.
     reweighted : tuple
         ``which``, shape (n,): the table of each node whose neighbour's distribution may be
-        reweighted, −1 for none; the tables, roots as ``reweight`` takes them; and blocks, as
-        ``reweight_blocks`` takes them.
+        reweighted, −1 for none; the tables, roots as ``reweight`` takes them; and blocks of several
+        steps to such distributions: steps, after how many nodes each is taken, roots, and what is
+        added.
     possible : bool array, shape (n + 1, k)
-        Values that the neighbour of the first node, and each node, can have; of others rows need
-        not be distributions, and what is known of the leakages of values says nothing of them.
+        Values that the neighbour of the first node, and each node, can have.
     tables : tuple of float arrays, shape (k, k)
         Leakages of the neighbour of the first node; filled with those of the last one, 0 of values
         that it cannot have; and room, left alone between calls.
@@ -184,9 +265,8 @@ def walk(
         ``cost``, shape (k, k): c where two values differ in what a mechanism sees, otherwise 0;
         ``caps``, shape (n, k, k) or (1, k, k): bounds of the leakages. What nothing is known of is
         as large as these.
-    trees : tuple of int16, int16 and int32 arrays, shape (k, k, k)
-        Nodes, places of parents and arcs of the trees of all pairs; −1 in place 0 where there is
-        none. Replaced.
+    trees : tuple of arrays
+        As :func:`couple` takes them.
     checks : tuple of int and float
         After how many nodes all trees are checked, as after 1, 2, 4, …, since costs change most
         where another matrix comes; and how far, in c, a potential may leave the polytope then.
@@ -200,81 +280,53 @@ def walk(
     int
         The next place, n · k² at the end.
     """
-    (rows, error, alike, spreads), (which, roots, blocks) = exact, reweighted
-    nodes, aboves, arcs = trees
+    (rows, error, alike, spreads, (pairs, starts)), (which, roots, blocks) = exact, reweighted
     (start, now, before, through), (cost, caps) = tables, limits
-    place, left = places
+    (steps, every, block_roots, extra), (place, left) = blocks, places
     n, k = len(out) - 1, len(start)
-    w, growth = np.empty((k, k)), np.empty(2 * k * k)
-    slopes = np.empty((k, k, 1), dtype=np.int32), np.empty((k, k, 1))
-    quick = np.empty((3, k))
-    (parent, up), work, order = room(k)
-    p, q = np.empty(k), np.empty(k)
-    pair = p, q, w, k
-    largest = cost.max()
+    w, arcs, slopes = np.empty((k, k)), np.empty((k, k), dtype=np.int64), np.empty((k, k))
+    apart = np.empty((k, k), dtype=np.bool_)
+    largest, portion = cost.max(), max(1, left // (k + 4) ** 3)
     if place == 0:
         now[:] = start
         store(now, out[0])
     while place < n * k * k and left > 0:
         step, first = place // (k * k), place % (k * k)
-        there, cap = possible[step + 1], caps[min(step, len(caps) - 1)]
+        there = possible[step + 1]
         if first == 0:
             before[:] = now
-            through[:] = cap
+            through[:] = caps[min(step, len(caps) - 1)]
             if which[step] >= 0:
-                for z in range(k):
-                    for y in range(k):
-                        w[z, y] = cost[z, y] + now[z, y] if z != y else 0.0
-                reweight(roots[which[step]], w, (through, slopes[0], slopes[1]), (0, k * k))
-                reweight_blocks(blocks, out[: step + 1], cost, through, (0, k * k))
-        rows_of, known = rows[min(step, len(rows) - 1)], spreads[step] < np.inf
-        check = step % checks[0] == 0 or step & (step - 1) == 0
-        more, sums = 0.0, bool(0)
-        if known:
-            farthest = costs_between(cost, before, possible[step], w)
-            sums = farthest <= FARTHEST
+                add_costs(before, cost, w)
+                reweight(roots[which[step]], w, 0.0, (through, arcs, slopes), (0, k * k))
+                left -= 5 * k**4
+            for b in range(len(steps) if which[step] >= 0 else 0):
+                if steps[b] <= step + 1 and (step + 1) % every[b] == 0:
+                    add_costs(out[step + 1 - steps[b]], cost, w)
+                    reweight(block_roots[b], w, extra[b], (through, arcs, slopes), (0, k * k))
+                    left -= 5 * k**4
+        last, more = k * k, np.inf
+        farthest = add_costs(before, cost, w)
+        for x in range(k):
             for z in range(k):
-                for y in range(k):
-                    growth[z * k + y] = math.exp(w[z, y]) if w[z, y] < 700 else np.inf
-                    growth[k * k + z * k + y] = 1 / growth[z * k + y]
-            more = (
-                2 * math.log1p(error * math.expm1(min(farthest, 700.0))) * (1 + 8 * UNIT_ROUNDOFF)
-            )
+                apart[x, z] = x != z and there[x] and there[z]
+        if spreads[step] < np.inf:
+            last = min(last, first + portion)
+            more = 2 * math.log1p(error * math.expm1(min(farthest, 700.0)))
+            more *= 1 + 8 * UNIT_ROUNDOFF
             more += beyond_stationary(spreads[step], spreads[step + 1], farthest)
-        for at in range(first, k * k):
-            if left <= 0:
-                return place
-            place += 1
+            check = step % checks[0] == 0 or step & (step - 1) == 0
+            rows_of = rows[min(step, len(rows) - 1)]
+            sets = pairs, starts, apart & ~alike, rows_of > 0
+            tolerance = checks[1] * largest if check else -1.0
+            left -= couple(rows_of, sets, w, trees, now, tolerance, (first, last))
+        for at in range(first, last):
             x, z = at // k, at % k
-            now[x, z] = 0.0
-            if x == z or not (there[x] and there[z]):
-                continue
-            bound, value = np.inf, -1.0
-            if known and alike[x, z]:
-                bound = 0.0
-            elif known and sums:
-                tree = nodes[x, z], aboves[x, z], arcs[x, z]
-                for v in range(k):
-                    p[v], q[v] = rows_of[x, v], rows_of[z, v]
-                if tree[0][0] >= 0:
-                    left -= 20 * k
-                    value = _value_of_tree(p, q, growth, tree[0], tree[1], tree[2], quick)
-                    if (
-                        value >= 0
-                        and check
-                        and _leaves(growth, tree[0], quick, checks[1] * largest)
-                    ):
-                        value = -1.0
-                if value >= 0:
-                    bound = value + more
-                else:
-                    left -= (k + 4) ** 3 // 2
-                    root = read_tree(tree, k, bool(0), (parent, up))
-                    root, value = solve(pair, root, (parent, up), work, order)
-                    bound = at_least(value, proved(pair, root, (parent, up), work, value)) + more
-                    write_tree((parent, up), order, k, tree)
-            bound = bound if bound <= through[x, z] else through[x, z]
-            now[x, z] = bound if bound <= cap[x, z] else cap[x, z]
-        store(now, out[step + 1])
-        left -= 10 * k * k + (5 * k**4 * (1 + len(blocks[0])) if which[step] >= 0 else 0)
+            bound = now[x, z] + more if not alike[x, z] else 0.0
+            known = bound if bound <= through[x, z] else through[x, z]
+            now[x, z] = known if apart[x, z] else 0.0
+        place += last - first
+        if last == k * k:
+            store(now, out[step + 1])
+            left -= 10 * k * k
     return place

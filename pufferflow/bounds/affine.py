@@ -12,11 +12,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pufferflow._util.rounding import UNIT_ROUNDOFF
-from pufferflow._util.types import Floats, Ints
-from pufferflow.bounds.robust import largest_leakages
+from pufferflow._util.types import Floats
+from pufferflow.bounds.distribution_sets import Arcs
+from pufferflow.bounds.robust import centre, largest_leakages
 from pufferflow.models.row_sets import RowSets
 
 _TOLERANCE = 1e-10
@@ -38,8 +38,8 @@ class RobustFlows(NamedTuple):
 
 
 Pair: TypeAlias = tuple[int, int]
-Solved: TypeAlias = tuple[RobustFlows, Floats]
-"""Flows for a pair of values, and the derivative of log Λ by the costs."""
+Solved: TypeAlias = tuple[RobustFlows, float, Floats]
+"""Flows for a pair of values, the least Λ, and the derivative of log Λ by the costs."""
 
 
 class AffineRows:
@@ -53,12 +53,10 @@ class AffineRows:
     def __init__(self, rows: RowSets) -> None:
         k = rows.states
         self._rows = rows
-        self._program = _Program(k, len(rows.parts))
-        self._weights = np.zeros((k, k, k, k))
+        self._weights = np.zeros((k * k, k * k))
         self._growth = np.zeros((k, k))
         self._solved: dict[Pair, Solved | None] = {}  # at that growth
-        self.limit = largest_leakages(rows)
-        """As :attr:`PairBound.limit`."""
+        self.limit, self.centre = largest_leakages(rows), centre(rows)
 
     @property
     def work(self) -> int:
@@ -66,24 +64,24 @@ class AffineRows:
         return 10**5 * self._rows.states**3
 
     def bound(self, costs: Floats) -> Floats:
-        """As :meth:`PairBound.apply`."""
+        """As :meth:`PairBound.bound`."""
         values: Floats = np.fmin(self.limit, costs.max())  # h ranges over no more
         np.fill_diagonal(values, 0.0)
-        growth = _growth(costs)
+        with np.errstate(over="ignore"):
+            growth = np.exp(costs)
         self._weights[:] = 0.0
         pairs = [(x, y) for x, y in np.argwhere(values > 0).tolist()]
         for (x, y), solved in zip(pairs, self._solve(pairs, growth), strict=True):
             if solved is not None:
-                flows, self._weights[x, y] = solved
-                values[x, y] = min(values[x, y], self.proved(x, y, growth, flows))
+                flows, least, weights = solved
+                self._weights[x * len(costs) + y] = weights.ravel()
+                values[x, y] = min(values[x, y], self._proved(x, y, growth, flows, least))
         return values
 
-    def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
+    def derivative(self) -> Arcs:
         """As :meth:`PairBound.derivative`."""
-        k = self._rows.states
-        weights = self._weights.reshape(k * k, k * k)
-        pairs, arcs = np.nonzero(weights)
-        return pairs, arcs, weights[pairs, arcs]
+        pairs, arcs = np.nonzero(self._weights)
+        return pairs, arcs, self._weights[pairs, arcs]
 
     def flows(self, x: int, y: int, growth: Floats) -> RobustFlows | None:
         """Flows for the distributions given x and y, growth e^costs; None where not solved."""
@@ -91,45 +89,35 @@ class AffineRows:
         return None if solved is None else solved[0]
 
     def _solve(self, pairs: list[Pair], growth: Floats) -> list[Solved | None]:
-        """As :meth:`_Program.solve`; a search ends at costs that it and the proof ask for again."""
+        """As :func:`solve`; a search ends at costs that it and the proof ask for again."""
         if not np.array_equal(growth, self._growth):
             self._growth, self._solved = growth.copy(), {}
         if new := [pair for pair in pairs if pair not in self._solved]:
-            self._solved |= zip(new, self._program.solve(self._rows, new, growth), strict=True)
+            self._solved |= zip(new, solve(self._rows, new, growth), strict=True)
         return [self._solved[pair] for pair in pairs]
 
-    def proved(self, x: int, y: int, growth: Floats, flows: RobustFlows) -> float:
-        """What flows prove, whether or not they are optimal, rounded up."""
-        k = self._rows.states
-        above = self._rows.base[x] - flows.flow.sum(axis=1) + (flows.flow * growth).sum(axis=0)
-        size = self._rows.base[x] + flows.flow.sum(axis=1) + (flows.flow * growth).sum(axis=0)
-        below = self._rows.base[y].copy()
-        for part, shares in zip(self._rows.parts, flows.surplus, strict=True):
+    def _proved(self, x: int, y: int, growth: Floats, flows: RobustFlows, ratio: float) -> float:
+        """What flows prove, whether or not they are optimal, rounded up; about log ``ratio``."""
+        rows, k = self._rows, self._rows.states
+        into = (flows.flow * growth).sum(axis=0)
+        above = rows.base[x] - flows.flow.sum(axis=1) + into
+        size = rows.base[x] + flows.flow.sum(axis=1) + into
+        below = rows.base[y].copy()
+        for part, shares in zip(rows.parts, flows.surplus, strict=True):
             most = greedy(part.widths[x], part.totals[x], shares * growth, largest=True)
             above, size = above + most, size + most
-        for part, shares in zip(self._rows.parts, flows.reserve, strict=True):
+        for part, shares in zip(rows.parts, flows.reserve, strict=True):
             below += greedy(part.widths[y], part.totals[y], shares / growth.T, largest=False)
         rounding = 16 * (k + 8) * UNIT_ROUNDOFF * (1 + float(np.log(growth).max()))
         above += rounding * size
         below = np.maximum(below * (1 - rounding) - rounding * UNIT_ROUNDOFF, 0.0)
+        # what others have beyond a ratio goes to a store; what that needs falls with the ratio
         store = int(np.argmax(below))
-
-        def needed(ratio: float) -> float:
-            """The ratio at the store, to which goes what the others have beyond their share."""
-            beyond = np.maximum(above - ratio * below, 0.0)
-            beyond[store] = 0.0
-            return float((above[store] + (beyond * growth[:, store]).sum()) / below[store])
-
-        least, ratio = 1.0, max(1.0, needed(0.0))  # falls with the ratio, so that this one suffices
-        for _ in range(60):
-            middle = (least + ratio) / 2
-            least, ratio = (least, middle) if needed(middle) <= middle else (middle, ratio)
-        return float(np.log(ratio)) * (1 + 8 * UNIT_ROUNDOFF) + rounding + self._rows.error * 4.1
-
-
-def _growth(costs: Floats) -> Floats:
-    with np.errstate(over="ignore"):
-        return np.asarray(np.exp(costs))
+        beyond = np.maximum(above - ratio * below, 0.0)
+        beyond[store] = 0.0
+        needed = float((above[store] + (beyond * growth[:, store]).sum()) / below[store])
+        ratio = max(1.0, ratio, needed)
+        return float(np.log(ratio)) * (1 + 8 * UNIT_ROUNDOFF) + rounding + rows.error * 4.1
 
 
 def greedy(widths: Floats, total: float, values: Floats, largest: bool) -> Floats:
@@ -142,147 +130,109 @@ def greedy(widths: Floats, total: float, values: Floats, largest: bool) -> Float
     return np.asarray((taken * np.take_along_axis(values, order, axis=0)).sum(axis=0))
 
 
-def _resolved(widths: Floats, total: float) -> tuple[Floats, float]:
-    """A part without what the solver takes for 0.
+# -- the linear program ----------------------------------------------------------------------------
 
-    The sum would be left without widths, and the program unbounded.
+
+def solve(rows: RowSets, pairs: list[Pair], growth: Floats) -> list[Solved | None]:
+    """Flows for the distributions given each pair of values, whose shares have sum 1.
+
+    None where none were found. The programs of several pairs are one.
     """
-    kept = np.where(widths > _SMALLEST, widths, 0.0)
-    return (widths, total) if (kept == widths).all() else (kept, min(total, float(kept.sum())))
+    from scipy.optimize import linprog  # loading it takes longer than most noise scales
+    from scipy.sparse import block_diag, csr_array, kron
+
+    k, parts = rows.states, 2 * len(rows.parts)
+    columns = k * k + parts * (2 * k * k + k) + 1
+    if not float(growth.max()) < _LARGEST:  # nothing that the program could resolve
+        return [None] * len(pairs)
+    if len(pairs) > (most := max(1, _TOGETHER // columns)):
+        some = (pairs[start : start + most] for start in range(0, len(pairs), most))
+        return [solved for part in some for solved in solve(rows, part, growth)]
+    count, programs = len(pairs), [_program(rows, x, y, growth) for x, y in pairs]
+    equal, right = _sums(k, parts)
+    at_least = np.zeros((columns, 2))
+    at_least[:, 1] = np.inf
+    for _, _, level in map(_places, [k] * parts, range(parts)):
+        at_least[level, 0] = -np.inf
+    names = ("primal_feasibility_tolerance", "dual_feasibility_tolerance")
+    options: Any = dict.fromkeys(names, _TOLERANCE)
+    solution = linprog(  # type: ignore[call-overload]  # its stubs take no array of bounds
+        np.tile(np.eye(columns)[-1], count),
+        A_ub=block_diag([csr_array(left) for left, _ in programs], format="csr"),
+        b_ub=np.concatenate([bound for _, bound in programs]),
+        A_eq=kron(np.eye(count), csr_array(equal), format="csr"),
+        b_eq=np.tile(right, count),
+        bounds=np.tile(at_least, (count, 1)),
+        method="highs",
+        options=options,
+    )
+    if solution.status == 0:
+        found = solution.x.reshape(count, -1), -solution.ineqlin.marginals.reshape(count, -1)
+        return [_read(rows, *each, growth) for each in zip(*found, strict=True)]
+    if count == 1:
+        return [None]
+    return [solve(rows, [pair], growth)[0] for pair in pairs]  # perhaps one alone fails
 
 
-class _Program:
-    """The linear program of one pair: the least Λ, its structure kept.
+def _places(k: int, part: int) -> tuple[slice, slice, slice]:
+    """Columns of a part's shares, their excesses over thresholds, and thresholds; flows are first.
 
-    Greedy sums are duals: max Σ e a = min over t of t·total + Σ widths (a − t)⁺.
+    The parts of p come before those of q; the last column is Λ.
     """
+    start = k * k + part * (2 * k * k + k)
+    middle, end = start + k * k, start + 2 * k * k
+    return slice(start, middle), slice(middle, end), slice(end, end + k)
 
-    def __init__(self, k: int, parts: int) -> None:
-        self._k, self._parts = k, parts
-        square = k * k
-        self._flow = 0
-        self._size = 2 * square + k  # shares, excesses and a threshold a state
-        self._last = square + 2 * parts * self._size
-        z, y = (index.ravel() for index in np.indices((k, k)))
-        off = z != y
-        rows: list[Ints] = [z[off], y[off]]
-        columns: list[Ints] = [(z * k + y)[off], (z * k + y)[off]]
-        states = np.arange(k)
-        row = k
-        for part in range(2 * parts):
-            shares, excess, level = self._of(part)
-            rows += [y, states, row + z * k + y, row + z * k + y, row + z * k + y]
-            arc = z * k + y
-            columns += [excess + arc, level + states, shares + arc, excess + arc, level + y]
-            row += square
-        rows.append(states)
-        columns.append(np.full(k, self._last))
-        self._rows, self._columns, self._count = np.concatenate(rows), np.concatenate(columns), row
-        equal_rows, equal_columns = [], []
-        for part in range(2 * parts):
-            equal_rows.append(part * k + z)
-            equal_columns.append(self._of(part)[0] + z * k + y)
-        equal_rows.append(np.arange(parts * k, 2 * parts * k))
-        equal_columns.append(np.full(parts * k, self._last))
-        entries = np.concatenate([np.ones(2 * parts * square), -np.ones(parts * k)])
-        shape = 2 * parts * k, self._last + 1
-        self._equal = np.zeros(shape)
-        self._equal[np.concatenate(equal_rows), np.concatenate(equal_columns)] = entries
-        self._right = np.concatenate([np.ones(parts * k), np.zeros(parts * k)])
-        self._off = off
-        self._bounds = np.zeros((self._last + 1, 2))
-        self._bounds[:, 1] = np.inf
-        self._bounds[:square][~off, 1] = 0
-        for part in range(2 * parts):
-            level = self._of(part)[2]
-            self._bounds[level : level + k, 0] = -np.inf
-        self._objective = np.zeros(self._last + 1)
-        self._objective[-1] = 1.0
 
-    def _of(self, part: int) -> tuple[int, int, int]:
-        """Where shares, excesses and thresholds of a part start, those of p first."""
-        start = self._k**2 + part * self._size
-        return start, start + self._k**2, start + 2 * self._k**2
+def _program(rows: RowSets, x: int, y: int, growth: Floats) -> tuple[Floats, Floats]:
+    """Left and right sides of the inequalities for the distributions given x and y.
 
-    def solve(self, rows: RowSets, pairs: list[Pair], growth: Floats) -> list[Solved | None]:
-        """Flows for the distributions given each pair of values, and the derivative of log Λ.
+    Greedy sums are duals: the largest Σ e a is the least t·total + Σ widths (a − t)⁺ over t, and
+    the smallest Σ e b the largest t·total − Σ widths (t − b)⁺.
+    """
+    k, square = rows.states, rows.states**2
+    leaves, enters = np.kron(np.eye(k), np.ones(k)), np.tile(np.eye(k), k)
+    sides = [(part, x, 1.0, growth) for part in rows.parts]
+    sides += [(part, y, -1.0, -1 / growth.T) for part in rows.parts]
+    left = np.zeros((k + len(sides) * square, square + len(sides) * (2 * square + k) + 1))
+    left[:k, :square] = enters * growth.ravel() - leaves
+    left[:k, -1] = -rows.base[y]
+    for i, (part, value, sign, factors) in enumerate(sides):
+        widths, total = part.widths[value], part.totals[value]
+        wide = np.where(widths > _SMALLEST, widths, 0.0)
+        if (wide != widths).any():  # without widths for all of the sum it would be unbounded
+            total = min(total, float(wide.sum()))
+        shares, excess, level = _places(k, i)
+        left[:k, excess] = enters * np.repeat(wide, k)
+        left[:k, level] = sign * total * np.eye(k)
+        below = left[k + i * square : k + (i + 1) * square]
+        below[:, shares], below[:, excess] = np.diag(factors.ravel()), -np.eye(square)
+        below[:, level] = -sign * enters.T
+    return left, np.concatenate([-rows.base[x], np.zeros(len(left) - k)])
 
-        Their shares have sum 1.
 
-        None where none were found. The programs of several pairs are one.
-        """
-        from scipy.optimize import linprog  # loading it takes longer than most noise scales
-        from scipy.sparse import csr_array, kron
+def _sums(k: int, parts: int) -> tuple[Floats, Floats]:
+    """Equations: the shares of p have sum 1, those of q sum Λ, by which they are multiplied."""
+    left = np.zeros((parts * k, k * k + parts * (2 * k * k + k) + 1))
+    for i in range(parts):
+        left[i * k : (i + 1) * k, _places(k, i)[0]] = np.kron(np.eye(k), np.ones(k))
+    of_p = np.arange(parts * k) < parts * k // 2
+    left[:, -1] = np.where(of_p, 0.0, -1.0)
+    return left, np.where(of_p, 1.0, 0.0)
 
-        if not float(growth.max()) < _LARGEST:  # nothing that the program could resolve
-            return [None] * len(pairs)
-        if len(pairs) > (most := max(1, _TOGETHER // (self._last + 1))):
-            parts = (pairs[start : start + most] for start in range(0, len(pairs), most))
-            return [solved for part in parts for solved in self.solve(rows, part, growth)]
-        count, right = len(pairs), np.zeros((len(pairs), self._count))
-        right[:, : self._k] = [-rows.base[x] for x, _ in pairs]
-        entries = [entry for x, y in pairs for entry in self._entries(rows, x, y, growth)]
-        blocks = np.arange(count)[:, None]
-        columns = blocks * (self._last + 1) + self._columns
-        places = (blocks * self._count + self._rows).ravel(), columns.ravel()
-        shape = count * self._count, count * (self._last + 1)
-        names = ("primal_feasibility_tolerance", "dual_feasibility_tolerance")
-        options: Any = dict.fromkeys(names, _TOLERANCE)
-        solution = linprog(  # type: ignore[call-overload]  # its stubs take no array of bounds
-            np.tile(self._objective, count),
-            A_ub=csr_array((np.concatenate(entries), places), shape=shape),
-            b_ub=right.ravel(),
-            A_eq=kron(np.eye(count), csr_array(self._equal), format="csr"),
-            b_eq=np.tile(self._right, count),
-            bounds=np.tile(self._bounds, (count, 1)),
-            method="highs",
-            options=options,
-        )
-        if solution.status == 0:
-            found = solution.x.reshape(count, -1), -solution.ineqlin.marginals.reshape(count, -1)
-            return [
-                self._read(values, multipliers, growth)
-                for values, multipliers in zip(*found, strict=True)
-            ]
-        if count == 1:
-            return [None]
-        return [self.solve(rows, [pair], growth)[0] for pair in pairs]  # perhaps one alone fails
 
-    def _entries(self, rows: RowSets, x: int, y: int, growth: Floats) -> list[Floats]:
-        """Those of the inequalities for the distributions given x and y."""
-        k, square = self._k, self._k**2
-        flat, back = growth.ravel(), growth.T.ravel()
-        ones = np.ones(square)
-        entries = [-ones[self._off], flat[self._off]]
-        for part in rows.parts:
-            widths, total = _resolved(part.widths[x], part.totals[x])
-            entries += [np.repeat(widths, k), np.full(k, total), flat, -ones, -ones]
-        for part in rows.parts:  # the smallest sum: max over t of t·total − Σ widths (t − b)⁺
-            widths, total = _resolved(part.widths[y], part.totals[y])
-            entries += [np.repeat(widths, k), np.full(k, -total), -1 / back, -ones, ones]
-        return [*entries, -rows.base[y]]
-
-    def _read(self, values: Floats, multipliers: Floats, growth: Floats) -> Solved:
-        """What a solution says of one pair."""
-        k, square = self._k, self._k**2
-        flow = np.maximum(values[:square], 0.0).reshape(k, k)
-        shares = []
-        for place in range(2 * self._parts):
-            start = self._of(place)[0]
-            given = np.maximum(values[start : start + square], 0.0).reshape(k, k)
-            total = given.sum(axis=1, keepdims=True)
-            shares.append(np.where(total > 0, given / np.where(total > 0, total, 1.0), np.eye(k)))
-        flows = RobustFlows(flow, shares[: self._parts], shares[self._parts :])
-        return flows, self._derivative(values, np.maximum(multipliers, 0.0), growth)
-
-    def _derivative(self, values: Floats, multipliers: Floats, growth: Floats) -> Floats:
-        """Derivative of log Λ by w[z, y]: factors of e^±w in the program, with multipliers."""
-        k, square = self._k, self._k**2
-        weights = multipliers[:k] * values[:square].reshape(k, k) * growth
-        for part in range(2 * self._parts):
-            start, row = self._of(part)[0], k + part * square
-            shares = values[start : start + square].reshape(k, k)
-            mine = multipliers[row : row + square].reshape(k, k)
-            weights += mine * shares * growth if part < self._parts else (mine * shares).T / growth
-        np.fill_diagonal(weights, 0.0)
-        return np.asarray(np.maximum(weights, 0.0) / values[-1])
+def _read(rows: RowSets, values: Floats, multipliers: Floats, growth: Floats) -> Solved:
+    """What a solution states of one pair; the derivative is that of e^±w, by their multipliers."""
+    k, square, parts = rows.states, rows.states**2, len(rows.parts)
+    values, multipliers = np.maximum(values, 0.0), np.maximum(multipliers, 0.0)
+    flow, all_shares = values[:square].reshape(k, k), []
+    weights = multipliers[:k] * flow * growth
+    for i in range(2 * parts):
+        shares = values[_places(k, i)[0]].reshape(k, k)
+        duals = multipliers[k + i * square : k + (i + 1) * square].reshape(k, k)
+        weights += duals * shares * growth if i < parts else (duals * shares).T / growth
+        total = shares.sum(axis=1, keepdims=True)
+        all_shares.append(np.where(total > 0, shares / np.where(total > 0, total, 1.0), np.eye(k)))
+    flow, weights = flow * (1 - np.eye(k)), weights * (1 - np.eye(k))
+    flows = RobustFlows(flow, all_shares[:parts], all_shares[parts:])
+    return flows, float(values[-1]), weights / values[-1]

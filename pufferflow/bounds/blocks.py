@@ -8,14 +8,14 @@ is above MQMExact where its quilt fits.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
-from pufferflow._util.types import Bools, Floats, Ints
+from pufferflow._util.types import Bools, Floats
 from pufferflow.bounds.affine import greedy
 from pufferflow.bounds.distribution_sets import (
     ReweightedRows,
@@ -23,8 +23,7 @@ from pufferflow.bounds.distribution_sets import (
     costs_of,
     largest_log_cross_ratios,
     largest_log_ratios,
-    reached,
-    reweighted_columns,
+    reweighted_rows,
     reweighted_within,
 )
 from pufferflow.models.powers import matrix_power
@@ -42,7 +41,7 @@ _FAR = 600.0
 class Block(NamedTuple):
     """Some steps to a node, and a bound of what they reveal of pairs of its values; or a stack."""
 
-    steps: Ints
+    steps: NDArray[np.intp]
     limit: Floats
     """Largest log ratios of entries of P^m; cross ratios if the distribution is unknown."""
     distance: Floats | None = None
@@ -73,47 +72,41 @@ class Blocks:
     Parameters
     ----------
     blocks : iterable of Block
-        The nearest first.
-    pairwise : bool
-        Whether to look at what each pair of values at the other end reveals, where that is known.
+        The nearest first, of one kind.
     """
 
-    def __init__(self, blocks: Iterator[Block], *, pairwise: bool = False) -> None:
-        self.blocks = list(blocks)
+    def __init__(self, blocks: Iterable[Block] = ()) -> None:
         self.pairwise: list[Block] = []
-        """Of at least two steps, as far as they mix more and more."""
-        last = np.inf
-        for block in self.blocks if pairwise else []:
+        """Those that bound pairs of values at the other end, as far as they mix more and more."""
+        self.stacked: Block | None = None
+        found, last = list(blocks), np.inf
+        for block in found:
             largest = math.inf if block.rows is None else float(block.rows.limit.max())
             if largest < 0.9 * last:
                 last = largest
                 self.pairwise += [block] * int(block.steps > 1)
-
-    @cached_property
-    def _stacked(self) -> tuple[Block, Block]:
-        """All of them, and what they reveal of any pair of values."""
-        steps = np.array([block.steps for block in self.blocks])[:, None, None]
-        limits, distances = np.array([block.limit for block in self.blocks]), None
-        if self.blocks[0].distance is not None:
-            distances = np.array([block.distance for block in self.blocks])
-        largest = None if distances is None else distances.max(axis=(1, 2), keepdims=True)
-        return Block(steps, limits, distances), Block(
-            steps, limits.max(axis=(1, 2), keepdims=True), largest
-        )
+        if found:
+            steps, limits, distances, *_ = map(np.array, zip(*found, strict=True))
+            known = None if found[0].distance is None else distances
+            self.stacked = Block(steps[:, None, None], limits, known)
 
     def caps(self, cap: Floats, cost: float, costs: Floats | float) -> Floats:
         """Bounds of all leakages for a mechanism with cost c, where these are ≤ ``cap``, (k, k)."""
-        if not self.blocks or not cost:
+        if self.stacked is None or not cost:
             return cap
-        (all_pairs, largest), low, alpha = self._stacked, cost, cost + float(cap.max())
+        every, low, alpha = self.stacked, cost, cost + float(cap.max())
+        steps, limits, distances, *_ = every
+        worst = Block(steps, limits.max(axis=(1, 2), keepdims=True))
+        if distances is not None:
+            worst = worst._replace(distance=distances.max(axis=(1, 2), keepdims=True))
         # an α = c + leakage that the blocks map to or below itself is one
         while alpha > low * (1 + 1e-5):
             middle = math.sqrt(low * alpha)
-            if cost + float(largest.leakages(middle, cost).min()) <= middle:
+            if cost + float(worst.leakages(middle, cost).min()) <= middle:
                 alpha = middle
             else:
                 low = middle
-        cap = np.minimum(cap, all_pairs.leakages(alpha, cost).min(axis=0) * (1 + 8 * UNIT_ROUNDOFF))
+        cap = np.minimum(cap, every.leakages(alpha, cost).min(axis=0) * (1 + 8 * UNIT_ROUNDOFF))
         before = math.inf
         while self.pairwise and cap.sum() < before * (1 - 3e-4):
             before = float(cap.sum())
@@ -125,58 +118,72 @@ class Blocks:
         return cap
 
 
-def known_blocks(rows: Floats, error: float, length: int) -> Iterator[Block]:
-    """Of known distributions of the neighbour.
+def block(
+    steps: int,
+    power: tuple[Floats, Bools],
+    apart: Bools,
+    error: float | None,
+    *,
+    pairwise: bool = False,
+) -> Block:
+    """The block of the product of the matrices of some steps, with its exact support.
 
-    P, or P* with a bound on the relative errors of all its powers.
+    Its rows are distributions of the node so far away, known to a relative ``error``; or, where
+    that is None, weights of its values, which may be reweighted in any way. Pairs of values that
+    are not ``apart`` reveal nothing. Entries that floats do not hold may reveal anything.
     """
-    k = len(rows)
-    equal: Bools = np.eye(k, dtype=np.bool_)
+    values, support = power
+    rows = np.where(support, np.maximum(values, 0.0), 0.0)
+    small: Bools = np.asarray((support & (rows < SAFE_MINIMUM)).any(axis=1))
+    unsure: Bools = small[:, None] | small
+    margin = 2 * (error or 0.0) + 4 * steps * (len(rows) + 3) * UNIT_ROUNDOFF
+    largest = largest_log_cross_ratios if error is None else largest_log_ratios
+    limit = np.where(apart, np.where(unsure, np.inf, largest(rows, apart) + 2 * margin), 0.0)
+    if error is not None:
+        distance = np.array([np.abs(rows - row).sum(axis=1) for row in rows]) / 2 + margin
+        return Block(np.array(steps), limit, np.where(apart, distance, 0.0))
+    if not pairwise:
+        return Block(np.array(steps), limit)
+    roots = np.where(unsure[:, :, None], np.inf, reweighted_rows(rows).roots)
+    return Block(np.array(steps), limit, rows=ReweightedRows(roots, limit), margin=8 * margin)
+
+
+def blocks_of(
+    rows: Floats, error: float | None, length: int, *, pairwise: bool = False
+) -> Iterator[Block]:
+    """Blocks of 1, 2, 3, 4, 6, … steps below the length that have these rows, as :func:`block`.
+
+    A bound on the relative error of P* is one for all its powers.
+    """
+    there: Bools = np.asarray(rows.any(axis=1))
+    apart: Bools = there[:, None] & there & ~np.eye(len(rows), dtype=np.bool_)
     # rows of powers that look equal still differ by rounding, unless those of P are equal
-    if not error:
-        equal |= np.array([(rows == row).all(axis=-1) for row in rows])
-    for m, values, support in _powers(rows, length):
-        margin = 2 * error + 4 * m * (k + 3) * UNIT_ROUNDOFF
-        limit = largest_log_ratios(values, np.ones(k, dtype=np.bool_)) + 2 * margin
-        unsure: Bools = np.asarray((support & (values < SAFE_MINIMUM)).any(axis=1))
-        limit[unsure[:, None] | unsure[None, :]] = np.inf
-        distance = np.array([np.abs(values - row).sum(axis=1) for row in values]) / 2 + margin
-        limit[equal] = distance[equal] = 0.0
-        yield Block(np.array(m), limit, distance)
-        if float(limit.max()) < max(1e-9, 2 * margin):
+    if error == 0:
+        apart &= np.array([(rows != row).any(axis=-1) for row in rows])
+    for m, power in _powers(rows, length):
+        found = block(m, power, apart, error, pairwise=pairwise)
+        yield found
+        rounding = 4 * (error or 0.0) + 8 * m * (len(rows) + 3) * UNIT_ROUNDOFF
+        if float(found.limit.max()) < max(1e-9, rounding):
             return
+        pairwise = pairwise and found.limit.max() >= _MIXED
 
 
-def reweighted_blocks(matrix: Floats, length: int, *, pairwise: bool) -> Iterator[Block]:
-    """Of the past under every distribution, from the matrix of a step."""
-    k = len(matrix)
-    secret = reached(np.ones(k, dtype=np.bool_), matrix)
-    apart = secret[:, None] & secret[None, :] & ~np.eye(k, dtype=np.bool_)
-    for m, values, support in _powers(matrix, length):
-        margin = 4 * m * (k + 3) * UNIT_ROUNDOFF
-        limit = largest_log_cross_ratios(np.ascontiguousarray(values.T), secret) + 2 * margin
-        unsure: Bools = np.asarray((support & (values < SAFE_MINIMUM)).any(axis=0))
-        limit[unsure[:, None] | unsure[None, :]] = np.inf
-        limit[~apart] = 0.0
-        pairwise = pairwise and not unsure.any()
-        rows = reweighted_columns(values) if pairwise else None
-        yield Block(np.array(m), limit, rows=rows, margin=8 * margin)
-        if float(limit.max()) < max(1e-9, 2 * margin):
-            return
-        pairwise = pairwise and limit.max() >= _MIXED
-
-
-def _powers(rows: Floats, length: int) -> Iterator[tuple[int, Floats, Bools]]:
+def _powers(rows: Floats, length: int) -> Iterator[tuple[int, tuple[Floats, Bools]]]:
     """P^m for m = 1, 2, 3, 4, 6, … below the length, and which entries are exactly positive."""
     known: dict[int, tuple[Floats, Bools]] = {1: (rows, rows > 0)}
     steps = 0
     for m in _grid(length):
-        power, support = known.get(m - steps) or matrix_power(rows, m - steps)
+        power = known.get(m - steps) or matrix_power(rows, m - steps)
         if steps:
-            last = known[steps]
-            power, support = np.dot(last[0], power), (last[1].astype(np.float32) @ support) > 0
-        known[m], steps = (power, support), m
-        yield m, np.where(support, np.maximum(power, 0.0), 0.0), support
+            power = times(known[steps], power)
+        known[m], steps = power, m
+        yield m, power
+
+
+def times(one: tuple[Floats, Bools], other: tuple[Floats, Bools]) -> tuple[Floats, Bools]:
+    """The product of two matrices, and which entries are exactly positive."""
+    return np.dot(one[0], other[0]), (one[1].astype(np.float32) @ other[1]) > 0
 
 
 def blocks_of_sets(rows: RowSets, length: int, *, columns: bool) -> Iterator[Block]:

@@ -9,21 +9,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pufferflow._util.jit import constant, most_threads
 from pufferflow._util.rounding import UNIT_ROUNDOFF
-from pufferflow._util.types import Bools, Floats
-from pufferflow.bounds._pair_kernels import couple, staircase
+from pufferflow._util.types import Bools, Floats, Ints
+from pufferflow.bounds._pair_kernels import staircase
 from pufferflow.bounds._reweighting_kernels import reweight
-from pufferflow.bounds._step_kernels import beyond_stationary
+from pufferflow.bounds._step_kernels import beyond_stationary, couple
+
+Arcs: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64], Floats]
+"""The derivative of leakages by costs: pair, arc (both z · k + y) and weight."""
 
 DENSE = 16
 PORTION = 10**7
 """Work of a call of a kernel, about: hundredths of a second."""
+OFF = 1e-12
+"""How far, relatively, the potentials of a tree that still serves may leave the polytope."""
 
 
 class PairBound(Protocol):
@@ -40,19 +45,77 @@ class PairBound(Protocol):
         p and q are the distributions of the neighbour given x and x'.
         """
 
-    def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
-        """Derivative of the last values by the costs: pair, arc (both z · k + y) and weight."""
+    def derivative(self) -> Arcs:
+        """Derivative of the last values by the costs."""
 
 
 class DistributionSet(PairBound, Protocol):
     """Distributions of a neighbour, which know what they take."""
 
     @property
+    def centre(self) -> ExactRows | None:
+        """Some of them, if there are such: near whose leakages to look."""
+
+    @property
     def work(self) -> int:
         """Operations of :meth:`bound`, about."""
 
 
-class ExactRows:
+class Couplings:
+    """Optimal couplings of pairs of distributions, given two values each; some for every pair.
+
+    Parameters
+    ----------
+    rows : float array, shape (m, k)
+    pairs, starts : int arrays
+        Indices of two of the ``rows``, those for all pairs of values one after another; where those
+        for each begin, and the end.
+    apart : bool array, shape (k, k)
+        Pairs of values that may have different distributions.
+    support : bool array, shape (k, k)
+        States that can follow each value.
+    margin : float
+        What errors of the rows add.
+    """
+
+    def __init__(
+        self, rows: Floats, pairs: Ints, starts: Ints, apart: Bools, support: Bools, margin: float
+    ) -> None:
+        self._rows, self._margin, self._pairs = constant(rows), margin, len(pairs)
+        self._sets = constant(pairs), constant(starts), constant(apart), constant(support)
+        self._apart: Bools = apart
+
+    @cached_property
+    def _trees(self) -> Trees:
+        """The best ones found last: tables of k³ entries, which are made where they are used."""
+        return no_trees(len(self._apart), flows=True)
+
+    @property
+    def work(self) -> int:
+        """Operations of :meth:`bound`, about."""
+        return self._pairs * len(self._apart) ** 3
+
+    def bound(self, costs: Floats) -> Floats:
+        """As :meth:`PairBound.bound`, the largest of a pair's distributions."""
+        k = len(costs)
+        upper, tolerance = np.zeros((k, k)), OFF * float(costs.max())
+        for_all_pairs(
+            lambda places: couple(
+                self._rows, self._sets, constant(costs), self._trees, upper, tolerance, places
+            ),
+            k,
+            self.work // k**2,
+        )
+        return np.where(self._apart, upper + self._margin, 0.0)
+
+    def derivative(self) -> Arcs:
+        """As :meth:`PairBound.derivative`."""
+        _, _, arcs, flows = self._trees
+        k, filled = len(flows), np.flatnonzero(flows)
+        return filled // k, arcs.ravel()[filled].astype(np.int64) % k**2, flows.ravel()[filled]
+
+
+class ExactRows(Couplings):
     """A side with known distributions of the neighbour.
 
     Parameters
@@ -73,46 +136,17 @@ class ExactRows:
     ) -> None:
         k = len(rows)
         self.rows, self.error, self.spread = rows, error, spread
-        self._upper = np.zeros((k, k))
-        self._rows: Floats = constant(rows)
-        self._support = self._rows > 0
-        self._secret = np.ones(k, dtype=np.bool_) if secret is None else secret
-        self._mirror = False  # whether pairs start from the trees of those turned round
-        self._margin = 4.1 * error + 4 * UNIT_ROUNDOFF
+        secret = np.ones(k, dtype=np.bool_) if secret is None else secret
         # equal after rounding?
-        differ = (self._rows[:, None, :] != self._rows[None, :, :]).any(axis=-1) | (error > 0)
-        others = ~np.eye(k, dtype=np.bool_)
-        self._apart: Bools = differ & self._secret[:, None] & self._secret[None, :] & others
-        self.limit = largest_log_ratios(rows, self._secret) + self._margin + 2 * spread * others
-
-    @cached_property
-    def _trees(self) -> Trees:
-        """Those that the plans found last grew on.
-
-        These tables of k³ entries are made where plans are.
-        """
-        return no_trees(len(self._rows))
-
-    @cached_property
-    def _arcs(self) -> NDArray[np.int32]:
-        return np.full((len(self._rows),) * 3, -1, dtype=np.int32)
-
-    @cached_property
-    def _flows(self) -> Floats:
-        return np.zeros((len(self._rows),) * 3)
+        differ: Bools = (rows[:, None, :] != rows[None, :, :]).any(axis=-1) | (error > 0)
+        others: Bools = ~np.eye(k, dtype=np.bool_)
+        apart: Bools = differ & secret[:, None] & secret[None, :] & others
+        super().__init__(rows, *each_pair(k), apart, rows > 0, 4.1 * error + 4 * UNIT_ROUNDOFF)
+        self.limit = largest_log_ratios(rows, apart) + self._margin + 2 * spread * others
 
     def bound(self, costs: Floats) -> Floats:
         """As :meth:`PairBound.bound`."""
-        k = len(costs)
-        solved = self._upper, self._arcs, self._flows
-        mirror, self._mirror = self._mirror, False
-        distribution = self._rows, self._support
-
-        def solve(pairs: tuple[int, int]) -> None:
-            couple(*distribution, costs, self._secret, self._trees, mirror, solved, pairs)
-
-        for_all_pairs(solve, k, k**3)
-        bound = np.where(self._apart, self._upper + self._margin, 0.0)
+        bound = super().bound(costs)
         if self.spread:
             bound += beyond_stationary(self.spread, self.spread, float(costs.max()))
             clear_diagonal(bound)
@@ -130,29 +164,20 @@ class ExactRows:
         values, vectors = np.linalg.eig(self._rows)
         slowest = np.argsort(-values.real)[min(1, k - 1)]
         line = np.argsort(vectors[:, slowest].real, kind="stable")
-        filled = self._arcs, self._flows
-        distribution = self._rows, self._support, self._secret
-
-        def couple_pairs(pairs: tuple[int, int]) -> None:
-            staircase(*distribution, line, self._trees, filled, pairs)
-
-        for_all_pairs(couple_pairs, k, 10 * k)
-        self._mirror = True
-        return np.asarray(self._flows.sum(axis=-1, where=self._arcs >= 0))
+        for_all_pairs(lambda places: staircase(self._rows, line, self._trees, places), k, 10 * k)
+        flows = self._trees[-1]
+        flows[~self._apart] = 0.0
+        return np.asarray(flows.sum(axis=-1))
 
     @property
-    def work(self) -> int:
-        """Operations of :meth:`bound`, about."""
-        return len(self.rows) ** 5
+    def centre(self) -> ExactRows:
+        """As :attr:`DistributionSet.centre`."""
+        return self
 
     @property
     def alike(self) -> Bools:
         """Pairs of values with surely the same distribution."""
         return ~self._apart
-
-    def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
-        """As :meth:`PairBound.derivative`."""
-        return entries_of(self._arcs, self._flows)
 
 
 class ReweightedRows:
@@ -171,7 +196,8 @@ class ReweightedRows:
         k = len(limit)
         self.roots: Floats = constant(roots)
         self.limit = limit
-        self._filled = np.zeros((k, k)), np.full((k, k, 1), -1, dtype=np.int32), np.zeros((k, k, 1))
+        self.centre = None
+        self._arcs, self._slopes = np.zeros((k, k), dtype=np.int64), np.zeros((k, k))
 
     @property
     def work(self) -> int:
@@ -181,29 +207,32 @@ class ReweightedRows:
     def bound(self, costs: Floats) -> Floats:
         """As :meth:`PairBound.bound`, the largest over all reweightings."""
         k = len(costs)
+        bound = np.where(np.eye(k), 0.0, np.inf)
+        filled = bound, self._arcs, self._slopes
         for pairs in portions(k, k**2):
-            reweight(self.roots, costs, self._filled, pairs)
-        return self._filled[0].copy()
+            reweight(self.roots, constant(costs), 0.0, filled, pairs)
+        return bound
 
-    def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
+    def derivative(self) -> Arcs:
         """As :meth:`PairBound.derivative`."""
-        return entries_of(*self._filled[1:])
+        filled = np.flatnonzero(self._slopes)
+        return filled, self._arcs.ravel()[filled], self._slopes.ravel()[filled]
 
 
-def reweighted_columns(matrix: Floats) -> ReweightedRows:
-    """The past of a node under every distribution of the node before it, from their step's matrix.
+def reweighted_rows(weights: Floats) -> ReweightedRows:
+    """Distributions of a neighbour that are proportional to a row of ``weights`` times anything.
 
-    What lies ahead where later records may be known is the past under the transposed matrix: the
-    distribution of the next node is proportional to a row of P times anything. Rows need not sum to
-    1; those of zeros are of values that the neighbour cannot have.
+    With those of P these are the distributions of the next node where later records may be known,
+    with those of its transpose the past of a node under every distribution of the node before.
+    Rows need not sum to 1; those of zeros are of values that the node cannot have.
     """
-    rows = np.ascontiguousarray(matrix.T)
-    secret: Bools = np.asarray(rows.any(axis=1))
+    there: Bools = np.asarray(weights.any(axis=1))
+    there = there[:, None] & there
     with np.errstate(divide="ignore", invalid="ignore"):
-        root = np.sqrt(rows)
+        root = np.sqrt(weights)
         roots = root[:, None, :] / root[None, :, :]
-    roots[~((rows[:, None, :] > 0) & secret[:, None, None] & secret[None, :, None])] = -1.0
-    return ReweightedRows(roots, largest_log_cross_ratios(rows, secret))
+    roots[~((weights[:, None, :] > 0) & there[:, :, None])] = -1.0
+    return ReweightedRows(roots, largest_log_cross_ratios(weights, there))
 
 
 def reweighted_within(log_ratios: Floats) -> ReweightedRows:
@@ -223,14 +252,20 @@ def reweighted_within(log_ratios: Floats) -> ReweightedRows:
     return ReweightedRows(roots, limit)
 
 
-Trees: TypeAlias = tuple[NDArray[np.int16], NDArray[np.int16], NDArray[np.int32]]
-"""Those of all pairs of values, as ``read_tree`` takes them."""
+Trees: TypeAlias = tuple[NDArray[np.int16], NDArray[np.int16], NDArray[np.int32], Floats]
+"""Those of all pairs of values, as ``read_tree`` takes them, perhaps with no room for flows."""
 
 
-def no_trees(k: int) -> Trees:
+def no_trees(k: int, *, flows: bool = False) -> Trees:
     """Room for the trees of all pairs."""
     shape = (k, k, k)
-    return np.full(shape, -1, np.int16), np.zeros(shape, np.int16), np.zeros(shape, np.int32)
+    nodes, above, arcs = np.full(shape, -1, np.int16), np.zeros(shape, np.int16), np.zeros(shape)
+    return nodes, above, arcs.astype(np.int32), np.zeros(shape if flows else (0, 0, 0))
+
+
+def each_pair(k: int) -> tuple[Ints, Ints]:
+    """Every pair of k rows once, as :class:`Couplings` takes them."""
+    return np.indices((k, k)).reshape(2, -1).T, np.arange(k * k + 1)
 
 
 def portions(k: int, work: int) -> Iterator[tuple[int, int]]:
@@ -240,7 +275,7 @@ def portions(k: int, work: int) -> Iterator[tuple[int, int]]:
         yield start, min(start + size, k * k)
 
 
-def for_all_pairs(kernel: Callable[[tuple[int, int]], None], k: int, work: int) -> None:
+def for_all_pairs(kernel: Callable[[tuple[int, int]], object], k: int, work: int) -> None:
     """Call ``kernel`` with ranges of the k² pairs, of so much ``work`` each, on numba's threads.
 
     A kernel that fills only the places of its pairs gives the same on any number of threads.
@@ -260,25 +295,20 @@ def for_all_pairs(kernel: Callable[[tuple[int, int]], None], k: int, work: int) 
         pool.shutdown(cancel_futures=True)
 
 
-def largest_log_ratios(rows: Floats, secret: Bools) -> Floats:
-    """Max over z of log rows[x, z] / rows[x', z], rounded up; 0 unless both are secrets."""
-    table = largest_logs(rows)
-    if not secret.all():
-        table = np.where(secret[:, None] & secret[None, :], table, 0.0)
+def largest_log_ratios(rows: Floats, apart: Bools) -> Floats:
+    """Max over z of log rows[x, z] / rows[x', z], rounded up; 0 of pairs that are not ``apart``."""
+    table = np.where(apart, largest_logs(rows), 0.0)
     return np.where(table > 0, table * (1 + 8 * UNIT_ROUNDOFF) + 2000 * UNIT_ROUNDOFF, 0.0)
 
 
-def largest_log_cross_ratios(rows: Floats, secret: Bools) -> Floats:
-    """Max over z, z' of log rows[x, z] rows[x', z'] / (rows[x', z] rows[x, z']).
-
-    Rounded up; 0 for pairs that are not both secrets.
-    """
+def largest_log_cross_ratios(rows: Floats, apart: Bools) -> Floats:
+    """Max over z, z' of log rows[x, z] rows[x', z'] / (rows[x', z] rows[x, z']), as above."""
     table = largest_logs(rows)
     with np.errstate(invalid="ignore"):
         both = table + table.T
         rounding = 8 * UNIT_ROUNDOFF * (np.abs(table) + np.abs(table.T)) + 4000 * UNIT_ROUNDOFF
         both = np.where(np.isfinite(both), np.maximum(both, 0.0) + rounding, np.inf)
-    both[~(secret[:, None] & secret[None, :])] = 0.0
+    both[~apart] = 0.0
     np.fill_diagonal(both, 0.0)
     return both
 
@@ -310,11 +340,3 @@ def costs_of(leakage: Floats, cost: Floats | float) -> Floats:
     w = leakage + cost
     clear_diagonal(w)
     return w
-
-
-def entries_of(
-    arcs: NDArray[Any], flows: Floats
-) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
-    """Pairs of values, binding arcs and flows along these: the derivative of a side's leakages."""
-    filled = np.flatnonzero(arcs >= 0)
-    return filled // arcs.shape[-1], arcs.ravel()[filled].astype(np.int64), flows.ravel()[filled]

@@ -30,7 +30,6 @@ class ProcessLoss:
 
     def __init__(self, process: Process) -> None:
         self._process = process
-        self._guide = None if process.guide is None else ProcessLoss(process.guide)
         self._forward = _Leakages(process, process.forward)
         self._backward = _Leakages(process, process.backward)
         self._last = None
@@ -40,38 +39,25 @@ class ProcessLoss:
     def loss(self, cost: float) -> Loss:
         """Bound of a mechanism's loss whose density changes by at most e^cost with one entry."""
         self._forget()  # what is found does not depend on what was looked for before
-        if self._guide is not None:
-            self._guide.loss(cost)
-            self._follow(self._guide)
         return self._nearby(cost)
 
     def scale(self, epsilon: float, upper: float) -> tuple[float, int] | None:
         """Smallest scale with loss ≤ ε, rounded up, and a deciding node; None if ≥ ``upper``."""
         self._forget()
-        cost = self._guess(epsilon)
-        if self._guide is not None and (guess := self._guide.scale(epsilon, upper)) is not None:
-            self._follow(self._guide)
-            cost = 0.97 / guess[0]
-        return scale_below(self._nearby, epsilon, upper, max(1 / upper, cost))
+        return scale_below(self._nearby, epsilon, upper, max(1 / upper, self._guess(epsilon)))
 
     def _forget(self) -> None:
         for side in (self._forward, self._backward):
             side.starts.clear()
 
-    def _follow(self, guide: ProcessLoss) -> None:
-        """Start from what another bound found."""
-        self._forward.starts |= guide._forward.starts
-        self._backward.starts |= guide._backward.starts
-
     def _guess(self, epsilon: float) -> float:
         """A cost to start from, as if leakages grew with c."""
-        sides = self._forward, self._backward
-        if self._process.exact or not all(
-            isinstance(kind, ExactRows) for side in sides for kind in side.side.sets[:1]
-        ):
+        sides = self._forward.side.sets, self._backward.side.sets
+        centres = [[rows.centre for rows in sets if rows.centre is not None] for sets in sides]
+        if self._process.exact or not all(centres):
             return 0.0
-        leakage = sum(float(side.beginning(0).max()) for side in sides if side.side.sets)
-        return epsilon / (self._process.window + leakage)
+        leakages = (min(float(beginning(rows).max()) for rows in rows_of) for rows_of in centres)
+        return epsilon / (self._process.window + sum(leakages))
 
     def _nearby(self, cost: float) -> Loss:
         """The loss, from post-fixed points found at the last cost."""

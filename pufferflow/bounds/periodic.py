@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import threading
 from collections.abc import Callable, Sequence
@@ -16,15 +17,13 @@ from pufferflow._util.jit import most_threads
 from pufferflow._util.protection import Protection
 from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._util.types import Bools, Floats
-from pufferflow.bounds.blocks import Block
+from pufferflow.bounds.blocks import Block, block, times
 from pufferflow.bounds.distribution_sets import (
     ExactRows,
-    ReweightedRows,
     Trees,
-    largest_log_cross_ratios,
     largest_logs,
     no_trees,
-    reweighted_columns,
+    reweighted_rows,
 )
 from pufferflow.bounds.roots import TOLERANCE, Loss, scale_below
 from pufferflow.bounds.solver import LeakageEquation, post_fixed_point
@@ -91,7 +90,7 @@ class Way:
         # those of the hour before are a good start
         if self._is_known and piece == len(self._trees):
             last = self._trees[-1] if self._trees else no_trees(len(now))
-            self._trees.append((last[0].copy(), last[1].copy(), last[2].copy()))
+            self._trees.append(copy.deepcopy(last))
         trees = self._trees[piece] if self._is_known else no_trees(0)
         costs = cost * (1 - np.eye(len(now)))
         out, now[:] = self._stretches[piece].walk(
@@ -113,7 +112,7 @@ class Way:
         matrices = chain.transition_matrices[numbers]
         turned = matrices.transpose(0, 2, 1)
         if not self._is_known:
-            sets = [reweighted_columns(matrix) for matrix in (turned if self._ahead else matrices)]
+            sets = [reweighted_rows(weights) for weights in (matrices if self._ahead else turned)]
             return Stretch(
                 possible, reweighted=[sets[number] for number in which], blocks=blocks, every=False
             )
@@ -150,35 +149,20 @@ class Way:
         """
         phases, blocks, steps = self.phases(piece), list[Block](), 2
         while not self._is_known and steps <= self._chain.repeat:
-            product = matrix_power(self._matrix(piece), steps)
-            blocks.append(self._block(phases, steps, product, pairwise=True))
+            power = matrix_power(self._weights(piece), steps)
+            blocks.append(block(steps, power, self._apart(phases), None, pairwise=True))
             steps *= 2
         return self.nodes(phases, blocks)
 
-    def _matrix(self, piece: int) -> Floats:
-        matrix: Floats = self._chain.transition_matrices[
-            self.pieces - 1 - piece if self._ahead else piece
-        ]
-        return matrix
+    def _weights(self, piece: int) -> Floats:
+        """Those of the neighbour's values given each value, which may be reweighted in any way."""
+        matrices = self._chain.transition_matrices
+        return np.asarray(matrices[self.pieces - 1 - piece] if self._ahead else matrices[piece].T)
 
-    def _block(
-        self, phases: Phases, steps: int, product: tuple[Floats, Bools], *, pairwise: bool
-    ) -> Block:
-        """The block of this product of matrices, for all nodes of these ``phases``."""
-        values, support = product if self._ahead else (product[0].T, product[1].T)
-        secret: Bools = np.asarray(self._chain.possible[phases].any(axis=0))
-        rows = np.ascontiguousarray(np.where(support, values, 0.0))
-        margin = 8 * steps * (len(rows) + 3) * UNIT_ROUNDOFF
-        limit = largest_log_cross_ratios(rows, secret) + margin
-        unsure: Bools = np.asarray((support & (rows < SAFE_MINIMUM)).any(axis=1))
-        limit[unsure[:, None] | unsure[None, :]] = np.inf
-        np.fill_diagonal(limit, 0.0)
-        if not pairwise:
-            return Block(np.array(steps), limit)
-        roots = np.where(
-            unsure[:, None, None] | unsure[:, None], np.inf, reweighted_columns(rows.T).roots
-        )
-        return Block(np.array(steps), limit, rows=ReweightedRows(roots, limit), margin=4 * margin)
+    def _apart(self, phases: Phases) -> Bools:
+        """Pairs of different values that a node of these phases can have."""
+        there: Bools = np.asarray(self._chain.possible[phases].any(axis=0))
+        return there[:, None] & there & ~np.eye(len(there), dtype=np.bool_)
 
     @cached_property
     def _blocks(self) -> list[list[tuple[int, Block]]]:
@@ -187,22 +171,21 @@ class Way:
         As far as longer blocks mix better.
         """
         pieces, repeat = self.pieces, self._chain.repeat
-        tables = [matrix_power(self._matrix(piece), repeat) for piece in range(pieces)]
+        tables = [matrix_power(self._weights(piece), repeat) for piece in range(pieces)]
         blocks: list[list[tuple[int, Block]]] = [[] for _ in range(pieces)]
         size = 1
         while True:
             for piece, product in enumerate(tables):
-                block = self._block(self.phases(piece)[-1:], size * repeat, product, pairwise=False)
-                blocks[piece].append(((piece - size) % pieces, block))
+                apart = self._apart(self.phases(piece)[-1:])
+                found = block(size * repeat, product, apart, None)
+                blocks[piece].append(((piece - size) % pieces, found))
             rounding = 16 * size * repeat * (self._chain.states + 3) * UNIT_ROUNDOFF
             largest = max(float(of_piece[-1][1].limit.max()) for of_piece in blocks)
             if largest < max(1e-9, rounding) or size * repeat > _FARTHEST:
                 return blocks
-            earlier = [tables[(piece - size) % pieces] for piece in range(pieces)]
-            pairs = (
-                (a, b) if self._ahead else (b, a) for a, b in zip(tables, earlier, strict=True)
-            )
-            tables = [(a[0] @ b[0], (a[1].astype(np.float32) @ b[1]) > 0) for a, b in pairs]
+            tables = [
+                times(table, tables[(piece - size) % pieces]) for piece, table in enumerate(tables)
+            ]
             size *= 2
 
     def _at_ends(self, cost: float, cap: float) -> Floats:
@@ -215,12 +198,11 @@ class Way:
             while ends.max() < before * (1 - 1e-3):
                 before = ends.max()
                 for piece, of_piece in enumerate(self._blocks):
-                    for start, block in of_piece:
+                    for start, through in of_piece:
                         # what the nodes between reveal
-                        if (block.steps - 1) * cost < ends[piece].max():
-                            through = block.leakages(cost + float(ends[start].max()), cost)
-                            through = through * (1 + 4 * UNIT_ROUNDOFF)
-                            ends[piece] = np.minimum(ends[piece], through)
+                        if (through.steps - 1) * cost < ends[piece].max():
+                            found = through.leakages(cost + float(ends[start].max()), cost)
+                            ends[piece] = np.minimum(ends[piece], found * (1 + 4 * UNIT_ROUNDOFF))
                             np.fill_diagonal(ends[piece], 0.0)
             self._ends = cost, cap, ends
         return self._ends[2]

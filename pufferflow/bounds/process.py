@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -18,16 +18,16 @@ from pufferflow._util.protection import NARROWEST, Protection
 from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._util.types import Bools, Floats, Ints
 from pufferflow.bounds.affine import AffineRows
-from pufferflow.bounds.blocks import Blocks, blocks_of_sets, known_blocks, reweighted_blocks
+from pufferflow.bounds.blocks import Blocks, blocks_of, blocks_of_sets
 from pufferflow.bounds.distribution_sets import (
     DistributionSet,
     ExactRows,
     ReweightedRows,
     reached,
-    reweighted_columns,
+    reweighted_rows,
     reweighted_within,
 )
-from pufferflow.bounds.robust import MOST_ORDERED_STATES, AscendingRows, VertexRows
+from pufferflow.bounds.robust import MOST_ORDERED_STATES, VertexRows
 from pufferflow.bounds.walks import Stretch
 from pufferflow.errors import ChainError
 from pufferflow.models.bounded import BoundedFamily
@@ -39,7 +39,7 @@ from pufferflow.models.row_sets import RowSets
 _EXACT_WORK = 20_000
 _EXACT_NODES, _EXACT_STATES = 400, 12
 """Early nodes whose leakages are computed one by one, all of them for so many states."""
-_SETS_WORK, _SETS_NODES = 10**6, 64
+_SETS_WORK, _SETS_NODES = 5 * 10**6, 64
 
 NEAR = 0.5
 """Spread up to which a distribution is near another one."""
@@ -64,8 +64,6 @@ class Side:
         Bounds of all leakages through several steps.
     early : Stretch, optional
         The first nodes, which come after one without a neighbour.
-    guides : tuple of DistributionSet
-        As ``sets``, but faster and no bounds: where to look for theirs.
     margin : float
         What rounding of the rows may add to a leakage.
     """
@@ -73,7 +71,6 @@ class Side:
     sets: tuple[DistributionSet, ...]
     blocks: Blocks
     early: Stretch | None = None
-    guides: tuple[DistributionSet, ...] = ()
     margin: float = 0.0
 
 
@@ -114,17 +111,6 @@ class Process:
     observed: Callable[[int], ExactRows | None] | None = None
 
     @property
-    def guide(self) -> Process | None:
-        """The same with the guides of the sides for their sets, where there are any."""
-        if not (self.forward.guides or self.backward.guides):
-            return None
-        forward, backward = (
-            replace(side, sets=side.guides or side.sets, guides=())
-            for side in (self.forward, self.backward)
-        )
-        return replace(self, forward=forward, backward=backward)
-
-    @property
     def around(self) -> int:
         """Records beside a window."""
         return self.length - self.window
@@ -141,27 +127,19 @@ def of_sets(
     k, window = family.states, min(protection.window, length)
     coupled = pairs and k <= MOST_ROBUST_STATES and protection.side_information == "none"
 
-    def sides(
-        rows: RowSets,
-    ) -> tuple[tuple[DistributionSet, ...], Blocks, tuple[DistributionSet, ...]]:
+    def sets(rows: RowSets) -> DistributionSet:
         if not coupled:
-            blocks = Blocks(blocks_of_sets(rows, length, columns=False), pairwise=True)
-            return (reweighted_within(rows.log_ratios()),), blocks, ()
-        if k <= MOST_ORDERED_STATES:
-            return (VertexRows(rows),), Blocks(iter(())), ()
-        return (AffineRows(rows),), Blocks(iter(())), (AscendingRows(rows),)
+            return reweighted_within(rows.log_ratios())
+        return VertexRows(rows) if k <= MOST_ORDERED_STATES else AffineRows(rows)
 
-    sets, blocks, guides = sides(family.rows)
-    forward = Side(sets, blocks, guides=guides)
-    columns = reweighted_within(family.rows.log_column_ratios())
-    backward = Side(
-        (columns,), Blocks(blocks_of_sets(family.rows, length, columns=True), pairwise=True)
-    )
+    def blocks(columns: bool) -> Blocks:
+        return Blocks(blocks_of_sets(family.rows, length, columns=columns))
+
+    forward = Side((sets(family.rows),), Blocks() if coupled else blocks(False))
+    past: list[DistributionSet] = [reweighted_within(family.rows.log_column_ratios())]
     if family.backward is not None:
-        sets, _, guides = sides(family.backward.rows)
-        backward = Side(
-            (columns, *sets), backward.blocks, guides=(columns, *guides) if guides else ()
-        )
+        past.append(sets(family.backward.rows))
+    backward = Side(tuple(past), blocks(True))
     work = sum(each.work for side in (forward, backward) for each in side.sets)
     exact = length <= max(2, min(_SETS_NODES, _SETS_WORK // max(work, 1)))
     everything = np.ones(k, dtype=np.bool_)
@@ -186,8 +164,7 @@ def of_histories(family: HiddenChain, length: int, protection: Protection) -> Pr
         margin = math.inf
     distance = (histories[:, None, :] != histories[None, :, :]).sum(axis=-1, dtype=np.float64)
     forward, backward = (
-        Side((reweighted_columns(matrix),), Blocks(iter(())), margin=margin)
-        for matrix in (rows.T, rows)
+        Side((reweighted_rows(weights),), Blocks(), margin=margin) for weights in (rows, rows.T)
     )
     everything, window = np.ones(k, dtype=np.bool_), min(protection.window, length)
     return Process(
@@ -282,25 +259,23 @@ class _ChainProcess:
 
     def _forward(self) -> Side:
         if self.informed:
-            blocks = reweighted_blocks(self.matrix.T, self._farthest, pairwise=False)
-            return Side((reweighted_columns(self.matrix.T),) * self.pairs, Blocks(blocks))
+            blocks = Blocks(blocks_of(self.matrix, None, self._farthest))
+            return Side((reweighted_rows(self.matrix),) * self.pairs, blocks)
         rows = (ExactRows(self.matrix),) * self.pairs
-        return Side(rows, Blocks(known_blocks(self.matrix, 0.0, self.count)))
+        return Side(rows, Blocks(blocks_of(self.matrix, 0.0, self.count)))
 
     def _backward(self) -> Side:
         if self.chain.start == "stationary" and self.reversal is not None:
-            blocks = Blocks(known_blocks(self.reversal, self.error, self.count))
+            blocks = Blocks(blocks_of(self.reversal, self.error, self.count))
             return Side((ExactRows(self.reversal, self.error),) * self.pairs, blocks)
         pairwise = self.pairs and self.early > 1 and not self.informed
-        blocks = Blocks(
-            reweighted_blocks(self.matrix, self._farthest, pairwise=pairwise), pairwise=pairwise
-        )
+        blocks = Blocks(blocks_of(self.matrix.T, None, self._farthest, pairwise=pairwise))
         if not self.pairs:
             return Side((), blocks)
         sets: list[DistributionSet] = []
         if self.reversal is not None and (spread := self._spread(self.early - 1)) < NEAR:
             sets.append(ExactRows(self.reversal, self.error, spread=spread))
-        return Side((*sets, reweighted_columns(self.matrix)), blocks, self._stretch(blocks))
+        return Side((*sets, reweighted_rows(self.matrix.T)), blocks, self._stretch(blocks))
 
     # -- early nodes -------------------------------------------------------------------------------
 
@@ -310,7 +285,7 @@ class _ChainProcess:
         tables: dict[bytes, ReweightedRows] = {}
         for states in possible[:-1]:
             if states.tobytes() not in tables:
-                tables[states.tobytes()] = reweighted_columns(self.matrix * states[:, None])
+                tables[states.tobytes()] = reweighted_rows((self.matrix * states[:, None]).T)
         reweighted: list[ReweightedRows | None] = [
             tables[states.tobytes()] for states in possible[:-1]
         ]

@@ -7,7 +7,7 @@ import numpy as np
 from pufferflow._util.types import Bools, Floats
 from pufferflow.bounds.distribution_sets import (
     DENSE,
-    ExactRows,
+    DistributionSet,
     PairBound,
     clear_diagonal,
     costs_of,
@@ -21,12 +21,12 @@ _SWEEPS = 40
 _FINE = 1e-10  # tolerance of iterative solutions
 
 
-def beginning(rows: PairBound) -> Floats:
+def beginning(rows: DistributionSet) -> Floats:
     """Leakages to start from where none are known, in units of c, (k, k); the same every time."""
-    states = len(rows.limit)
-    if isinstance(rows, ExactRows):
+    states, centre = len(rows.limit), rows.centre
+    if centre is not None:
         now, still = np.zeros((states,) * 2), np.zeros((states,) * 2, np.bool_)
-        return newton_step(rows, now, rows.staircases(), still, 1e-3)
+        return newton_step(centre, now, centre.staircases(), still, 1e-3)
     # distinct: plans between equal ones are degenerate, which costs time
     return np.random.default_rng(0).random((states, states)) / 2
 

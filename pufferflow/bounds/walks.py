@@ -13,7 +13,13 @@ from pufferflow._util.jit import constant
 from pufferflow._util.types import Bools, Floats
 from pufferflow.bounds._step_kernels import walk
 from pufferflow.bounds.blocks import Block
-from pufferflow.bounds.distribution_sets import PORTION, ReweightedRows, Trees, no_trees
+from pufferflow.bounds.distribution_sets import (
+    PORTION,
+    ReweightedRows,
+    Trees,
+    each_pair,
+    no_trees,
+)
 
 Stored = NDArray[np.float32]
 
@@ -70,7 +76,8 @@ class Stretch:
             spreads = np.full(self.count + 1, np.inf if rows is None else 0.0)
         alike = np.zeros((k, k), dtype=np.bool_) if alike is None else alike
         rows = np.zeros((1, k, k)) if rows is None else rows
-        self._exact = constant(rows), error, constant(alike), constant(spreads)
+        pairs, starts = map(constant, each_pair(k))
+        self._exact = constant(rows), error, constant(alike), constant(spreads), (pairs, starts)
         tables = list(dict.fromkeys(table for table in reweighted if table is not None))
         which = np.array(
             [-1 if table is None else tables.index(table) for table in reweighted or [None]]
@@ -117,17 +124,18 @@ class Stretch:
         return out, tables[1]
 
 
-def tree_parents(trees: tuple[Any, Any, Any]) -> Iterator[tuple[int, int, list[int]]]:
+def tree_parents(trees: Trees) -> Iterator[tuple[int, int, list[int]]]:
     """Yield the tree of every pair: each node's parent, from 1, and 0 for the root.
 
     The parent is negative where the arc leads from there to the node.
     """
-    nodes, above, arcs = trees
+    nodes, above, arcs, _ = trees
     k = len(nodes)
     for x, y in np.argwhere(nodes[:, :, 0] >= 0).tolist():
         line = nodes[x, y].tolist()
-        parents = [0] * k
-        for i in range(1, k):
+        parents = [line[0] + 1] * k  # of states that follow neither x nor y
+        parents[line[0]] = 0
+        for i in range(1, line.index(-1) if -1 in line else k):
             parents[line[i]] = (1 if arcs[x, y, i] < k * k else -1) * (line[above[x, y, i]] + 1)
         yield x, y, parents
 

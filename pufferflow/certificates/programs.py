@@ -15,7 +15,6 @@ from scipy.sparse import csr_array, eye_array
 from pufferflow._util.types import Bools, Floats
 from pufferflow.bounds.affine import AffineRows, RobustFlows
 from pufferflow.bounds.distribution_sets import ExactRows, costs_of, reweighted_within
-from pufferflow.bounds.robust import AscendingRows
 from pufferflow.bounds.solver import LeakageEquation, beginning, post_fixed_point
 from pufferflow.bounds.walks import tree_parents, walk_once
 from pufferflow.verify import MOST_WORK, CertificateError
@@ -87,9 +86,8 @@ class Writer:
             if sets and coupled:  # flows throughout, or ratios throughout where these bound more
                 coupled = bool(self._coupled(forward, 1, 0.0).max() <= bound.max())
                 power = None if coupled else power
-        early = min(early, _MOST_EARLY // self.k**6) if sets else early
-        many = 0 if model.period > 1 else min(early, self.around)
-        if (alike or sets) and early < self.around:
+        many = min(early, self.around, _MOST_EARLY // self.k**6 if sets else early)
+        if model.period > 1 or ((alike or sets) and many < self.around):
             many = 0
         places = [(0, j, True) for j in range(1, many + 1)]
         prefix, tables = self._steps(forward, start, places, coupled, power)
@@ -158,9 +156,8 @@ class Writer:
     def _coupled(self, forward: bool, j: int, floor: Floats | float) -> Floats:
         """What couplings bound of every node with j nodes or more on that side."""
         if isinstance(self.model, SetModel):
-            anything, rows = np.zeros_like(self.cap, dtype=np.bool_), self.known[not forward]
-            start = self._fixed([(AscendingRows(rows), anything, 1)], 0.0, floor)
-            return self._fixed([(self._affine(forward), anything, 1)], 0.0, floor, start)
+            anything = np.zeros_like(self.cap, dtype=np.bool_)
+            return self._fixed([(self._affine(forward), anything, 1)], 0.0, floor)
         excess, table = 0.0, self.cap * 0.0 + floor
         for _ in range(_GUESSES):
             nodes = self._nodes(forward, j, [[arb(a).exp() for a in row] for row in table.tolist()])
@@ -215,15 +212,13 @@ class Writer:
                 ways[way].append((reweighted_within(logs), self._outside(node), near))
         return np.asarray(np.minimum.reduce([self._fixed(maps, 0.0, floor) for maps in ways]))
 
-    def _fixed(
-        self, maps: list[Map], extra: float, floor: Floats | float, start: Floats | None = None
-    ) -> Floats:
+    def _fixed(self, maps: list[Map], extra: float, floor: Floats | float) -> Floats:
         """A post-fixed point of the maps of a period, a little above the least."""
         away = self.away * (extra + _MARGIN * self.cost)
         floor = np.minimum(np.maximum(floor, np.where(maps[-1][1], np.inf, 0.0)), self.cap)
         period = _Period(maps, self.costs, self.cost, self.cap)
         equation = LeakageEquation(period, self.costs, self.cap, extra=away, floor=floor)
-        start = beginning(maps[0][0]) * self.cost if start is None else start
+        start = beginning(maps[0][0]) * self.cost
         return post_fixed_point(equation, np.clip(start, floor, self.cap))
 
 

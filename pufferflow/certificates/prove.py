@@ -27,10 +27,10 @@ from pufferflow.models.families import BinaryInterval, ChainFamily, Family
 from pufferflow.models.hidden import HiddenChain
 from pufferflow.models.mixing import MixingFamily
 from pufferflow.models.periodic import PeriodicChain
-from pufferflow.verify import MOST_WORK, PRECISIONS, VERSION, CertificateError, proved_loss
+from pufferflow.verify import PRECISIONS, VERSION, CertificateError, proved_loss
 from pufferflow.verify.balls import UndecidedError
 from pufferflow.verify.parse import Claim as Exact
-from pufferflow.verify.parse import parse
+from pufferflow.verify.parse import Proof, parse, read
 
 _SLACK = "1e-9"
 """Above 2^-30, by which the plans of :mod:`pufferflow.audit.wasserstein` exceed a distribution."""
@@ -95,11 +95,10 @@ def prove(claim: Claim) -> Document:
         alone = claim.mechanism == "entry-dp"
         best, refused, most = None, "", claim.scale * (1 + 1e-8 if alone else 2)
         for least, near, proofs in _proofs(claim):
-            begin = max(least, most / _ENOUGH) if best else least
-            if best and begin >= most:
+            if best and least >= most:
                 continue
             try:
-                best = _smallest(document | {"scale": repr(least)}, proofs, near, (begin, most))
+                best = _smallest(document | {"scale": repr(least)}, max(least, most), near, proofs)
             except (CertificateError, ParameterError) as error:
                 refused = refused or str(error)
             most = float(best["scale"]) if best else most
@@ -112,15 +111,13 @@ def prove(claim: Claim) -> Document:
         raise ParameterError(f"no certificate for {claim.mechanism}: {error}") from error
 
 
-def _smallest(
-    document: Document, proofs: Proofs, near: float, tried: tuple[float, float]
-) -> Document:
+def _smallest(document: Document, most: float, near: float, proofs: Proofs) -> Document:
     """Return the certificate with about the smallest scale that is proved, up to a largest one.
 
-    No smaller one than the document's is tried, and another one first. The loss is ``near`` ε, or
-    the scale the smallest. Raises CertificateError: there is none, with the reason.
+    The first that is tried is the document's, and none is smaller; the loss of others is ``near``
+    ε, relatively. Raises CertificateError: there is none, with the reason.
     """
-    (begin, most), least = tried, float(document["scale"])
+    least, exact = float(document["scale"]), parse(document)
     highest = 1 / least if least else math.inf
     best, why, trials, jump = None, _NOWHERE, 0, _JUMP
 
@@ -128,24 +125,25 @@ def _smallest(
         """The loss over ε."""
         nonlocal best, why, trials, jump
         trials, scale = trials + 1, 1 / cost if cost < highest else least
-        if trials > _TRIALS or scale > max(most, begin):
+        if trials > _TRIALS or scale > most:
             raise CertificateError(why)
-        found = document | {"scale": repr(scale)}
+        claim = replace(exact, scale=Fraction(repr(scale)))
         try:
-            found["proofs"] = proofs(parse(found))
-            ratio = proved_loss(claim := parse(found), MOST_WORK)[0] / claim.epsilon
+            made = proofs(claim)
+            claim = replace(claim, proofs=read(list[Proof], made, "proofs"))
+            ratio = proved_loss(claim)[0] / claim.epsilon
         except (CertificateError, UndecidedError) as error:
             why, jump = str(error), 2 * jump
             return 1 + jump
         if ratio > _HOPELESS:
             raise CertificateError(why)
-        best = found if ratio <= 1 else best
-        return float(ratio) if ratio <= 1 else max(float(ratio), math.nextafter(1, 2))
+        if ratio > 1:
+            return max(float(ratio), math.nextafter(1, 2))
+        best = document | {"scale": repr(scale), "proofs": made}
+        return float(ratio)
 
     with suppress(CertificateError):
-        crossing(
-            loss, 1.0, min(1 / begin, highest) if begin else highest, highest, near, above=False
-        )
+        crossing(loss, 1.0, highest, highest, near, above=False)
     if best is None:
         raise CertificateError(why)
     return best

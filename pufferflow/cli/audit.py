@@ -1,15 +1,21 @@
 """Print the exact privacy loss of Laplace noise on a count or a histogram.
 
 It comes from the exact distributions of the chains, rounded up, and printed with the guarantee.
+With --event-epsilon: a bound of what mechanisms lose that are differentially private per reading,
+and an attacker's certainty of what was as likely as not before.
 
 Example: pufferflow audit model.json --length 100 --count 1 --epsilon 1
 """
 
 import argparse
+import math
+from itertools import product
+from typing import get_args
 
 from pufferflow._util.checks import check_epsilon
-from pufferflow._util.protection import level_of
+from pufferflow._util.protection import SideInformation, level_of
 from pufferflow._util.work import afford
+from pufferflow.accounting.curve import influence_curve
 from pufferflow.cli.printing import show, table
 from pufferflow.cli.scale import add_common, scales_of
 from pufferflow.errors import ChainError, ParameterError
@@ -21,6 +27,7 @@ COLUMNS = ("mechanism", "scale", "guarantee", "loss", "ratio", "node", "pair", "
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_common(parser, "audit the number of records in this state")
     add = parser.add_argument
+    add("--event-epsilon", type=float, action="append", metavar="E", help="audit E-DP per reading")
     add("--histogram", action="store_true", help="audit the histogram of all states")
     add("--length", type=int, required=True, metavar="T", help="records")
     add("--scale", type=float, metavar="S", help="audit this scale (a histogram has noise 2 S)")
@@ -29,10 +36,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     from pufferflow.audit import CountQuery, HistogramQuery, check_work, privacy_loss
 
+    if arguments.event_epsilon:
+        return _ordinary(arguments)
     scale, epsilons = arguments.scale, arguments.epsilon or []
     window = level_of(arguments.protect).window
     if (arguments.count is None) == (not arguments.histogram):
-        raise ParameterError("give either --count STATE or --histogram")
+        raise ParameterError("give either --count STATE or --histogram, or --event-epsilon E")
     if scale is not None and (arguments.mechanism or len(epsilons) > 1):
         raise ParameterError("--scale goes without --mechanism, and with a single --epsilon")
     if scale is None and not epsilons:
@@ -71,3 +80,20 @@ def run(arguments: argparse.Namespace) -> None:
                 row |= {"status": "not audited", "reason": str(error)}
     title = f"{query}, {length} records" + (f", windows of {window}" if window > 1 else "")
     show(rows, arguments.json, [title, *table(rows, (*COLUMNS, "reason"))])
+
+
+def _ordinary(arguments: argparse.Namespace) -> None:
+    """Print what event-level differential privacy loses under Θ, against both adversaries."""
+    names = ("count", "histogram", "scale", "epsilon", "mechanism")
+    if given := [name for name in names if getattr(arguments, name)]:
+        raise ParameterError(f"--event-epsilon goes without --{given[0]}; leave one out")
+    family, length, rows = read_public_model(arguments.model).family, arguments.length, []
+    hidden = level_of(arguments.protect)
+    if hidden.window is None:
+        raise ParameterError("participant-level loss is T times the event epsilon; give a window")
+    for event, known in product(arguments.event_epsilon, get_args(SideInformation)):
+        row = {"event_epsilon": event, "window": hidden.window, "side_information": known}
+        loss = influence_curve(family, length, window=hidden.window, side_information=known)(event)
+        rows.append(row | {"loss": loss, "certainty": 1 / (1 + math.exp(-loss))})
+    title = f"event-level differential privacy, {length} records, secrets of {hidden.words()}"
+    show(rows, arguments.json, [title, *table(rows, tuple(rows[0]))])

@@ -9,24 +9,26 @@ import argparse
 
 from pufferflow._util.files import read_bounded
 from pufferflow.cli.printing import add_bounds, show
-from pufferflow.verify import MOST_WORK
+from pufferflow.verify import MOST_WORK, CertificateError, read_certificate, verify_certificate
+from pufferflow.verify.proved import ask_proved_checker
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("certificate", metavar="CERTIFICATE.json", help="- reads standard input")
+    proved = "also ask the checker that `make proofs` builds, whose soundness is proved"
+    parser.add_argument("--proved", action="store_true", help=proved)
     add_bounds(parser.add_argument, MOST_WORK)
 
 
 def run(arguments: argparse.Namespace) -> None:
-    from pufferflow.verify import CertificateError, read_certificate, verify_certificate
-
     try:
-        document = read_certificate(read_bounded(arguments.certificate))
-        checked = verify_certificate(document, most_work=int(arguments.most_work))
+        text = read_bounded(arguments.certificate)
+        checked = verify_certificate(read_certificate(text), most_work=int(arguments.most_work))
+        answer = {"proved checker": ask_proved_checker(text)} if arguments.proved else {}
     except CertificateError as error:
         raise CertificateError(f"certificate rejected: {error}") from error
     loss = checked.decimals()
     found = {"verified": True, "subject": checked.subject, "scale": checked.scale}
-    found |= {"loss": loss, "precision": checked.precision}
+    found |= {"loss": loss, "precision": checked.precision} | answer
     said = f"verified: {checked.subject}: at scale {checked.scale} the loss is at most {loss}"
-    show(found, arguments.json, [said])
+    show(found, arguments.json, [said, *map(": ".join, answer.items())])

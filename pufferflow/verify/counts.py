@@ -26,7 +26,6 @@ and
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import (
     accumulate,
@@ -34,13 +33,13 @@ from itertools import (
     combinations_with_replacement,
     permutations,
 )
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from flint import arb, arb_poly, fmpz_poly
 
 from pufferflow.verify.balls import UndecidedError, Work, ball, exact
 from pufferflow.verify.model import Model
-from pufferflow.verify.parse import CertificateError, Chain, Claim, Count, Proof
+from pufferflow.verify.parse import Chain, Claim, Count, Proof, require
 
 _ACCURATE = 48
 """Bits from which on balls are not to blame where there is no plan."""
@@ -53,37 +52,26 @@ def count_loss(claim: Claim, known: Any, proof: Proof, work: Work) -> Fraction:
 
     Raises CertificateError: they are not; UndecidedError: more bits are needed.
     """
+    single = claim.window == 1 and claim.side_information == "none"
+    why = "a count has a proof for listed chains, single records and no side information"
+    require(single and claim.family.chains is not None, why)
+    why = "a count has a proof for chains with one matrix that are recorded themselves"
+    require(known.period == 1 and known.observations is None, why)
     count = proof.count
-    if (
-        count is None
-        or not isinstance(known, Chain)
-        or known.period > 1
-        or known.observations is not None
-    ):
-        raise CertificateError(
-            "a count has a proof for chains with one matrix that are recorded themselves"
-        )
-    if claim.window > 1 or claim.side_information == "any" or claim.family.chains is None:
-        raise CertificateError(
-            "a count has a proof for listed chains, single records and no side information"
-        )
-    if max(count.lengths) != claim.length or len(count.weights) != known.states:
-        raise CertificateError(
-            f"a count has one weight a state, and {claim.length} for the longest of its lengths"
-        )
+    assert count is not None
+    fits = max(count.lengths) == claim.length and len(count.weights) == known.states
+    why = f"a count has one weight a state, and {claim.length} for the longest of its lengths"
+    require(fits, why)
     model, within = Model(known, work), _plans if count.slack else _dominates
     for length in sorted(set(count.lengths)):
         work.spend((2 if count.slack else 1) * _operations(known, length, count))
         for node, given in distributions_at_nodes(model, length, count.weights):
             secrets = [x for x, starts in enumerate(given) if any(one.possible for one in starts)]
             for x, y in permutations(secrets, 2):
-                if not within(given[x], given[y], count.W, count.slack):
-                    raise CertificateError(
-                        f"{length} records, node {node}: given states {x + 1} and {y + 1} the "
-                        f"distributions of the count are not within W = {count.W}"
-                    )
-    if count.W and not claim.scale:
-        raise CertificateError("without noise a loss is not bounded")
+                moved = within(given[x], given[y], count.W, count.slack)
+                why = f"{length} records, node {node}: given states {x + 1} and {y + 1} the "
+                require(moved, why + f"distributions of the count are not within W = {count.W}")
+    require(not count.W or claim.scale > 0, "without noise a loss is not bounded")
     slack = exact((1 + ball(count.slack)).log().upper()) if count.slack else Fraction()
     return slack + (count.W / claim.scale if count.W else 0)
 
@@ -95,22 +83,21 @@ def _operations(known: Chain, length: int, count: Count) -> int:
     """
     k, width = known.states, length * max(count.weights) + 1
     starts = k if known.initial_distribution == "any" else 1
-    steps = sum(p != 0 for row in known.transition_matrices[0] for p in row)
-    compared = length * (width + 20) * k * starts * (6 + 3 * (k - 1) * starts)
-    multiplied = length * (
-        k * starts * width * (width // 6 + 1) + (1 + starts) * steps * (width + 100)
-    )
-    return compared + multiplied // 10 + 5 * k * length * width
+    compared = starts * (width + 20) * (6 + 3 * (k - 1) * starts)
+    return length * k * (compared + starts * width * (width // 6 + 1) // 10 + 5 * width)
 
 
-@dataclass(frozen=True)
-class Given:
-    """Balls around P(N = n, X_i = x), the same of N ≤ n and N > n, and P(X_i = x), for a start."""
+class Given(NamedTuple):
+    """Balls around P(N = n, X_i = x) for a start, and the same of N ≤ n and N > n."""
 
     masses: list[arb]
     below: list[arb]
     above: list[arb]
-    total: arb
+
+    @property
+    def total(self) -> arb:
+        """P(X_i = x)."""
+        return self.below[-1]
 
     @property
     def possible(self) -> bool:
@@ -155,8 +142,7 @@ def _given(past: arb_poly, future: arb_poly, width: int) -> Given:
     masses = [p if some else arb(0) for p, some in zip(masses, possible, strict=True)]
     masses += [arb(0)] * (width - len(masses))
     above = [*list(accumulate(reversed(masses[1:])))[::-1], arb(0)]
-    below = list(accumulate(masses))
-    return Given(masses, below, above, below[-1])
+    return Given(masses, list(accumulate(masses)), above)
 
 
 def _support(polynomial: arb_poly) -> fmpz_poly:
@@ -203,16 +189,12 @@ def _plans(first: list[Given], second: list[Given], reach: int, slack: Fraction)
 
     For every mixture.
     """
-    factor = 1 + ball(slack)
     for u, v in combinations_with_replacement(range(len(first)), 2):
         masses = _mixed(first[u], first[v], second[v].total, second[u].total)
-        rooms = [
-            room * factor for room in _mixed(second[u], second[v], first[v].total, first[u].total)
-        ]
-        if not _movable(masses, rooms, reach):
-            if any(p.rel_accuracy_bits() < _ACCURATE for p in (*masses, *rooms)):
-                raise UndecidedError
-            return False
+        rooms = _mixed(second[u], second[v], first[v].total, first[u].total)
+        if not _movable(masses, [room * (1 + ball(slack)) for room in rooms], reach):
+            accurate = all(p.rel_accuracy_bits() >= _ACCURATE for p in (*masses, *rooms))
+            return _certainly(False, accurate)
     return True
 
 

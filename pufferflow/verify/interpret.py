@@ -16,11 +16,12 @@ on one side of it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
-from functools import cache, cached_property, reduce
+from functools import cache, cached_property
 from itertools import permutations
-from operator import mul, or_
+from operator import mul
 
 from flint import arb
 
@@ -41,11 +42,10 @@ from pufferflow.verify.balls import (
 from pufferflow.verify.counts import count_loss
 from pufferflow.verify.model import Model, Place, SetModel, shares
 from pufferflow.verify.parse import (
-    Balls,
     Chain,
     Claim,
-    Intervals,
     Matrix,
+    Member,
     Mixing,
     Proof,
     Quilt,
@@ -80,9 +80,7 @@ def interpret(claim: Claim, work: Work) -> Fraction:
 class Interpreter:
     """Follows the proof for one member of a family, in balls of the present precision."""
 
-    def __init__(
-        self, claim: Claim, member: Chain | Intervals | Balls | Mixing, proof: Proof, work: Work
-    ) -> None:
+    def __init__(self, claim: Claim, member: Member, proof: Proof, work: Work) -> None:
         self.claim, self.member, self.proof, self.work = claim, member, proof, work
         self.cost, self.around = 1 / ball(claim.scale), claim.windows - 1
         self.together = claim.length / claim.scale
@@ -129,11 +127,10 @@ class Interpreter:
             bounds = [between * reweighted(*way, x, y, node.neighbours, far) for way in ways]
             if node.rows is not None and (x, y) in listed:
                 p, q, witness = node.rows[x], node.rows[y], listed[x, y]
-                bounds.append(
-                    by_flows(p, q, witness, near)
-                    if isinstance(p, RowSet)
-                    else node.excess * by_tree(p, q, witness, node.neighbours, near)
-                )
+                if isinstance(p, RowSet):
+                    bounds.append(by_flows(p, q, witness, near))
+                else:
+                    bounds.append(node.excess * by_tree(p, q, witness, node.neighbours, near))
             for bound in bounds:
                 if bound < table[x][y]:
                     table[x][y] = bound.upper().max(ONE)
@@ -211,7 +208,8 @@ class Interpreter:
                 late, after = node >= len(begun), around - node
                 ahead = early[after] if after < len(early) else rest[0]
                 behind = past[0] if late else begun[node]
-                yield self.read(model.values(node, late), 0, ahead, behind)
+                values = model.values(node, math.inf if late else node)
+                yield self.read(values, 0, ahead, behind)
 
     def loss(self, revealed: arb, records: int) -> Fraction:
         """Bound of the loss of so many records of which others reveal so much."""
@@ -293,7 +291,7 @@ class Interpreter:
         if right is not None:
             ahead = self._ratios(True, right, model.everything)
         if left is not None:
-            sources = reduce(or_, model.sets(first - left - 1, last - left - 1))
+            sources = model.values(first - left - 1, last - left - 1)
             node = self._of_node(first - 1, first == last)
             past = _entrywise(mul, self._ratios(False, left, sources), node)
         sets = model.sets(first - 1, last - 1)

@@ -6,6 +6,7 @@ balls too, given enough bits; and the zeros of Arb are exact.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache, cached_property, reduce
@@ -104,13 +105,14 @@ class Model:
         known, again = len(self._sets), self._again
         return self._sets[node if node < known else again + (node - again) % (known - again)]
 
-    def sets(self, first: int, last: int) -> set[int]:
+    def sets(self, first: int, last: float) -> set[int]:
         """All sets of values that some node of a range has."""
-        return set(map(self.possible, range(first, min(last + 1, first + len(self._sets)))))
+        end = int(min(last + 1, first + len(self._sets)))
+        return set(map(self.possible, range(first, end)))
 
-    def values(self, node: int, late: bool) -> int:
-        """Values of this node (or phase) or, if ``late``, of any from it on."""
-        return reduce(or_, self.sets(node, node + late * len(self._sets)))
+    def values(self, first: int, last: float) -> int:
+        """Values of some node of a range."""
+        return reduce(or_, self.sets(first, last))
 
     def ends(self, values: int, phase: int, w: int) -> dict[int, list[int]]:
         """The last values of windows by their first ones."""
@@ -201,8 +203,9 @@ class Model:
             rows = None if self.informed else self.rows[phase]
             return Node(self.everything, self.everything, rows)
         late = self.period == 1 and not early
-        values = self.values(0, late) if late else self.possible(j if early else phase)
-        neighbours = values if late else self.possible((j if early else phase) - 1)
+        node = j if early else phase
+        values = self.values(0, math.inf) if late else self.possible(node)
+        neighbours = values if late else self.possible(node - 1)
         if self.informed or (self.period > 1 and self.start == "any"):
             return Node(values, neighbours, None)
         if self.start == "stationary" or (early and self.start != "any"):

@@ -121,7 +121,8 @@ def read(kind: Any, value: Any, where: str) -> Any:
         require(len(value) == len(inner), many)
         return tuple(read(one, part, where) for one, part in zip(inner, value, strict=True))
     if origin is dict:  # [value, other, what is between them], values from 1
-        entries = read(list[tuple[Positive, Positive, inner[1]]], value, where)  # type: ignore[valid-type]
+        entry = tuple[Positive, Positive, inner[1]]  # type: ignore[valid-type]
+        entries = read(list[entry], value, where)
         table = {(x - 1, y - 1): found for x, y, found in entries if x != y}
         once = f"{where}: two values of an entry are the same, or given twice"
         require(len(table) == len(entries), once)
@@ -266,6 +267,9 @@ class Mixing:
         require(self.overlap <= 1, "mixing: overlap must be above 0 and at most 1")
 
 
+Member: TypeAlias = Chain | Intervals | Balls | Mixing
+
+
 @dataclass(frozen=True)
 class Family:
     """One of these."""
@@ -285,7 +289,7 @@ class Family:
         require(0 < low <= high < 1, why)
 
     @property
-    def members(self) -> Sequence[Chain | Intervals | Balls | Mixing]:
+    def members(self) -> Sequence[Member]:
         """Chains, or what stands for them."""
         if self.binary_interval:  # the symmetric chain that dominates the class (docs/leakage.md)
             stay = max(self.binary_interval, key=lambda end: abs(end - Fraction(1, 2)))

@@ -1,6 +1,7 @@
 """(ε, δ): formulas against intervals, programs over all sequences, and exact Gaussian losses."""
 
 import itertools
+import json
 import math
 
 import numpy as np
@@ -160,6 +161,21 @@ def test_account_with_a_delta():
     assert gaussian.delta(1.0) < both.delta(1.0) < 1e-3
     assert (both.cost().releases, both.cost().epsilon) == (5, math.inf)
     assert concentrated_delta(1.0, event, event**2) < 1
+
+
+def test_audit_of_event_level_privacy(run, tmp_path):
+    """The command prints what the curve states, for both adversaries."""
+    rows = [[0.9, 0.1], [0.4, 0.6]]
+    (tmp_path / "m.json").write_text(json.dumps({"chains": [{"transition_matrix": rows}]}))
+    asked = "--length", 90, "--event-epsilon", 0.3, "--protect", 2, "--json"
+    code, out, _ = run("audit", tmp_path / "m.json", *asked)
+    losses = [row["loss"] for row in json.loads(out)]
+    curves = [
+        pf.influence_curve(pf.MarkovChain(rows), 90, window=2, side_information=known)
+        for known in ("none", "any")
+    ]
+    assert (code, losses) == (0, [curve(0.3) for curve in curves])
+    assert json.loads(out)[0]["certainty"] == 1 / (1 + math.exp(-losses[0]))
 
 
 @pytest.mark.parametrize("delta", [0, 1, -1, math.nan, True, "1e-6"])

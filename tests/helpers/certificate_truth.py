@@ -97,7 +97,8 @@ def worst_loss(document, seed=0):
         return float(plain_mixing.loss(*terms, min(length, 2000), cost, window))
     if document["mechanism"] == "wasserstein":
         pairs = zip(given, document["proofs"], strict=True)
-        return max(count_loss(chain, proof["count"], 1 / cost) for chain, proof in pairs)
+        scale = 1 / max(cost, 1e-300)  # may be beyond floats
+        return max(count_loss(chain, proof["count"], scale) for chain, proof in pairs)
     k = 2 if kind == "binary_interval" else len(rows_of(given))
     asked = window, "none" if document["side_information"] == "none" else "any"
     laws = joints_of(document["family"], min(length, MOST.get(k, 3)), rng)

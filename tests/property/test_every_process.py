@@ -267,6 +267,11 @@ def nested(rng, k):
     return {
         "any start": (given, free, np.inf),
         "any start of a stationary one": (chain, free, np.inf),
+        "a given start that is stationary": (
+            chain,
+            pf.MarkovChain(P, chain.initial_distribution),
+            1 + SLACK,
+        ),
         "a state that no record has": (chain, pf.MarkovChain(transient), 1 + SLACK),
         "two chains": (chain, pf.ChainFamily([pf.MarkovChain(Q), chain]), np.inf),
         "equal matrices": (chain, pf.PeriodicChain([P, P], repeat=2), 1.15),

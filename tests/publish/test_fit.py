@@ -98,23 +98,6 @@ def test_the_mixing_families_are_those_of_the_chains_and_of_their_counts():
         assert overlaps[time] - 0.01 < float(overlap) <= overlaps[time]
 
 
-NAMED = {"states": ["a", "b"]}
-NO_FIT = [
-    ("ab", {}, "give `states` or `edges` of at least two states, such as edges 0.5,1"),
-    ("ab", {"states": ["a"]}, "give `states` or `edges` of at least two states"),
-    ("a", NAMED, "so there is no transition to count"),
-    ("ab", NAMED | {"group": "x", "coverage": 0.9}, "coverage is for one group"),
-    ("ab", {"coverage": 2}, "coverage is 2"),
-]
-
-
-@pytest.mark.parametrize(("values", "options", "said"), NO_FIT)
-def test_what_cannot_be_fitted(values, options, said):
-    """States are never found in the data: they would be published with the chain."""
-    with pytest.raises(pf.PufferflowError, match=said):
-        pf.fit(pd.Series([*values]), **options)
-
-
 WHO = {"states": ["a", "b"], "participant": "who"}
 TIMED = WHO | {"first": "2024-01-01", "last": "2024-01-01", "step": "1h", "timezone": "UTC"}
 

@@ -204,21 +204,3 @@ def test_streams_of_participants_and_of_states(tmp_path):
     assert 0.99 < whole(Ledger(tmp_path / "people").book.charges) <= 1
     RunningCount.in_ledger(tmp_path / "chain", 100, CHAIN, 1.0, states=["off", "on"])
     assert Ledger(tmp_path / "chain").book.states == ["off", "on"]
-
-
-FITTED = pf.fit(pd.Series([*"aababba"]), states=[*"ab"])
-REFUSED = {
-    "a stream in time needs": {"first": None},
-    "does not mix": {"side_information": "any"},
-    "the states are missing": {"theta": CHAIN},
-    "nothing shows that the chain was fitted": {"theta": FITTED},
-    "length is 10000001": {"length": 10**7 + 1},
-}
-
-
-@pytest.mark.parametrize("said", REFUSED)
-def test_what_is_refused_leaves_no_ledger(said, tmp_path):
-    given = {"length": 9, "theta": HOUR} | MINUTES | REFUSED[said]
-    with pytest.raises(pf.PufferflowError, match=said):
-        RunningCount.in_ledger(tmp_path / "ledger", **given)
-    assert list(tmp_path.iterdir()) == []

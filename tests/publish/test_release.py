@@ -97,27 +97,6 @@ PERIODIC = pf.PeriodicChain([[[0.5, 0.5], [0.4, 0.6]], [[0.3, 0.7], [0.5, 0.5]]]
 FITTED = Fitted("2024-01-03T00:00:00Z", "2024-01-04T00:00:00Z", 25)
 KNOWN = Schema(states=StateSpace.numeric([1]), step_seconds=3600, fitted=FITTED)
 MODEL = {"theta": PublicModel(pf.ChainFamily([CHAIN]), KNOWN), "edges": None}
-REFUSED = [
-    ({"theta": CHAIN, "edges": [1]}, "within a state"),
-    (STATES | {"theta": CHAIN, "edges": [1, 2]}, "3 states are given, the chain has 2"),
-    ({"theta": pf.mixing(2, 0.5), "side_information": "any"}, "does not mix.*participant"),
-    ({"theta": pf.mixing(90, 0.1), "epsilon": 20}, "too slowly for epsilon 20, or never"),
-    (STATES | {"theta": pf.MarkovChain([[0.9, 0.1], [0, 1]], "any")}, "or never.*absorbing"),
-    (STATES | {"theta": pf.MarkovChain([[0, 1], [1, 0]], "any")}, "or never.*cyclic"),
-    (STATES | {"theta": PERIODIC, "frame": LOCAL}, "skips a phase"),
-    (STATES | MODEL, "nothing shows that the chain was fitted to readings of oth"),
-]
-
-
-@pytest.mark.parametrize(("options", "sentence"), REFUSED)
-def test_what_cannot_be_gets_one_sentence_and_costs_nothing(tmp_path, options, sentence):
-    given = {"frame": meters(), "ledger": tmp_path / "l", "output": tmp_path / "out"} | options
-    with pytest.raises(pf.PufferflowError, match=sentence) as refused:
-        release(**given)
-    assert "\n" not in str(refused.value)
-    assert list(tmp_path.iterdir()) == []
-
-
 TRANSIENT = pf.MarkovChain([[0.5, 0.5, 0], [0.4, 0.6, 0], [0.5, 0.5, 0]])
 ACCEPTED = [
     (LOCAL, {"theta": PERIODIC, "timezone": "UTC"}, []),
@@ -221,10 +200,8 @@ def test_a_sampler_that_is_missing_shows_before_anything_is_paid_for(tmp_path, m
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_no_option_no_time_and_no_level_is_refused():
-    calls = [(partial(pf.release, "d", "m", protct="1h"), "'protct' of release; protect may be m")]
-    calls += [(partial(pf.release, "d", "m", zzz=2), "of release; there are source, theta, eps")]
-    calls += [(partial(steps_of, "1h", None, "x"), "no time step is known")]
+def test_what_is_no_time_and_no_level_is_refused():
+    calls = [(partial(steps_of, "1h", None, "x"), "no time step is known")]
     for bad in ("", "h", "-1h", "0h", "1 y", "1e3s", "½h", "9" * 5000, None, True, 0, 1.5):
         calls.append((partial(seconds_of, bad, "step"), "step is "))
     for bad in ("day", "", "1h2", "record", 0, -1, None, "1.5"):

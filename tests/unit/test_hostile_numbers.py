@@ -7,11 +7,11 @@ import pytest
 
 import pufferflow as pf
 from pufferflow.bounds import distribution_sets, of_families, solver, walks
-from pufferflow.bounds.blocks import known_blocks
+from pufferflow.bounds.blocks import blocks_of
 from pufferflow.bounds.distribution_sets import (
     ExactRows,
     no_trees,
-    reweighted_columns,
+    reweighted_rows,
     reweighted_within,
 )
 from pufferflow.bounds.loss import ProcessLoss
@@ -36,7 +36,7 @@ def test_costs_beyond_floats_prove_nothing(number):
         found = side.bound(spoilt(number))
         assert np.isposinf(found[APART]).all()
         assert (found[~APART] == 0).all()
-    for side in (reweighted_columns(ROWS), reweighted_within(BOUNDS.log_column_ratios())):
+    for side in (reweighted_rows(ROWS.T), reweighted_within(BOUNDS.log_column_ratios())):
         assert (side.bound(spoilt(number)) >= side.bound(spoilt(1e6)) * (1 - 1e-12)).all()
     _, found = Stretch(np.ones((2, 4), dtype=bool), ROWS[None]).walk(
         spoilt(number), 0.1 * APART, 50.0, no_trees(4)
@@ -51,7 +51,7 @@ def test_what_is_no_number_proves_nothing(number, length):
 
     def spoil(process):
         for side in (process.forward, process.backward):
-            side.blocks.blocks.clear()
+            side.blocks.stacked = None
             side.blocks.pairwise.clear()
             for rows in side.sets:
                 rows.bound = lambda costs: np.full((4, 4), number)
@@ -96,12 +96,12 @@ def test_rows_that_are_equal_after_rounding_only_keep_their_margin():
 def test_rows_of_powers_that_look_alike_are_told_apart_by_rounding():
     # pairs of bits, one new bit a step: after two steps every row is (¼, ¼, ¼, ¼)
     matrix = np.array([[0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5]] * 2)
-    settled = list(known_blocks(matrix, 0.0, 10**6))[-1]
+    settled = list(blocks_of(matrix, 0.0, 10**6))[-1]
     assert settled.steps == 2
     assert ((settled.limit > 0) == (np.abs(matrix[:, None] - matrix).max(axis=-1) > 0)).all()
     assert settled.limit.max() < 1e-8
     alike = list(
-        known_blocks(np.array([[0.5, 0.25, 0.25], [0.5, 0.25, 0.25], [0.1, 0.2, 0.7]]), 0.0, 100)
+        blocks_of(np.array([[0.5, 0.25, 0.25], [0.5, 0.25, 0.25], [0.1, 0.2, 0.7]]), 0.0, 100)
     )
     assert all(d.limit[0, 1] == 0 < d.limit[0, 2] for d in alike)
     assert all(d.distance[0, 1] == 0 < d.distance[0, 2] for d in alike)

@@ -52,6 +52,7 @@ def excluded(document, loss):
 BITS = chain([[0.5, 0.5], [0.5, 0.5]])
 STICKY = chain([[0.9, 0.1], [0.1, 0.9]], "stationary")
 TREES = [[1, 2, [0, -1]], [2, 1, [0, 1]]]
+OPEN = "does not end at or below where it starts"
 
 
 # -- COUNT -----------------------------------------------------------------------------------------
@@ -81,46 +82,23 @@ def test_windows_are_counted():
 
 def test_the_first_and_the_last_value_of_a_window_are_two_pairs():
     """Read at one pair the loss of what lies ahead of one and behind another would be missed."""
-    document = pf.certify(
-        pf.MarkovChain([[0.2, 0.8, 0], [0, 0.2, 0.8], [0.8, 0, 0.2]]),
-        50,
-        0.2,
-        mechanism="leakage",
-        window=2,
+    cyclic = pf.MarkovChain([[0.2, 0.8, 0], [0, 0.2, 0.8], [0.8, 0, 0.2]])
+    document, single = (
+        pf.certify(cyclic, 50, 0.2, mechanism="leakage", window=window) for window in (2, 1)
     )
     accepted(document)
-    least = float(document["scale"])
-    single = float(
-        pf.certify(
-            pf.MarkovChain([[0.2, 0.8, 0], [0, 0.2, 0.8], [0.8, 0, 0.2]]),
-            50,
-            0.2,
-            mechanism="leakage",
-        )["scale"]
-    )
-    assert least > single
-    for factor in (0.9999, single / least):
-        rejected(
-            document | {"scale": repr(least * factor)}, "not excluded|does not end at or below"
-        )
+    scales = float(document["scale"]), float(single["scale"])
+    assert scales[0] > scales[1]
+    for less in (0.9999 * scales[0], scales[1]):
+        rejected(document | {"scale": repr(less)}, "not excluded|does not end at or below")
 
 
 # -- STEP and CLOSE --------------------------------------------------------------------------------
 
 
-def independent(trees, family, **more):
-    """Independent fair bits, c = 1: nothing is revealed by either side."""
-    side = cycle(2, 0.001, {"witnesses": 0})
-    return claim(family, "1.01", 9, 1, program(side, side, [trees], **more))
-
-
-ROW = ["0.5", "0.5"]
-NEARLY = ["0.5000001", "0.4999999"]
-PHASES = {
-    "chains": [
-        {"transition_matrices": [[ROW, NEARLY], [ROW, ROW]], "initial_distribution": "stationary"}
-    ]
-}
+ROW, NEARLY = ["0.5", "0.5"], ["0.5000001", "0.4999999"]
+TWO = {"transition_matrices": [[ROW, NEARLY], [ROW, ROW]], "initial_distribution": "stationary"}
+PHASES = {"chains": [TWO]}
 
 
 def phases(trees):
@@ -132,12 +110,13 @@ def test_pairs_without_a_witness_have_no_bound():
     """Deleting entries of lists proves nothing."""
     accepted(phases(TREES))
     for some in ([], TREES[:1], TREES[1:]):
-        rejected(phases(some), "does not end at or below where it starts|is not excluded")
+        rejected(phases(some), f"{OPEN}|is not excluded")
     document = phases(TREES)
-    document["proofs"][0]["backward"] = NONE
+    proof = document["proofs"][0]
+    proof["backward"] = NONE
     excluded(document, 9)
-    document["proofs"][0]["backward"] = phases(TREES)["proofs"][0]["forward"] | {"cycle": [{}, {}]}
-    rejected(document, "does not end at or below where it starts")
+    proof["backward"] = proof["forward"] | {"cycle": [{}, {}]}
+    rejected(document, OPEN)
 
 
 @pytest.mark.parametrize(
@@ -152,20 +131,17 @@ def test_lists_of_witnesses():
     rejected(phases(TREES * 2), "are the same, or given twice")
     document = phases(TREES)
     powers = ({"power": power} for power in (0, -1, 10**7, "2"))
+    sentences = "witnesses that are not there|must be positive|not an integer|steps away from step"
     for step in ({"witnesses": 1}, {"witnesses": -1}, *powers):
         forged = copy.deepcopy(document)
         forged["proofs"][0]["forward"]["cycle"][0] = step
-        rejected(
-            forged,
-            "names witnesses that are not there|must be positive|not an integer"
-            "|steps away from step",
-        )
-    for cycle_ in ([], [{}], [{}] * 3):
+        rejected(forged, sentences)
+    for steps in ([], [{}], [{}] * 3):
         forged = copy.deepcopy(document)
-        forged["proofs"][0]["forward"]["cycle"] = cycle_
+        forged["proofs"][0]["forward"]["cycle"] = steps
         rejected(forged, "a cycle has a start, and a step for each of the 2 phases")
     # segments begin at any phase
-    begins = {"chains": [PHASES["chains"][0] | {"initial_distribution": ROW}]}
+    begins = {"chains": [TWO | {"initial_distribution": ROW}]}
     rejected(document | {"family": begins}, "or is that of a period")
 
 
@@ -181,14 +157,10 @@ def test_no_start_is_so_large_that_every_period_closes(start):
 
 def test_a_table_must_lead_below_itself():
     """Sticky bits at c = 0.1 reveal .7 ahead, and as much behind; half of it leads above itself."""
-    side = cycle(2, 0.75, {"witnesses": 0})
+    side, low = (cycle(2, entry, {"witnesses": 0}) for entry in (0.75, 0.35))
     accepted(claim(STICKY, 1.6, 10**6, 10, program(side, side, [TREES])))
-    low = cycle(2, 0.35, {"witnesses": 0})
     for sides in ((low, side), (side, low)):
-        rejected(
-            claim(STICKY, 1.6, 10**6, 10, program(*sides, [TREES])),
-            "does not end at or below where it starts",
-        )
+        rejected(claim(STICKY, 1.6, 10**6, 10, program(*sides, [TREES])), OPEN)
     excluded(claim(STICKY, 1.3, 10**6, 10, program(side, side, [TREES])), 1)
 
 
@@ -198,21 +170,17 @@ PAIRS = chain([[0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5]] * 2)
 
 def test_the_nodes_of_a_block_may_reveal_more_than_what_it_lets_through():
     """Two steps let nothing through, but the node between reveals c: else 3 would pass for 2."""
-    ahead = [
-        [x + 1, y + 1, tree] for x, y in permutations(range(4), 2) for tree in ([0, -1, -1, -1],)
-    ]
+    ahead = [[x, y, [0, -1, -1, -1]] for x, y in permutations(range(1, 5), 2)]
     forward = cycle(4, 1.001, {"witnesses": 0, "power": 2})
+
+    def document(epsilon, backward):
+        return claim(PAIRS, epsilon, 50, 1, program(forward, backward, [ahead]))
+
     backward = cycle(4, 1.001, {"power": 2})
-    accepted(claim(PAIRS, "3.01", 50, 1, program(forward, backward, [ahead])))
-    excluded(claim(PAIRS, "2.99", 50, 1, program(forward, backward, [ahead])), 3)
-    lower = cycle(4, 0.5, {"power": 2})
-    rejected(
-        claim(PAIRS, "3.01", 50, 1, program(forward, lower, [ahead])), "does not end at or below"
-    )
-    early = {"prefix": [{"power": 2}], "start": table(4, 1.001), "cycle": [{"power": 2}]}
-    rejected(
-        claim(PAIRS, "3.01", 50, 1, program(forward, early, [ahead])), "no node is 2 steps away"
-    )
+    accepted(document("3.01", backward))
+    excluded(document("2.99", backward), 3)
+    rejected(document("3.01", cycle(4, 0.5, {"power": 2})), OPEN)
+    rejected(document("3.01", backward | {"prefix": [{"power": 2}]}), "no node is 2 steps away")
 
 
 def test_a_table_of_all_nodes_is_no_lower_than_those_of_the_early_ones():
@@ -229,13 +197,9 @@ def test_distributions_that_are_not_stationary_reveal_more():
     """What trees prove of the reversed chain is exceeded by as much as node 3 may be off; node 1
     may be off anyhow.
     """
-    family = chain([["0.9", "0.1"], ["0.4", "0.6"]])
-    stationary = pf.certify(
-        pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]]), 10**6, 1.0, mechanism="leakage"
-    )
-    rejected(
-        stationary | {"family": family}, "does not end at or below where it starts|is not excluded"
-    )
+    matrix = [[0.9, 0.1], [0.4, 0.6]]
+    stationary = pf.certify(pf.MarkovChain(matrix), 10**6, 1.0, mechanism="leakage")
+    rejected(stationary | {"family": chain(matrix)}, f"{OPEN}|is not excluded")
 
 
 def test_no_tree_passes_through_a_state_that_does_not_occur():
@@ -303,11 +267,9 @@ def test_one_state_hides_a_record_for_c():
 def test_what_is_proved_with_side_information():
     sticky = chain([["0.6", "0.4"], ["0.4", "0.6"]], "stationary")
     trees = cycle(2, 0.5, {"witnesses": 0})
-    accepted(claim(sticky, 2, 9, 1, program(trees, trees, [TREES])))
-    rejected(
-        claim(sticky, 2, 9, 1, program(trees, trees, [TREES]), side_information="any"),
-        "does not end",
-    )
+    document = claim(sticky, 2, 9, 1, program(trees, trees, [TREES]))
+    accepted(document)
+    rejected(document | {"side_information": "any"}, OPEN)
     any_ = cycle(2, 0.9, {"power": 1})
     accepted(claim(sticky, "2.8", 9, 1, program(any_, any_), side_information="any"))
     accepted(claim(sticky, 1, 9, 9, {}, window=4, side_information="any"))
@@ -327,26 +289,23 @@ def test_shares_of_what_is_free_sum_to_at_most_1():
 
     accepted(document([[1, 2, "0.5"], [1, 3, "0.5"]]) | {"epsilon": "9"})
     rejected(document([[1, 2, "0.5"], [1, 3, "0.501"]]), "the shares of state 1 sum to more than 1")
-    rejected(document([[1, 1, "0.5"]]), "are the same, or given twice")
+    for shares in ([[1, 1, "0.5"]], [[1, 2, "0.5"]] * 2):
+        rejected(document(shares), "are the same, or given twice")
     forged = document([])
     for shares in ([], [[], []]):
         forged["proofs"][0]["witnesses"][0][0][2]["surplus"] = shares
         rejected(forged, "with shares for each of 1 parts")
-    rejected(document([[1, 2, "0.5"]] * 2), "are the same, or given twice")
 
 
 def test_flows_and_ratios_of_columns_bound_different_tables():
     """A flow may pass through values that cannot occur, of which ratios say nothing."""
-    row = [["0.4", "0.4"], ["0.4", "0.4"]]
-    high = [["0.6", "0.6"], ["0.6", "0.6"]]
-    bounds = {"low": row, "high": high}
+    bounds = {"low": [["0.4", "0.4"]] * 2, "high": [["0.6", "0.6"]] * 2}
+    family = {"interval": bounds | {"backward": bounds}}
     flows = [[x, y, {"flow": [], "surplus": [[]], "reserve": [[]]}] for x, y in ((1, 2), (2, 1))]
 
     def document(*steps):
         side = {"prefix": list(steps[:-1]), "start": table(2, 3), "cycle": [steps[-1]]}
-        return claim(
-            {"interval": bounds | {"backward": bounds}}, 4, 4, 1, program(side, side, [flows])
-        )
+        return claim(family, 4, 4, 1, program(side, side, [flows]))
 
     accepted(document({"power": 1}, {"power": 1}))
     accepted(document({"witnesses": 0}, {"witnesses": 0}))
@@ -370,13 +329,13 @@ def test_slack_of_plans_costs_epsilon():
     """Plans with enough slack move nothing: W = 0 for any chain, were they for nothing."""
     family = chain([["0.9", "0.1"], ["0.4", "0.6"]])
     count = {"weights": [0, 1], "lengths": [4], "W": 3, "slack": "0"}
-    document = claim(family, 3, 4, 1, {"count": count}, mechanism="wasserstein")
-    accepted(document)
-    excluded(document | {"proofs": [{"count": count | {"W": 1, "slack": "1e6"}}]}, 14)
-    rejected(
-        document | {"proofs": [{"count": count | {"W": 0, "slack": "0.01"}}]},
-        "are not within W = 0",
-    )
+
+    def document(**fields):
+        return claim(family, 3, 4, 1, {"count": count | fields}, mechanism="wasserstein")
+
+    accepted(document())
+    excluded(document(W=1, slack="1e6"), 14)
+    rejected(document(W=0, slack="0.01"), "are not within W = 0")
 
 
 def test_a_scale_next_to_the_least_is_decided_with_more_bits():
@@ -386,8 +345,6 @@ def test_a_scale_next_to_the_least_is_decided_with_more_bits():
     with localcontext(prec=80):
         least = 1 / (3 - Decimal("3.5").ln())
         for digits, bits in ((15, 128), (36, 128), (60, 256)):
-            found = pf.verify_certificate(
-                document | {"scale": str(least * (1 + Decimal(10) ** -digits))}
-            )
-            assert found.precision == bits
-            excluded(document | {"scale": str(least * (1 - Decimal(10) ** -digits))}, 3)
+            more, less = (str(least * (1 + sign * Decimal(10) ** -digits)) for sign in (1, -1))
+            assert pf.verify_certificate(document | {"scale": more}).precision == bits
+            excluded(document | {"scale": less}, 3)

@@ -12,37 +12,34 @@ DAY = pf.PeriodicChain([FAST, SLOW, SLOW], repeat=20)
 @pytest.mark.parametrize("length", [3, 10**6])
 @pytest.mark.parametrize("protection", [{}, {"window": 2}, {"side_information": "any"}])
 def test_equal_matrices_are_one_chain(length, protection):
-    chain = pf.PeriodicChain([SLOW, SLOW], repeat=3)
+    chains = pf.MarkovChain(SLOW), pf.PeriodicChain([SLOW, SLOW], repeat=3)
     for scale in (0.5, 3.0, 40.0):
-        expected = pf.leakage_loss(pf.MarkovChain(SLOW), length, scale, **protection)
-        assert pf.leakage_loss(chain, length, scale, **protection) == pytest.approx(
-            expected, rel=1e-5
-        )
-    scale = pf.leakage(chain, length, 1.0, **protection).scale
-    assert scale == pytest.approx(
-        pf.leakage(pf.MarkovChain(SLOW), length, 1.0, **protection).scale, rel=1e-5
-    )
+        one, other = (pf.leakage_loss(chain, length, scale, **protection) for chain in chains)
+        assert other == pytest.approx(one, rel=1e-5)
+    one, other = (pf.leakage(chain, length, 1.0, **protection).scale for chain in chains)
+    assert other == pytest.approx(one, rel=1e-5)
 
 
 def test_the_worst_time_lies_where_the_chain_is_slow():
-    scale = pf.leakage(DAY, 10**6, 1.0)
-    profile = pf.mechanisms.loss_profile(DAY, 10**6, scale.scale)
+    scale = pf.leakage(DAY, 10**6, 1.0).scale
+    profile = pf.mechanisms.loss_profile(DAY, 10**6, scale)
     assert list(profile) == ["phase", "matrix", "loss_nats"]
-    assert len(profile) == 60
-    assert profile["loss_nats"].max() == pf.leakage_loss(DAY, 10**6, scale.scale)
-    assert 1 - 1e-5 < profile["loss_nats"].max() <= 1
-    assert profile["matrix"][profile["loss_nats"].argmax()] in (1, 2)
-    assert 20 < profile["phase"][profile["loss_nats"].argmax()] < 60
+    losses = profile["loss_nats"]
+    assert len(losses) == 60
+    assert losses.max() == pf.leakage_loss(DAY, 10**6, scale)
+    assert 1 - 1e-5 < losses.max() <= 1
+    assert profile["matrix"][losses.argmax()] in (1, 2)
+    assert 20 < profile["phase"][losses.argmax()] < 60
     slow, fast = (pf.leakage(pf.MarkovChain(matrix), 10**6, 1.0).scale for matrix in (SLOW, FAST))
-    assert fast < scale.scale < slow
+    assert fast < scale < slow
 
 
 def test_segments_may_begin_at_any_phase():
     """From phase 0 on five records are independent; who begins at another phase needs five times
     the noise of these.
     """
-    forgets, keeps = np.full((2, 2), 0.5), np.array([[1 - 1e-6, 1e-6], [1e-6, 1 - 1e-6]])
-    chain = pf.PeriodicChain([forgets] * 4 + [keeps] * 6)
+    mixes, keeps = np.full((2, 2), 0.5), np.array([[1 - 1e-6, 1e-6], [1e-6, 1 - 1e-6]])
+    chain = pf.PeriodicChain([mixes] * 4 + [keeps] * 6)
     scale = pf.leakage(chain, 5, 1.0)
     assert 4.99 < scale.scale <= 5
     assert scale.node == 3
@@ -53,31 +50,22 @@ def test_segments_may_begin_at_any_phase():
 @pytest.mark.parametrize("epsilon", [30.0, 1000.0])
 def test_large_budgets_cost_hardly_more_than_a_record(epsilon, length):
     """No distribution reveals more than the log of a ratio, where flows lose their digits."""
-    matrices = np.random.default_rng(0).dirichlet(np.ones(5), (3, 5))
-    chain = pf.PeriodicChain(matrices)
-    starts = chain.stationary_distributions
-    ahead = [np.log(P[:, None] / P).max(axis=2) for P in matrices]  # of the next record
-    joint = [
-        np.roll(starts, 1, axis=0)[i][:, None] * np.roll(matrices, 1, axis=0)[i] for i in range(3)
-    ]
-    before = [
-        np.log((J / J.sum(axis=0)).T[:, None] / (J / J.sum(axis=0)).T).max(axis=2) for J in joint
-    ]
-    told = max(float((a + b).max()) for a, b in zip(ahead, before, strict=True))
+    chain = pf.PeriodicChain(np.random.default_rng(0).dirichlet(np.ones(5), (3, 5)))
+    most = np.zeros((3, 5, 5))  # of the next record, and of the one before
+    for phase, (start, matrix) in enumerate(
+        zip(chain.stationary_distributions, chain.transition_matrices, strict=True)
+    ):
+        joint = (start[:, None] * matrix).T
+        for at, rows in ((phase, matrix), ((phase + 1) % 3, joint / joint.sum(axis=1)[:, None])):
+            most[at] += np.log(rows[:, None] / rows).max(axis=2)
     scale = pf.leakage(chain, length, epsilon).scale
-    assert 1 / epsilon < scale <= (1 + 1e-5) / (epsilon - told)
+    assert 1 / epsilon < scale <= (1 + 1e-5) / (epsilon - most.max())
     assert pf.leakage_loss(chain, length, scale) <= epsilon * (1 + 1e-9)
 
 
-NEVER = pf.PeriodicChain(
-    [
-        np.eye(4),
-        [[0.79, 0, 0.16, 0.05], [0, 0.9, 0, 0.1], [0, 0, 0.99, 0.01], [0.01, 0, 0, 0.99]],
-        [[0.9, 0, 0, 0.1], [0.01, 0.98, 0, 0.01], [0, 0, 1, 0], [0, 0, 0, 1]],
-        np.eye(4),
-    ],
-    repeat=2,
-)
+EAST = [[0.79, 0, 0.16, 0.05], [0, 0.9, 0, 0.1], [0, 0, 0.99, 0.01], [0.01, 0, 0, 0.99]]
+WEST = [[0.9, 0, 0, 0.1], [0.01, 0.98, 0, 0.01], [0, 0, 1, 0], [0, 0, 0, 1]]
+NEVER = pf.PeriodicChain([np.eye(4), EAST, WEST, np.eye(4)], repeat=2)
 """No record has the second state. If one might, it would be a short cut between the others."""
 
 
@@ -87,13 +75,11 @@ def test_a_state_that_no_record_has_is_no_short_cut(cost):
     others = np.delete(np.delete(NEVER.transition_matrices, 1, axis=1), 1, axis=2)
     without = pf.PeriodicChain(others / others.sum(axis=2, keepdims=True), repeat=2)
     for length in (5, 40, 10**6):
-        assert pf.leakage_loss(NEVER, length, 1 / cost) >= pf.leakage_loss(
-            without, length, 1 / cost
-        ) * (1 - 1e-3)
+        whole, part = (pf.leakage_loss(chain, length, 1 / cost) for chain in (NEVER, without))
+        assert whole >= part * (1 - 1e-3)
     document = pf.certify(NEVER, 1000, 1.0, mechanism="leakage")
-    assert float(pf.verify_certificate(document).scale) >= pf.leakage(without, 1000, 1.0).scale * (
-        1 - 1e-3
-    )
+    least = pf.leakage(without, 1000, 1.0).scale * (1 - 1e-3)
+    assert float(pf.verify_certificate(document).scale) >= least
 
 
 def test_blocks_see_what_single_steps_do_not():
@@ -101,22 +87,21 @@ def test_blocks_see_what_single_steps_do_not():
     day = np.array([[0.9, 0.1 - 1e-7, 1e-7], [0.3, 0.5, 0.2], [0.1, 0.2, 0.7]])
     night = np.array([[0.99, 0.01 - 1e-9, 1e-9], [0.6, 0.4 - 1e-9, 1e-9], [0.4, 0.4, 0.2]])
     chain = pf.PeriodicChain([day, night], repeat=60)
-    informed = pf.leakage(chain, 10**6, 1.0, side_information="any").scale
-    assert pf.leakage(chain, 10**6, 1.0).scale < informed < 20 * pf.leakage(chain, 10**6, 1.0).scale
+    plain, informed = (
+        pf.leakage(chain, 10**6, 1.0, side_information=known).scale for known in ("none", "any")
+    )
+    assert plain < informed < 20 * plain
 
 
 def test_a_clock_with_a_matrix_an_hour_is_fitted():
     counts = np.array([[[8, 2], [4, 6]], [[0, 0], [1, 9]]])
     chain, states = pf.models.fit_periodic_chain(counts, repeat=60, smoothing=0)
-    assert states.tolist() == [0, 1]
-    assert chain.period == 120
-    np.testing.assert_allclose(
-        chain.transition_matrices, [[[0.8, 0.2], [0.4, 0.6]], [[0.8, 0.2], [0.1, 0.9]]]
-    )
+    assert (states.tolist(), chain.period) == ([0, 1], 120)
+    fitted = [[[0.8, 0.2], [0.4, 0.6]], [[0.8, 0.2], [0.1, 0.9]]]
+    np.testing.assert_allclose(chain.transition_matrices, fitted)
     smoothed, _ = pf.models.fit_periodic_chain(counts, smoothing=10)
-    np.testing.assert_allclose(
-        smoothed.transition_matrix(0), [[0.8, 0.2], [(4 + 2.5) / 20, (6 + 7.5) / 20]]
-    )
+    rows = [[0.8, 0.2], [(4 + 2.5) / 20, (6 + 7.5) / 20]]
+    np.testing.assert_allclose(smoothed.transition_matrix(0), rows)
 
 
 def test_distributions_repeat_with_the_period():
@@ -126,13 +111,11 @@ def test_distributions_repeat_with_the_period():
 
 
 def test_distributions_that_floats_cannot_hold_are_not_used():
-    """From the first state to the third it takes two steps of 1e-200 in a period: how often it
-    occurs, nobody knows.
-    """
-    rare = 1e-200
-    away, back = [[1, rare, 0], [0, 1, 0], [0, 0, 1]], [[1, 0, 0], [1, 0, rare], [0.5, 0, 0.5]]
-    chain = pf.PeriodicChain([away, back])
+    """The first state leads to the third by two steps of 1e-200: how often it occurs is unknown."""
+    away, back = [[1, 1e-200, 0], [0, 1, 0], [0, 0, 1]], [[1, 0, 0], [1, 0, 1e-200], [0.5, 0, 0.5]]
+    chain, anything = (
+        pf.PeriodicChain([away, back], initial_distribution=s) for s in ("stationary", "any")
+    )
     assert np.isinf(chain.stationary_error)
     assert chain.possible.tolist() == [[True, False, True], [True, True, True]]
-    anything = pf.PeriodicChain([away, back], initial_distribution="any")
     assert pf.leakage(chain, 50, 1.0).scale == pytest.approx(pf.leakage(anything, 50, 1.0).scale)

@@ -1,5 +1,6 @@
 """Calls and commands that are refused, each in the one sentence that refusals.txt has for it."""
 
+import gzip
 import json
 import os
 import re
@@ -10,12 +11,19 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from written_calls import called
 
 import pufferflow as pf
+from pufferflow import dp, hmm
 from pufferflow.errors import PufferflowError
 from pufferflow.mechanisms import KNOWN
+from pufferflow.models.files import PublicModel
+from pufferflow.records import read as reader
+from pufferflow.records.schema import Fitted, Schema, parse_schema
+from pufferflow.records.states import StateSpace
 
 SENTENCES = Path(__file__).with_name("refusals.txt")
 ENTRY = re.compile(r"(^\S.*\n(?:^\S.*\n)*)((?:^ .*\n)+)", re.M)
@@ -55,9 +63,79 @@ GOOD = [(1, 7, None, 5), (8, 8, 7, 5), (9, 9, 5, 5), (10, 95, 5, 5), (96, 100, 5
 OF_COUNT = pf.certify(THREE, 12, 2.0, mechanism="wasserstein", states=[0, 2])
 DECIMALS, GONE = [["0.9", "0.1"], ["0.4", "0.6"]], object()
 
+INSERTING, ETA, COIN = dp.AlphaBeta(0.5, 0.1), dp.Eta(1, 1), dp.FiniteMechanism({0: ["1/2", "1/2"]})
+WIDE = dp.FiniteMechanism({0: ["1/2000"] * 2000})
+DATA, SMALL = pd.DataFrame({"a": [1, 2], "b": ["x", "x"]}), dp.Domain({"a": [1, 2], "b": [*"xy"]})
+RESPONSE, BASE2 = dp.RandomisedResponse([*"ab"], 0.7), dp.Base2Exponential(ETA, 0, 5, 20)
+
+ANN, COPY = pf.networks.Variable("Ann", [0.9, 0.1]), [[1, 0], [0, 1]]
+BOB = pf.networks.Variable("Bob", [[0.95, 0.05], [0.4, 0.6]], ["Ann"])
+FRIENDS = pf.networks.BayesianNetwork([BOB, ANN])
+AS_JSON = {"variables": [{"name": "Ann", "table": ANN.table}]}
+
+COINS, SECRETS = [["3/4", "1/4"], [0.25, 0.75]], {"yes": [1, 0], "no": [0, 1]}
+HIDDEN = {"transition_matrix": COPY, "observation_matrix": COINS, "initial_distributions": SECRETS}
+FREE = hmm.PriorFamily(COPY, COPY, {"a": ["p", "1-p"], "b": [0, 1]}, {"p": [0, "1/2"]}, length=1)
+MODEL = hmm.HiddenMarkovModel([["2/3", "1/3"], ["1/4", "3/4"]], COINS, SECRETS)
+
 
 def lazy(states):
     return pf.MarkovChain(0.9 * np.eye(states) + 0.1 / states)
+
+
+HEADER, NUMERIC = b"time,who,value\n", Schema(states=StateSpace.numeric([1, 2.5])).to_dict()
+READINGS = "".join(f"2021-03-01T00:{i:02}Z,{'ab'[i % 2]},{i}.25\n" for i in range(40)).encode()
+END, ROWS = b"2021-03-01T02:00Z,a", HEADER + READINGS
+CUT_SHORT = gzip.compress(HEADER + READINGS * 99)[:-9]
+HOURS = pd.date_range("2024-01-01", periods=168, freq="h", tz="UTC")
+METERS = pd.DataFrame({"time": np.tile(HOURS, 20), "meter": np.repeat([*range(20)], 168)})
+METERS["kwh"] = np.random.default_rng(1).uniform(0, 3, len(METERS))
+ON_STATES = {"statistics": ["histogram"], "bounds": None, "edges": [1]}
+KNOWN_STATES = Schema(
+    states=StateSpace.numeric([1]),
+    step_seconds=3600,
+    fitted=Fitted("2024-01-03T00:00:00Z", "2024-01-04T00:00:00Z", 25),
+)
+OF_OTHERS = PublicModel(pf.ChainFamily([CHAIN]), KNOWN_STATES)
+
+
+def rows(content, **schema):
+    """Read a table of which the file is given."""
+    if isinstance(content, pa.Table):
+        pq.write_table(content, "FILE")
+    else:
+        Path("FILE").write_bytes(content)
+    return reader.read("FILE", Schema(**{"participant": "who"} | schema))
+
+
+def records(**changes):
+    return parse_schema(NUMERIC | changes)
+
+
+def release(theta, frame=METERS, epsilon=1, **options):
+    given = {"statistics": ["mean"], "bounds": (0, 3), "participant": "meter"} | options
+    return pf.release(frame, theta, epsilon, ledger="new", output="out", **given)
+
+
+def counted(length=9, theta=None, **options):
+    timed = {"value": "door", "step": "1min", "first": "2024-01-01", "timezone": "UTC"}
+    theta = pf.mixing("1h", 0.4) if theta is None else theta
+    return pf.RunningCount.in_ledger("new", length, theta, **timed | options)
+
+
+def network(*variables):
+    return pf.networks.BayesianNetwork([pf.networks.Variable(*of) for of in variables])
+
+
+def seen(*rows):
+    """A hidden Markov model with these rows of observations."""
+    return HIDDEN | {"observation_matrix": [*rows, [0, 1]][:2]}
+
+
+def free(*entries, p=(0, 1)):
+    """A hidden Markov model of which a prior has these entries, with a parameter p."""
+    initial = {"a": [*entries, "1"][:2], "b": [0, 1]}
+    return HIDDEN | {"initial_distributions": initial, "parameters": {"p": p}, "length": 1}
 
 
 def of_chain(matrix, start):
@@ -88,9 +166,12 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("refused")
     states, hundreds = [*"01"] * 25, range(500)
     model = pf.ChainFamily([CHAIN]).document() | {"records": {"states": {"names": ["0", "1"]}}}
+    rows = [f"{who},2024-01-01T0{i}:00Z,77123.{i}" for who in "ab" for i in range(9)]
     coins = [{"name": f"v{i}", "table": [0.5, 0.5]} for i in range(30)]
     texts = {
         "d.csv": "\n".join(["value", *states]),
+        "t.csv": "\n".join(["who,time,value", *rows]),
+        "word.csv": "\n".join(["who,time,value", *rows, "a,2024-01-01T09:00Z,x77123"]),
         "flu.csv": HEAD + "\n".join(f"{s},{n},{p}" for s in FLU for n, p in FLU[s].items()),
         "laws.csv": HEAD + "\n".join(f"{s},{v},1/500" for s in "ab" for v in hundreds),
         "m.json": json.dumps(model),
@@ -110,7 +191,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def refused(folder, run, monkeypatch):
-    """The sentence of a command, which leaves all files as they were and shows nothing else."""
+    """The sentence of a command, which shows nothing else."""
     monkeypatch.chdir(folder)
 
     def started(*words, **options):
@@ -120,10 +201,8 @@ def refused(folder, run, monkeypatch):
         if {"64.json", "200.json"} & set(words):  # what takes minutes never starts
             for mechanism in KNOWN.values():
                 monkeypatch.setattr(type(mechanism), "compute", started)
-        before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
         code, out, err = run(*words)
         assert (code, out, err.count("\n")) == (2, "", 1)
-        assert {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()} == before
         return err.removeprefix("pufferflow: error: ").rstrip()
 
     return refused_
@@ -132,7 +211,15 @@ def refused(folder, run, monkeypatch):
 READERS = {
     "model": ("scale", "FILE", "--length", 5, "--epsilon", 1),
     "table": ("related", "general", "FILE", "--epsilon", 1),
+    "network": ("related", "network", "FILE", "--epsilon", 1),
+    "hidden": ("related", "check", "FILE", "--factor", 2),
 }
+
+
+def content_of(folder):
+    """All files but the one that an entry brings."""
+    paths = {path for path in folder.rglob("*") if path.is_file()} - {folder / "FILE"}
+    return {path: path.read_bytes() for path in paths}
 
 
 def answer(asked, folder, refused):
@@ -154,5 +241,7 @@ def answer(asked, folder, refused):
 @pytest.mark.parametrize(("asked", "said"), ENTRIES, ids=[asked for asked, _ in ENTRIES])
 def test_refused_in_this_sentence(asked, said, folder, refused):
     pattern = re.escape(" ".join(said.split())).replace("…", ".*")
+    before = content_of(folder)
     found = answer(asked, folder, refused)
+    assert content_of(folder) == before
     assert re.fullmatch(pattern, found, re.S), found

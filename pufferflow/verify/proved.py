@@ -1,0 +1,30 @@
+"""The checker that is itself proved (``docs/proofs.md``), where ``make proofs`` has built it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from shutil import which
+
+from pufferflow.verify.parse import CertificateError
+
+BUILT = Path(__file__).parents[2] / "proofs" / "_build" / "pufferflow-checker"
+
+
+def proved_checker() -> str | None:
+    """Return the path of the checker, if it was built here or is installed."""
+    return str(BUILT) if BUILT.exists() else which("pufferflow-checker")
+
+
+def ask_proved_checker(text: bytes) -> str:
+    """Return "accepted", or "unproved rule: …" where no theorem covers the certificate.
+
+    Raises CertificateError: it refuses, or there is no checker.
+    """
+    if (checker := proved_checker()) is None:
+        raise CertificateError("the proved checker is not built; `make proofs` builds it")
+    answer = subprocess.run([checker, "-"], input=text, capture_output=True, check=False)
+    found = answer.stdout.decode(errors="replace").strip()
+    if answer.returncode not in (0, 2) or not found:
+        raise CertificateError(f"the proved checker: {found or 'it ended without an answer'}")
+    return found
