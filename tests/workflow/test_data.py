@@ -166,10 +166,9 @@ def test_bad_files_are_refused_in_one_sentence_with_file_and_line(tmp_path, gold
     for line in table.read_text(encoding="utf-8").splitlines():
         given = line.partition(" → ")[0]
         kind, text = given.split(": ", 1)
+        write(path, ast.literal_eval(text))
         with pytest.raises(DataError) as caught:
-            {"power": power, "activity": activity}[kind](
-                write(path, ast.literal_eval(text)), **WHOLE
-            )
+            {"power": power, "activity": activity}[kind](path, **WHOLE)
         found += f"{given} → {caught.value}\n".replace(str(path), "bad.csv")
     golden("bad_files.txt", found)
 

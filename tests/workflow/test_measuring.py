@@ -159,6 +159,23 @@ def test_seconds_are_means_over_the_classes_a_mechanism_applies_to(finished):
     assert set(table["repeats"]) == {3}
 
 
+def test_other_data_has_one_row_a_sample_group_task_and_mechanism(finished):
+    others = tidy.read(finished.made / "beyond/other_data_bundled.csv", "beyond")
+    key = ["data", "step_seconds", "group", "task", "mechanism"]
+    assert not others.duplicated(key).any()
+    assert (others["status"] == "ok").all()
+    people = others.query("step_seconds == 60 and dataset == 'activity'").drop_duplicates("group")
+    sizes = {"men_18_54": 26, "older_women_55plus": 31, "overweight_women_18_54": 14}
+    assert dict(zip(people["group"], people["participants"], strict=True)) == sizes | {
+        "fitbit_wearers": 33
+    }
+    # the noise of group privacy over a household hides all of its records, whatever the step or the
+    # window
+    household = others.query("dataset == 'electricity' and mechanism == 'group-dp'")
+    assert len(household) == 3
+    assert (household["expected_error"] / (2 * 51)).between(1, 1.01).all()
+
+
 # -- examples ------------------------------------------------------------------------------------
 
 
