@@ -172,7 +172,7 @@ def test_other_data_has_one_row_a_sample_group_task_and_mechanism(finished):
     # the noise of group privacy over a household hides all of its records, whatever the step or the
     # window
     household = others.query("dataset == 'electricity' and mechanism == 'group-dp'")
-    assert len(household) == 3
+    assert len(household) == 4
     assert (household["expected_error"] / (2 * 51)).between(1, 1.01).all()
 
 
