@@ -238,17 +238,7 @@ Proof.
         * beyond k forward j z (fun r => f (rev l ++ (x' :: v') ++ r))).
       + rewrite <- beyond_scale. apply beyond_le; auto. intros r _.
         assert (C0 : 0 <= C) by lra.
-        assert (Len : length ((x :: v) ++ r) = length ((x' :: v') ++ r))
-          by (rewrite !app_length; simpl; congruence).
-        clear - Lf C0 Lv.
-        assert (G : forall s t l, length s = length t ->
-          f (l ++ s ++ r) <= C ^ length s * f (l ++ t ++ r)).
-        { induction s as [|a s IH]; intros [|b t] m E; try discriminate; simpl; [lra|].
-          injection E as E. specialize (IH t (m ++ [a]) E). rewrite <- !app_assoc in IH.
-          simpl in IH. apply Rle_trans with (1 := IH).
-          rewrite (Rmult_comm C), Rmult_assoc. apply Rmult_le_compat_l; [now apply pow_le|].
-          apply (proj2 Lf). }
-        change (S (length v)) with (length (x :: v)). apply G. simpl; congruence.
+        apply (swap C f C0 Lf (x :: v) (x' :: v') (rev l) r). simpl; congruence.
       + apply Rmult_le_compat_l; [assumption|]. apply A_bounds; auto.
         split; [intro; apply Lf|]. intros m a b s.
         rewrite !(app_assoc (rev l)), !(app_assoc (rev l ++ _)). apply (proj2 Lf).

@@ -67,7 +67,7 @@ Proof.
   assert (A : forall s s', length s = T -> length s' = T -> f s <= exp eps * f s').
   { intros s s' Ls Ls'.
     apply Rle_trans with (exp c ^ length s * f s').
-    - apply (swap_all (exp c) f (Rlt_le _ _ (exp_pos c)) Lf s s' []). congruence.
+    - apply (swap_all (exp c) f (Rlt_le _ _ (exp_pos c)) Lf s s'). congruence.
     - apply Rmult_le_compat_r; [apply Lf|]. rewrite exp_pow, Ls.
       destruct He as [He|He]; [left; now apply exp_increasing|right; now rewrite He]. }
   assert (N : forall s, length s = T ->

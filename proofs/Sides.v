@@ -71,14 +71,21 @@ Qed.
 (* COUNT. Conditional probabilities add up to 1 where the node can have the value. *)
 Definition sums_to_1 (n x : nat) := beyond n x (fun _ => 1) = 1.
 
-Lemma swap_all C0 g : 0 <= C0 -> lipschitz C0 g ->
-  forall s t l, length s = length t -> g (l ++ s) <= C0 ^ length s * g (l ++ t).
+Lemma swap C0 g : 0 <= C0 -> lipschitz C0 g ->
+  forall s t l r, length s = length t -> g (l ++ s ++ r) <= C0 ^ length s * g (l ++ t ++ r).
 Proof.
-  intros C0p [Gp G]; induction s as [|x s IH]; intros [|y t] l E; simpl in *; try discriminate.
+  intros C0p [Gp G]; induction s as [|x s IH]; intros [|y t] l r E; simpl in *; try discriminate.
   - lra.
-  - injection E as E. specialize (IH t (l ++ [x]) E). rewrite <- !app_assoc in IH. simpl in IH.
+  - injection E as E. specialize (IH t (l ++ [x]) r E). rewrite <- !app_assoc in IH. simpl in IH.
     apply Rle_trans with (1 := IH). rewrite (Rmult_comm C0), Rmult_assoc.
     apply Rmult_le_compat_l; [now apply pow_le|]. apply G.
+Qed.
+
+Lemma swap_all C0 g : 0 <= C0 -> lipschitz C0 g ->
+  forall s t, length s = length t -> g s <= C0 ^ length s * g t.
+Proof.
+  intros P L s t E. pose proof (swap C0 g P L s t [] [] E) as H. simpl in H.
+  now rewrite !app_nil_r in H.
 Qed.
 
 Lemma count n x y g :
@@ -93,7 +100,7 @@ Proof.
   { intros t Lt.
     replace (g t) with (g t * beyond n y (fun _ => 1)) by (rewrite Sy; ring).
     rewrite <- !beyond_scale. apply beyond_le; auto.
-    intros s Ls. rewrite Rmult_1_r. rewrite <- Lt. apply (swap_all C g C0 L t s []). congruence. }
+    intros s Ls. rewrite Rmult_1_r. rewrite <- Lt. apply (swap_all C g C0 L t s). congruence. }
   replace (C ^ n * beyond n y g) with (C ^ n * beyond n y g * beyond n x (fun _ => 1))
     by (rewrite Sx; ring).
   rewrite <- beyond_scale. apply beyond_le; auto. intros s Ls. rewrite Rmult_1_r. auto.

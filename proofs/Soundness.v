@@ -1,7 +1,7 @@
 (* What the checker accepts is true. *)
 From Coq Require Import Reals Lra Lia List Arith ZArith QArith Qreals Bool.
-From Pufferflow Require Import Sums Chains Sides Reversal Segments Numbers Claims Checker Steps
-  Models.
+From Pufferflow Require Import Sums Chains Sides Reversal Segments Blocks Numbers Claims Checker
+  Steps Models Overlap Quilts.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -455,32 +455,387 @@ Proof.
       with (Z.of_nat ((phase + i) mod N + (w - 1))) by (unfold w in *; lia).
     rewrite <- Nat2Z.inj_mod, Nat2Z.id, Nat.add_mod_idemp_l by lia. f_equal. lia.
 Qed.
+(* -- Markov quilts ---------------------------------------------------------------------------- *)
+
+Lemma no_bounds k C K n o : bounds k C K n (real o []).
+Proof.
+  intros x y g _ _ Pos. unfold real, value, get in Pos. exfalso.
+  destruct x, y; simpl in Pos; unfold Rdiv in Pos; rewrite Rmult_0_l in Pos; lra.
+Qed.
+
+Lemma ratio_in l n rows o k : ratios_ok o k rows l = true -> ratio_of l n <> [] ->
+  forallb (forallb (Z.leb 0)) (low (rows n)) = true /\
+  step_ok o k (rows n) [] (ratio_of l n) 0 (repeat (repeat (Flows []) k) k) = true.
+Proof.
+  unfold ratios_ok, ratio_of. intros H. destruct (find _ l) as [p|] eqn:F; [|easy]. intros _.
+  apply find_some in F as [In1 E]. apply Pos.eqb_eq in E. rewrite forallb_forall in H.
+  specialize (H p In1). cbv zeta in H. rewrite E in H. now apply andb_prop in H.
+Qed.
+
+Lemma growth_nil o d : growth o d [] = [].
+Proof. reflexivity. Qed.
+
+Theorem quilts_sound m h l ah pa phase q :
+  model_ok m = true -> quilts_ok a m h l ah pa = true -> initial m = Stationary ->
+  starts m phase q -> chain (states m) q (steps m phase) ->
+  private (states m) q (steps m phase) c eps (Z.to_nat (longest a)) (Z.to_nat (hidden a)).
+Proof.
+  intros ok H St Hq Ch. unfold quilts_ok in H. cbv zeta in H.
+  repeat (let X := fresh "A" in apply andb_prop in H as [H X]).
+  apply Nat.eqb_eq in H. apply Z.ltb_lt in A7, A6, A5. rename H into Per.
+  destruct Hq as (_ & _ & Q). rewrite St in Q.
+  set (k := states m) in *. set (P := steps m phase) in *. set (o := one h) in *.
+  set (pi := weights (stationary h) 0) in *.
+  destruct (stationary_weights m ok phase q Ch Q (stationary h) A4 (order h) A3) as [s [Hs Eq]].
+  fold k P in Eq.
+  assert (Mat : forall p, matrix m p = matrix m 0).
+  { intros p. unfold matrix. now rewrite Per, !Nat.mod_1_r. }
+  assert (Before : forall t x, (x < k)%nat -> before k q P t x = s * IZR (weight pi x)).
+  { intros t x Hx. rewrite Eq by assumption. rewrite Per, Nat.mod_1_r. reflexivity. }
+  assert (PE : forall t x z, P t x z = Q2R (at_xy (matrix m 0) x z)).
+  { intros t x z. unfold P, steps. now rewrite Mat. }
+  assert (Same : forall t, P t = P 0%nat).
+  { intros t. unfold P, steps. now rewrite (Mat (phase + t)%nat), (Mat (phase + 0)%nat). }
+  assert (C1 : 1 <= exp c) by (apply exp_ge_1, c_nonneg).
+  assert (Po : 0 < IZR o) by (now apply IZR_lt).
+  assert (Count : forall n, (0 < exp_of h (Z.of_nat n) (cost a))%Z ->
+    exp c ^ n <= value o (exp_of h (Z.of_nat n) (cost a))).
+  { intros n. now apply exp_of_above. }
+  assert (One : exp c <= value o (exp_of h 1 (cost a))).
+  { rewrite <- (pow_1 (exp c)). now apply (Count 1%nat). }
+  assert (Can : forall t y, (y < k)%nat -> 0 < before k q P t y -> (0 <? weight pi y)%Z = true).
+  { intros t y Hy Pos. rewrite Before in Pos by assumption. apply Z.ltb_lt, lt_IZR.
+    destruct (Rlt_le_dec 0 (IZR (weight pi y))); [assumption|nra]. }
+  assert (Len : length (matrix m 0) = k).
+  { pose proof ok as O. unfold model_ok in O. apply andb_prop in O as [_ O].
+    rewrite forallb_forall in O. specialize (O (matrix m 0)).
+    unfold matrix_ok in O. assert (I : In (matrix m 0) (matrices m)).
+    { apply nth_In. rewrite Per. unfold period in Per. rewrite Per. simpl. lia. }
+    specialize (O I). apply andb_prop in O as [O _]. now apply Nat.eqb_eq in O. }
+  assert (Num : forall x y, (x < k)%nat -> (0 <= Qnum (at_xy (matrix m 0) x y))%Z)
+    by (intros x y Hx; now apply (row_facts m ok 0 x Hx)).
+  assert (Low : forall n, under_table o k (low (rows_after o k (matrix m 0) n))
+    (power k P 0 (Pos.to_nat n))).
+  { intros n. apply power_under; auto. split; [simpl; now rewrite map_length|].
+    intros x z Hx Hz. simpl. unfold real. rewrite nth_table_map.
+    - split; [apply down_nonneg; [|reflexivity]; specialize (Num x z Hx); nia|].
+      rewrite PE. now apply Q2R_down.
+    - simpl. rewrite Z.mul_0_r. reflexivity. }
+  assert (High : forall n, over_table o k (high (rows_after o k (matrix m 0) n))
+    (power k P 0 (Pos.to_nat n))).
+  { intros n. apply power_over; auto. split; [simpl; now rewrite map_length|].
+    intros x z Hx Hz. simpl. unfold real. rewrite nth_table_map.
+    - rewrite PE. split; [now apply Q2R_nonneg, Num|]. now apply Q2R_up.
+    - simpl. rewrite Z.mul_0_r. reflexivity. }
+  apply private_by_tables with h; auto.
+  intros i j HT. rewrite (nodes_facts i j HT) in *. pose proof hidden_facts as Hid.
+  set (T := Z.to_nat (longest a)) in *. set (w := Z.to_nat (hidden a)) in *.
+  assert (Hw : (1 <= w)%nat) by (unfold w; lia).
+  destruct (covering_spec _ _ _ A0 (Z.of_nat i + 1)%Z ltac:(lia))
+    as (s' & In1 & R1 & R2 & R3 & Le & Ri).
+  rewrite forallb_forall in A. specialize (A s' In1). cbv beta in A.
+  apply andb_prop in A as [A Rd]. apply andb_prop in A as [Al Ar].
+  exists (fun x => (0 <? weight pi x)%Z), (fun x => (0 <? weight pi x)%Z).
+  do 2 eexists. repeat split; [| |apply Can|apply Can|exact Rd].
+  - destruct (to_right s') as [n|].
+    + specialize (Ri n eq_refl). apply Z.ltb_lt in Ar.
+      destruct (list_eq_dec (list_eq_dec Z.eq_dec) (ratio_of ah n) []) as [E|Ne].
+      { rewrite E, growth_nil. apply no_bounds. }
+      destruct (ratio_in _ _ _ _ _ A2 Ne) as [Ln St1].
+      assert (exists d, Pos.to_nat n = S d) as [d Ed] by (exists (Pos.to_nat n - 1)%nat; lia).
+      assert (exists r, j = (S d + r)%nat) as [r Er] by (exists (j - S d)%nat; lia).
+      rewrite Er. apply (block_bounds o A7 k (exp c) C1 _ One (forward k P T)) with (E := []) (r := rows_after o k (matrix m 0) n)
+        (W := repeat (repeat (Flows []) k) k) (D := fun x z => power k P 0 (Pos.to_nat n) x z); auto.
+      * intros; apply forward_nonneg; auto; apply Ch.
+      * now apply nonneg_table.
+      * intros x Hx _. split.
+        -- intros F. rewrite Ed. rewrite <- (power_same k P (S d) Same (T - 1 - r - S d)).
+           apply forward_through; auto; [lia|]. intros; now apply (forward_P m ok).
+        -- intros z Hz. split; [now apply Low|now apply High].
+      * replace (Z.pos n - 1)%Z with (Z.of_nat d) in * by lia. now apply Count.
+      * lia.
+      * apply no_bounds.
+    + apply Z.ltb_lt in Ar. intros x y g Hx Hy Pos L. unfold real in *. rewrite get_seq in * by assumption.
+      simpl andb in *. cbv iota in *.
+      replace (Z.of_nat (i + j) + 1 - from s')%Z
+        with (Z.of_nat (Z.to_nat (Z.of_nat (i + j) + 1 - from s'))) in * by lia.
+      set (n := Z.to_nat (Z.of_nat (i + j) + 1 - from s')) in *.
+      apply Rle_trans with (exp c ^ j * beyond k (forward k P T) j y g).
+      * apply Sides.count; auto; try (now apply (forward_1 m ok)).
+        intros; apply forward_nonneg; auto; apply Ch.
+      * apply Rmult_le_compat_r; [apply beyond_nonneg; auto; [|intro; apply L];
+          intros; apply forward_nonneg; auto; apply Ch|].
+        apply Rle_trans with (2 := Count n Ar). apply Rle_pow; [assumption|lia].
+  - destruct (to_left s') as [n|].
+    + specialize (Le n eq_refl). apply Z.ltb_lt in Al.
+      destruct (list_eq_dec (list_eq_dec Z.eq_dec) (ratio_of pa n) []) as [E|Ne].
+      { rewrite E, growth_nil. apply no_bounds. }
+      destruct (ratio_in _ _ _ _ _ A1 Ne) as [Ln St1].
+      assert (exists d, Pos.to_nat n = S d) as [d Ed] by (exists (Pos.to_nat n - 1)%nat; lia).
+      assert (exists r, i = (S d + r)%nat) as [r Er] by (exists (i - S d)%nat; lia).
+      rewrite Er. apply (block_bounds o A7 k (exp c) C1 _ One (backward k q P)) with (E := [])
+        (r := rows_before o k (matrix m 0) pi n) (W := repeat (repeat (Flows []) k) k)
+        (D := fun x z => IZR (weight pi z) * power k P 0 (Pos.to_nat n) z x / IZR (weight pi x)); auto.
+      * intros; apply backward_nonneg; auto; apply Ch.
+      * now apply nonneg_table.
+      * intros x Hx Cx. simpl in Cx. apply Z.ltb_lt in Cx.
+        assert (Px : 0 < IZR (weight pi x)) by (now apply IZR_lt). split.
+        -- intros F. rewrite Ed. pose proof (backward_through k P q Ch r (S d) x F Hx) as B.
+           rewrite Before in B by assumption.
+           apply Rmult_eq_reg_l with (s * IZR (weight pi x)); [|nra].
+           rewrite B, <- sum_scale. apply sum_ext; intros z Hz. rewrite Before by assumption.
+           rewrite (power_same k P (S d) Same r). field. lra.
+        -- intros z Hz. simpl. unfold real. rewrite !get_seq by assumption.
+           destruct (Low n) as [_ L1]. destruct (L1 z x Hz Hx) as [_ L2].
+           destruct (High n) as [_ H1]. destruct (H1 z x Hz Hx) as [_ H2].
+           unfold real, value in L2, H2. simpl in L2, H2.
+           assert (Pz : 0 <= IZR (weight pi z)).
+           { pose proof (before_nonneg k q P (proj1 Ch) (proj1 (proj2 (proj2 Ch))) 0 z Hz) as B.
+             rewrite Before in B by assumption. nra. }
+           set (lo := get (power_of down o k _ n) z x) in *.
+           set (hi := get (power_of up o k _ n) z x) in *.
+           assert (V : forall v, IZR (weight pi z) * (IZR v / IZR o) / IZR (weight pi x)
+             = IZR (weight pi z * v) / IZR (weight pi x) / IZR o)
+             by (intros v; rewrite mult_IZR; field; lra).
+           assert (Ip : 0 < / IZR (weight pi x)) by (now apply Rinv_0_lt_compat).
+           assert (Io : 0 < / IZR o) by (now apply Rinv_0_lt_compat).
+           unfold value. split.
+           ++ apply Rle_trans with (IZR (weight pi z) * (IZR lo / IZR o) / IZR (weight pi x)).
+              ** rewrite V. apply Rmult_le_compat_r; [lra|]. now apply down_le.
+              ** unfold Rdiv. apply Rmult_le_compat_r; [lra|]. now apply Rmult_le_compat_l.
+           ++ apply Rle_trans with (IZR (weight pi z) * (IZR hi / IZR o) / IZR (weight pi x)).
+              ** unfold Rdiv. apply Rmult_le_compat_r; [lra|]. now apply Rmult_le_compat_l.
+              ** rewrite V. apply Rmult_le_compat_r; [lra|]. now apply up_ge.
+      * replace (Z.pos n - 1)%Z with (Z.of_nat d) in * by lia. now apply Count.
+      * lia.
+      * apply no_bounds.
+    + apply Z.ltb_lt in Al. intros x y g Hx Hy Pos L. unfold real in *.
+      rewrite get_seq in * by assumption.
+      destruct (0 <? weight pi x)%Z eqn:Px; simpl andb in *;
+        [|unfold value, Rdiv in Pos; rewrite Rmult_0_l in Pos; lra].
+      destruct (0 <? weight pi y)%Z eqn:Py; cbv iota in *;
+        [|unfold value, Rdiv in Pos; rewrite Rmult_0_l in Pos; lra].
+      replace (upto s' - 1)%Z with (Z.of_nat (Z.to_nat (upto s' - 1))) in * by lia.
+      set (n := Z.to_nat (upto s' - 1)) in *.
+      assert (Mass : forall v, (v < k)%nat -> (0 <? weight pi v)%Z = true ->
+        0 < before k q P i v).
+      { intros v Hv Pv. rewrite Before by assumption. apply Z.ltb_lt, IZR_lt in Pv. nra. }
+      apply Rle_trans with (exp c ^ i * beyond k (backward k q P) i y g).
+      * apply Sides.count; auto; try (apply backward_sums_to_1; auto; apply Ch).
+        intros; apply backward_nonneg; auto; apply Ch.
+      * apply Rmult_le_compat_r; [apply beyond_nonneg; auto; [|intro; apply L];
+          intros; apply backward_nonneg; auto; apply Ch|].
+        apply Rle_trans with (2 := Count n Al). apply Rle_pow; [assumption|lia].
+Qed.
+
+(* -- mixing families ----------------------------------------------------------------------------- *)
+
+Lemma all2_spec f l s : all2 f l s = true ->
+  forall n, (n < length l)%nat -> (n < length s)%nat -> f (nth n l 0%Z) (nth n s 0%Z) = true.
+Proof.
+  revert s; induction l as [|x l IH]; intros [|y s] H n Hl Hs; simpl in *; try lia.
+  destruct (f x y) eqn:E; [|discriminate]. destruct n as [|n]; [assumption|].
+  apply IH; auto; lia.
+Qed.
+
+Lemma long_length l : forall n, long l n = (n + Z.of_nat (length l))%Z.
+Proof. induction l as [|x l IH]; intros n; cbn [long length]; [lia|]. rewrite IH. lia. Qed.
+
+Lemma nth_tl n (l : list Z) : nth n (tl l) 0%Z = nth (S n) l 0%Z.
+Proof. destruct l; [now destruct n|reflexivity]. Qed.
+
+Lemma nth_skip m : forall n (l : list Z), nth n (skipn m l) 0%Z = nth (m + n) l 0%Z.
+Proof.
+  induction m as [|m IH]; intros n l; [reflexivity|]. destruct l; [now destruct n|]. apply IH.
+Qed.
+
+Lemma nth_first m : forall n (l : list Z), (n < m)%nat -> nth n (firstn m l) 0%Z = nth n l 0%Z.
+Proof.
+  induction m as [|m IH]; intros n l Hn; [lia|]. destruct l; [now destruct n|].
+  destruct n; [reflexivity|]. simpl. apply IH. lia.
+Qed.
+
+Lemma tl_length (l : list Z) : length (tl l) = (length l - 1)%nat.
+Proof. destruct l; simpl; lia. Qed.
+
+Theorem mixing_sound m h E k q P T w :
+  mixing_ok a m h E = true -> chain k q P ->
+  mixes k q P T (Z.to_nat (apart m)) (Q2R (overlap m)) ->
+  (Z.of_nat T <= longest a)%Z -> (1 <= w <= T)%nat -> (Z.of_nat w <= window a)%Z ->
+  private k q P c eps T w.
+Proof.
+  intros H Ch Mix HT Hw Hww. unfold mixing_ok in H. cbv zeta in H.
+  repeat (let X := fresh "A" in apply andb_prop in H as [H X]).
+  apply Z.ltb_lt in H, A8, A7, A6, A5. apply Z.leb_le in A9, A10, A11. apply Z.eqb_eq in A4.
+  rename H into Po. pose proof hidden_facts as Hid.
+  set (o := one h) in *. assert (PoR : 0 < IZR o) by (now apply IZR_lt).
+  assert (Len : length E = S (Z.to_nat (others a))).
+  { rewrite long_length in A4. unfold others in *. lia. }
+  set (N := Z.to_nat (others a)) in *.
+  assert (C1 : 1 <= exp c) by (apply exp_ge_1, c_nonneg).
+  assert (exists i, Z.to_nat (apart m) = S i) as [i Ei] by (exists (Z.to_nat (apart m) - 1)%nat; lia).
+  rewrite Ei in *.
+  pose (e := fun n => value o (nth n E 0%Z)).
+  assert (Cost : forall n, (0 < exp_of h (Z.of_nat n) (cost a))%Z ->
+    exp c ^ n <= IZR (exp_of h (Z.of_nat n) (cost a)) / IZR o)
+    by (intros n Hn; exact (exp_of_above h n Po Hn)).
+  assert (V : forall x y, (0 <= x)%Z -> IZR x * IZR o <= y * IZR o * IZR o -> IZR x / IZR o <= y).
+  { intros x y _ Q. apply Rmult_le_reg_r with (IZR o * IZR o); [nra|].
+    replace (IZR x / IZR o * (IZR o * IZR o)) with (IZR x * IZR o) by (field; lra). lra. }
+  assert (E0 : 1 <= e 0%nat).
+  { pose proof (all2_spec _ _ _ A3 0%nat ltac:(simpl; lia) ltac:(lia)) as Q.
+    apply Z.leb_le in Q. simpl in Q. unfold e. apply (value_le o _ _ Po) in Q.
+    unfold value at 1 in Q. replace (IZR o / IZR o) with 1 in Q by (field; lra). exact Q. }
+  assert (Up : forall n, (S n <= N)%nat -> e n <= e (S n)).
+  { intros n Hn. pose proof (all2_spec _ _ _ A0 n) as Q. rewrite tl_length, nth_tl in Q.
+    specialize (Q ltac:(lia) ltac:(lia)). apply Z.leb_le in Q. now apply value_le. }
+  assert (Rise : forall d n, (n + d <= N)%nat -> e n <= e (n + d)%nat).
+  { induction d as [|d IH]; intros n Hn; [rewrite Nat.add_0_r; lra|].
+    apply Rle_trans with (1 := IH n ltac:(lia)). rewrite Nat.add_succ_r. apply Up. lia. }
+  assert (E1 : forall n, (n <= N)%nat -> 1 <= e n).
+  { intros n Hn. apply Rle_trans with (1 := E0). apply (Rise n 0%nat). assumption. }
+  assert (First : forall n, (S n < S i)%nat -> (S n <= N)%nat -> exp c * e n <= e (S n)).
+  { intros n H1 H2. pose proof (all2_spec _ _ _ A2 n) as Q.
+    rewrite tl_length, firstn_length, nth_tl, !nth_first in Q by lia.
+    specialize (Q ltac:(lia) ltac:(lia)). apply Z.leb_le, IZR_le in Q. rewrite !mult_IZR in Q.
+    pose proof (Cost 1%nat A8) as Cc. rewrite pow_1 in Cc. pose proof (E1 n ltac:(lia)) as En.
+    apply Rle_trans with (IZR (exp_of h (Z.of_nat 1) (cost a)) / IZR o * e n);
+      [apply Rmult_le_compat_r; lra|].
+    unfold e, value. apply Rmult_le_reg_r with (IZR o * IZR o); [nra|].
+    match goal with |- ?l <= ?r => replace l with (IZR (exp_of h (Z.of_nat 1) (cost a))
+      * IZR (nth n E 0%Z)) by (field; lra);
+      replace r with (IZR (nth (S n) E 0%Z) * IZR o) by (field; lra) end. exact Q. }
+  assert (Early : forall n, (n <= N)%nat -> (n < S i)%nat -> exp c ^ n <= e n).
+  { induction n as [|n IH]; intros H1 H2; [simpl; assumption|].
+    apply Rle_trans with (2 := First n H2 H1). simpl. apply Rmult_le_compat_l; [lra|].
+    apply IH; lia. }
+  assert (Qo : Q2R (overlap m) = IZR (Qnum (overlap m)) / IZR (Zpos (Qden (overlap m))))
+    by reflexivity.
+  assert (Pd : 0 < IZR (Zpos (Qden (overlap m)))) by (now apply IZR_lt).
+  assert (O0 : 0 <= Q2R (overlap m)) by (now apply Q2R_nonneg).
+  assert (O1 : Q2R (overlap m) <= 1).
+  { rewrite Qo. apply Rmult_le_reg_r with (1 := Pd).
+    replace (IZR (Qnum (overlap m)) / IZR (Zpos (Qden (overlap m))) * IZR (Zpos (Qden (overlap m))))
+      with (IZR (Qnum (overlap m))) by (field; lra). rewrite Rmult_1_l. now apply IZR_le. }
+  assert (Late : forall n, (S i + n <= N)%nat ->
+    exp c ^ i * (Q2R (overlap m) + (1 - Q2R (overlap m)) * (exp c * e n)) <= e (S i + n)%nat).
+  { intros n Hn. pose proof (all2_spec _ _ _ A1 n) as Q. rewrite skipn_length, nth_skip in Q.
+    specialize (Q ltac:(lia) ltac:(lia)). apply Z.leb_le, IZR_le in Q.
+    rewrite plus_IZR, !mult_IZR, minus_IZR in Q.
+    assert (Am : apart m = Z.of_nat (S i)) by lia.
+    assert (Am1 : (apart m - 1)%Z = Z.of_nat i) by lia.
+    rewrite Am1 in *. rewrite Am in *.
+    pose proof (Cost i A6) as C2. pose proof (Cost (S i) A7) as C3. pose proof (E1 n ltac:(lia)) as En.
+    set (X := IZR (exp_of h (Z.of_nat i) (cost a))) in *.
+    set (Y := IZR (exp_of h (Z.of_nat (S i)) (cost a))) in *.
+    apply Rle_trans with (Q2R (overlap m) * (X / IZR o)
+      + (1 - Q2R (overlap m)) * (Y / IZR o * e n)).
+    - replace (exp c ^ i * (Q2R (overlap m) + (1 - Q2R (overlap m)) * (exp c * e n)))
+        with (Q2R (overlap m) * exp c ^ i + (1 - Q2R (overlap m)) * (exp c ^ S i * e n))
+        by (simpl; ring).
+      apply Rplus_le_compat; (apply Rmult_le_compat_l; [lra|]); [assumption|].
+      apply Rmult_le_compat_r; lra.
+    - rewrite Qo. unfold e, value.
+      set (num := IZR (Qnum (overlap m))) in *. set (den := IZR (Zpos (Qden (overlap m)))) in *.
+      assert (P3 : 0 < den * IZR o * IZR o) by (repeat apply Rmult_lt_0_compat; assumption).
+      apply Rmult_le_reg_r with (1 := P3).
+      match goal with |- ?l <= ?r =>
+        replace l with (num * X * IZR o + (den - num) * Y * IZR (nth n E 0%Z)) by (field; lra);
+        replace r with (IZR (nth (S i + n) E 0%Z) * IZR o * den) by (field; lra) end.
+      exact Q. }
+  assert (Read : forall x y, (x + y <= N)%nat ->
+    exp c ^ Z.to_nat (hidden a) * e x * e y <= exp eps).
+  { intros x y Hxy.
+    assert (R0 : exp c ^ Z.to_nat (hidden a) * e x * e (N - x)%nat <= exp eps).
+    { pose proof (all2_spec _ _ _ A x) as Q. rewrite rev_append_rev, app_nil_r, rev_length in Q.
+      rewrite rev_nth in Q by lia. rewrite Len in Q.
+      replace (S N - S x)%nat with (N - x)%nat in Q by lia.
+      specialize (Q ltac:(lia) ltac:(lia)). apply Z.leb_le in Q.
+      pose proof (exp_down_le o (halvings h) (Qnum (epsilon a)) (Zpos (Qden (epsilon a))) Po
+        epsilon_nonneg eq_refl) as Le.
+      assert (Pos : forall n, (n <= N)%nat -> (0 < nth n E 0)%Z).
+      { intros n Hn. apply (value_pos o _ Po). specialize (E1 n Hn). unfold e in E1. lra. }
+      apply (product_le o Po _ (exp_of h (hidden a) (cost a)) (exp eps) Le); auto.
+      - pose proof (Cost (Z.to_nat (hidden a))) as Cw. rewrite Z2Nat.id in Cw by lia.
+        now apply Cw.
+      - apply pow_le; lra.
+      - apply Pos; lia.
+      - apply Pos; lia. }
+    apply Rle_trans with (2 := R0). apply Rmult_le_compat_l.
+    - apply Rmult_le_pos; [apply pow_le; lra|]. pose proof (E1 x ltac:(lia)). lra.
+    - replace (N - x)%nat with (y + (N - x - y))%nat by lia. apply Rise. lia. }
+  pose (w0 := Nat.min (Z.to_nat (window a)) T).
+  apply private_within with (T := T) (w := w0); auto; try (unfold w0; lia); [apply c_nonneg|].
+  intros f Hf x y u u' HT' Lu Lu' Bu Bu'.
+  assert (Nxy : (x + y <= N)%nat) by (unfold N, others, w0, hidden in *; lia).
+  assert (NT : (x + y < T)%nat) by (unfold w0 in *; lia).
+  destruct u as [|u1 v]; [simpl in Lu; unfold w0 in Lu; lia|].
+  destruct u' as [|u1' v']; [simpl in Lu'; unfold w0 in Lu'; lia|].
+  cbn [length] in Lu, Lu'.
+  apply (read k q P T) with (C := exp c)
+    (A := flat (fun n x => possible k q P (T - 1 - n) x) e y) (B := flat (possible k q P) e x);
+    auto; try apply Ch; try lia.
+  - apply (forward_flat k q P Ch T i (Q2R (overlap m)) Mix O1 (exp c) C1 e (x + y)%nat); auto; try lia.
+    + intros n H1 H2. apply Early; lia.
+    + intros n H1. apply E1. lia.
+    + intros n H1. apply Late. lia.
+  - apply (backward_flat k q P Ch T i (Q2R (overlap m)) Mix O1 (exp c) C1 e (x + y)%nat); auto; try lia.
+    + intros n H1 H2. apply Early; lia.
+    + intros n H1. apply E1. lia.
+    + intros n H1. apply Late. lia.
+  - intros B1 B2 P1 P2 _ _.
+    assert (Hu : (u1 < k)%nat) by (now inversion Bu).
+    assert (Hu' : (u1' < k)%nat) by (now inversion Bu').
+    assert (Z1 := before_path k q P x v Ch u1 Hu ltac:(now inversion Bu) B1 P1).
+    assert (Z2 := before_path k q P x v' Ch u1' Hu' ltac:(now inversion Bu') B2 P2).
+    apply possible_spec in B1, B2, Z1, Z2.
+    assert (T1 : (T - 1 - y)%nat = (x + length v)%nat) by lia.
+    assert (T2 : (T - 1 - y)%nat = (x + length v')%nat) by lia.
+    unfold flat. rewrite B1, B2. rewrite T1 at 1 3. rewrite Z1.
+    rewrite T2 at 1 2. rewrite Z2. simpl andb. cbv iota.
+    pose proof (E1 x ltac:(lia)). pose proof (E1 y ltac:(lia)).
+    split; [lra|]. split; [lra|].
+    assert (Hs : (S (length v) <= Z.to_nat (hidden a))%nat) by (unfold w0, hidden in *; lia).
+    apply Rle_trans with (2 := Read y x ltac:(lia)).
+    apply Rmult_le_compat_r; [lra|]. apply Rmult_le_compat_r; [lra|]. now apply Rle_pow.
+Qed.
 End claim.
 
-Theorem check_sound a hs : check a hs = true -> holds a.
+Theorem check_sound a hs mixing_hints : check a hs mixing_hints = true -> holds a.
 Proof.
-  intros H m Hm phase q Hp Hq. unfold check in H.
+  intros H T w HT Hw Hww. unfold check in H.
   repeat (let X := fresh "A" in apply andb_prop in H as [H X]). ands.
-  rewrite forallb_forall in A0. specialize (A0 m Hm).
-  assert (Ch : chain (states m) q (steps m phase)).
-  { destruct Hq as (Q1 & Q2 & _). split; [assumption|]. split; [assumption|]. split.
-    - intros; now apply P_nonneg.
-    - intros; now apply P_sum. }
-  split; [assumption|]. intros T w HT Hw Hww.
+  rewrite forallb_forall in A0.
   assert (Cn : 0 <= / Q2R (scale a)) by (now apply c_nonneg).
-  apply orb_prop in A as [G|G].
-  - apply private_group; auto.
+  assert (Group : group_ok a = true -> forall k q P, chain k q P ->
+    private k q P (/ Q2R (scale a)) (Q2R (epsilon a)) T w).
+  { intros G k q P Ch. apply private_group; auto.
     apply Qle_bool_iff, Qle_Rle in G. rewrite Q2R_mult, Q2R_Z, cost_c in G by assumption.
     apply Rle_trans with (2 := G). apply Rmult_le_compat_r; [assumption|].
-    rewrite INR_IZR_INZ. now apply IZR_le.
-  - assert (exists h, proved a m h = true) as [h Ph].
+    rewrite INR_IZR_INZ. now apply IZR_le. }
+  split.
+  - intros m Hm phase q Hp Hq. specialize (A0 m Hm).
+    assert (Ch : chain (states m) q (steps m phase)).
+    { destruct Hq as (Q1 & Q2 & _). split; [assumption|]. split; [assumption|]. split.
+      - intros; now apply P_nonneg.
+      - intros; now apply P_sum. }
+    split; [assumption|]. apply orb_prop in A as [G|G]; [now apply Group|].
+    apply andb_prop in G as [G _].
+    assert (exists h, (match quilts h with [] => proved a m h | _ => with_quilts a m h end) = true)
+      as [h Ph].
     { clear - Hm G. revert hs G. induction (family a) as [|m' l IH]; intros hs G; [contradiction|].
       destruct hs as [|h hs]; [discriminate|]. simpl in G. apply andb_prop in G as [G1 G2].
       destruct Hm as [->|Hm]; [now exists h|now apply IH with hs]. }
-    unfold proved in Ph. destruct (initial m) eqn:St; try discriminate.
     apply private_within with (T := Z.to_nat (longest a)) (w := Z.to_nat (hidden a));
       unfold hidden; try lia; auto.
+    destruct (quilts h) as [|first more] eqn:Qu.
+    2: { unfold with_quilts in Ph. destruct (initial m) eqn:St; try discriminate.
+         now apply (quilts_sound a H A3 A2 A1 m h) with (2 := Ph). }
+    unfold proved in Ph. destruct (initial m) eqn:St; try discriminate.
     destruct (period m =? 1)%nat.
     + now apply (stationary_chain_sound a H A3 A2 A1) with h.
     + now apply (periodic_chain_sound a H A3 A2 A1) with h.
+  - intros m Hm k q P Ch Mix. apply orb_prop in A as [G|G]; [now apply Group|].
+    apply andb_prop in G as [_ G]. rewrite forallb_forall in G. specialize (G m Hm).
+    now apply (mixing_sound a H A3 A2 A1) with (1 := G).
 Qed.

@@ -15,7 +15,7 @@ let decide text =
   match unproved with
   | Some rule -> Uncovered rule
   | None ->
-    if List.compare_lengths proofs claim.family <> 0 then
+    if List.length proofs <> List.length claim.family + List.length claim.mixings then
       refuse "there is not one proof for every chain";
     if List.exists (fun p -> p.counts <> None) proofs then
       refuse "a count proves the scale of wasserstein alone";
@@ -23,11 +23,16 @@ let decide text =
     let whole = Checker.qmult (Checker.inject_Z claim.longest) (Checker.cost claim) in
     let any = { claim with epsilon = Checker.qplus claim.epsilon (Checker.qmult whole four) } in
     let program m = function
-      | Some h -> Checker.proved (if Checker.group_ok claim then any else claim) m h
+      | Some h -> Checker.all_proved (if Checker.group_ok claim then any else claim) [m] [h]
       | None -> true in
     let attempt bits =
-      let hints = List.map2 (Search.hints bits claim) claim.family proofs in
-      Checker.check claim (List.map (Option.value ~default:Search.nothing) hints)
+      let hints = match claim.mixings with
+        | [] -> List.map2 (Search.hints bits claim) claim.family proofs
+        | _ -> [] in
+      let mixing = match claim.mixings with
+        | [m] when not (Checker.group_ok claim) -> Search.mixing_hints bits claim m
+        | _ -> (Search.nothing, []) in
+      Checker.check claim (List.map (Option.value ~default:Search.nothing) hints) mixing
       && List.for_all2 program claim.family hints in
     if not (List.for_all Checker.model_ok claim.family) then
       refuse "a row of a matrix is no distribution";

@@ -288,6 +288,13 @@ let chain where v =
     initial = initial where (f "initial_distribution") },
   hidden <> None
 
+let mixing where v =
+  let f = fields where ["steps"; "overlap"] [] v in
+  let overlap = number where (f "overlap") in
+  if Z.sign overlap.qnum <= 0 || Z.gt overlap.qnum overlap.qden then
+    refuse (where ^ ": overlap must be above 0 and at most 1");
+  { Checker.apart = positive where (f "steps"); overlap }
+
 let mechanisms = ["mqm-exact"; "mqm-approx"; "group-dp"; "entry-dp"; "leakage"; "wasserstein"]
 let kinds = ["chains"; "binary_interval"; "interval"; "total_variation"; "mixing"]
 
@@ -312,13 +319,14 @@ let certificate (s : string) : certificate =
   if List.length others + (if has "chains" family && of_family "chains" <> Null then 1 else 0) <> 1
   || (others = [] && chains = []) then refuse "family has not one key";
   let proofs = list proof "proofs" (f "proofs") in
+  let mixings = match of_family "mixing" with Null -> [] | v -> [mixing "mixing" v] in
   let unproved =
-    if others <> [] then Some ("a family given by " ^ List.hd others)
+    if others <> [] && mixings = [] then Some ("a family given by " ^ List.hd others)
     else if mechanism = "wasserstein" then Some "the scale of a single count"
     else if known then Some "side information"
     else if List.exists snd chains then Some "hidden chains"
     else None in
-  { claim = { Checker.family = List.map fst chains;
+  { claim = { Checker.family = List.map fst chains; mixings;
               epsilon = number "epsilon" (f "epsilon");
               scale = number "scale" (f "scale");
               longest = positive "length" (f "length");

@@ -1,8 +1,8 @@
 """Compiled loops of the bound from below: products of matrices under an exponential tilt.
 
 A side of a secret is a product K D_1 K D_2 … K D_n · end of a matrix K ≥ 0 and diagonal matrices:
-D_t is 1 on the states that the query counts t records away and e^{-c} on the others. Vectors are
-kept at a largest entry of 1; only ratios of their entries are used.
+D_t is 1 on the states that the query counts t records away and ``low`` = e^(−c) on the others.
+Vectors are kept at a largest entry of 1; only ratios of their entries are used.
 """
 
 from __future__ import annotations
@@ -37,29 +37,19 @@ def _step(rows: Any, values: Any, inside: Any, low: float, out: Any) -> None:
 
 
 @kernel
-def pull_back(transposed: Any, end: Any, sets: Any, cost: float, values: Any) -> None:
-    """Fill ``values[t]`` with what stands behind record t, for t from n down to 1."""
-    values[len(sets)] = end / end.max()
-    for t in range(len(sets) - 1, 0, -1):
-        _step(transposed, values[t + 1], sets[t], math.exp(-cost), values[t])
+def pull_back(transposed: Any, end: Any, sets: Any, low: float, least: float, values: Any) -> None:
+    """Fill ``values[t]`` with K D_{t+1} … K D_n · end, over its largest entry, for t = n, …, 0.
 
-
-@kernel
-def tilted(transposed: Any, end: Any, sets: Any, cost: float, upper: bool, values: Any) -> None:
-    """Fill ``values`` with K D_1 … K D_n · end, over its largest entry.
-
-    What is too small for floats is left out, or for a bound from above taken for 2 · TINY; every
+    What is too small for floats becomes ``least``: 0, or for a bound from above 2 · TINY. Every
     other factor has a relative error of at most k + 6 roundings.
     """
-    before = end / end.max()
-    for t in range(len(sets) - 1, -2, -1):
-        for z in range(len(before)):
-            if before[z] < TINY:
-                before[z] = 2 * TINY if upper else 0.0
-        if t >= 0:
-            _step(transposed, before, sets[t], math.exp(-cost), values)
-            before[:] = values
-    values[:] = before
+    values[len(sets)] = end / end.max()
+    for t in range(len(sets), -1, -1):
+        for z in range(len(end)):
+            if values[t, z] < TINY:
+                values[t, z] = least
+        if t > 0:
+            _step(transposed, values[t], sets[t - 1], low, values[t - 1])
 
 
 @kernel
@@ -96,7 +86,7 @@ def _choose(first: Any, second: Any, values: Any, low: float, inside: Any) -> bo
 
 @kernel
 def sweep(
-    matrices: Any, sets: Any, cost: float, pair: Any, tables: Any, begin: int
+    matrices: Any, sets: Any, low: float, pair: Any, tables: Any, begin: int
 ) -> tuple[float, int]:
     """Change the sets of one record after another, there and back, so that two values differ more.
 
@@ -108,8 +98,7 @@ def sweep(
         K and its transpose.
     sets : bool array, shape (n, k)
         Changed in place.
-    cost : float
-        c.
+    low : float
     pair : pair of int
         Rows of K whose ratio is to be large.
     tables : tuple of float arrays, shapes (n + 1, k), (n, k) and (n, k)
@@ -125,14 +114,13 @@ def sweep(
         Where the way back changed a set last; −1 where it changed none.
     """
     (matrix, transposed), (values, first, second) = matrices, tables
-    low, n = math.exp(-cost), len(sets)
     if begin == 0:
         first[0], second[0] = matrix[pair[0]], matrix[pair[1]]
     last = -1
-    for t in range(begin, n):
+    for t in range(begin, len(sets)):
         if _choose(first[t], second[t], values[t + 1], low, sets[t]):
             last = t
-        if t + 1 < n:
+        if t + 1 < len(sets):
             _step(matrix, first[t], sets[t], low, first[t + 1])
             _step(matrix, second[t], sets[t], low, second[t + 1])
     changed = -1
@@ -143,22 +131,3 @@ def sweep(
             _step(transposed, values[t + 1], sets[t], low, values[t])
     over, under = _means(matrix[pair[0]], matrix[pair[1]], values[1], low, sets[0])
     return (math.log(over / under) if over > 0 and under > 0 else -np.inf), changed
-
-
-@kernel
-def differences(sets: Any, cost: float, tables: Any, distance: Any, gains: Any) -> None:
-    """Fill the total variation between the tilted distributions of each record.
-
-    To ``gains``, shape (k,), their differences are added: the derivative of the logarithm of the
-    ratio as the weight of a state grows at all records.
-    """
-    values, first, second = tables
-    low = math.exp(-cost)
-    for t in range(len(sets)):
-        over, under = _means(first[t], second[t], values[t + 1], low, sets[t])
-        distance[t] = 0.0
-        for z in range(sets.shape[1]):
-            weight = values[t + 1, z] if sets[t, z] else low * values[t + 1, z]
-            difference = (first[t, z] / over - second[t, z] / under) * weight
-            distance[t] += abs(difference) / 2
-            gains[z] += difference

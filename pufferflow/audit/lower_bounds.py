@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import permutations
@@ -14,7 +14,7 @@ from pufferflow._util.checks import Lengths, check_epsilon, longest
 from pufferflow._util.jit import constant
 from pufferflow._util.rounding import UNIT_ROUNDOFF, divide_down
 from pufferflow._util.types import Bools, Floats
-from pufferflow.audit._lower_bound_kernels import TINY, differences, pull_back, sweep, tilted
+from pufferflow.audit._lower_bound_kernels import TINY, pull_back, sweep
 from pufferflow.bounds.roots import least_cost
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import AnyFamily, as_family
@@ -24,11 +24,8 @@ Pair = tuple[int, int]
 FIRST_RECORDS, MOST_RECORDS, MOST_PRODUCTS = 64, 20_000, 12_000_000
 """Records of a side that are looked at first; twice as many as long as they matter; at most."""
 
-FEW_NODES, FEW_STATES, ALL_SUBSETS = 12, 5, 8
-"""So many nodes are all looked at; of so many states all pairs, and all sets."""
-
-SWEEPS, ROUNDS, VISITS = 60, 8, 12
-"""Improvements of the sets of a pair, of the pair and node at a c, and of the c, at most."""
+FEW_NODES, FEW_STATES, ALL_SUBSETS, SWEEPS, ROUNDS = 12, 5, 8, 60, 8
+"""So many nodes are all looked at; of so many states all pairs; all sets; improvements at most."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +110,7 @@ def lower_bound(
     """
     epsilon, records = check_epsilon(epsilon), longest(length)
     bounds = [
-        replace(_Search(chain, records, epsilon).bound(alternating), chain=index)
+        _Search(chain, records, epsilon).bound(index, alternating)
         for index, chain in enumerate(as_family(family).chains)
     ]
     return max(bounds, key=lambda bound: bound.scale)
@@ -136,73 +133,70 @@ class _Side:
     given: Floats
     error: float
 
-    def logs(self, sets: Bools, cost: float, *, upper: bool = False) -> Floats:
+    def logs(self, sets: Bools, cost: float, least: float = 0.0) -> Floats:
         """Log E[e^(c · count) | x] up to a constant, rounded down or up but for ``rounding``."""
-        values = np.empty(len(self.given))
-        tilted(self.transposed, constant(self.end(len(sets))), sets, cost, upper, values)
+        values = np.empty((len(sets) + 1, len(self.given)))
+        end = constant(self.end(len(sets)))
+        pull_back(self.transposed, end, sets, math.exp(-cost), least, values)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(np.log(values) - np.log(self.given))
+            return np.asarray(np.log(values[0]) - np.log(self.given))
 
     def rounding(self, records: int) -> float:
         """Bound on how roundings change a difference of two logs: twice those of each factor."""
         return 4.0 * (len(self.given) + 8) * UNIT_ROUNDOFF * (records + 2) + self.error
 
-    def best(self, pair: Pair, cost: float, sets: Bools) -> tuple[Bools, Floats]:
-        """Sets that distinguish two values best, and how much likelier the first makes each state.
+    def best(self, pair: Pair, cost: float, sets: Bools) -> Bools:
+        """Sets that distinguish two values best.
 
         More records are looked at as long as the tilted distributions differ at the last ones.
         """
-        k = len(self.given)
+        k, low = len(self.given), math.exp(-cost)
         most = min(self.steps, MOST_RECORDS, max(4 * FIRST_RECORDS, MOST_PRODUCTS // k**2))
-        records, gains = min(most, max(FIRST_RECORDS, len(sets))), np.zeros(k)
-        while records:
-            more = np.zeros((records - len(sets), k), dtype=np.bool_)
-            sets = np.concatenate([sets, more])
+        records, kept = min(most, max(FIRST_RECORDS, len(sets))), 0
+        while kept < records:
+            sets = np.concatenate([sets, np.zeros((records - len(sets), k), dtype=np.bool_)])
             tables = np.empty((records + 1, k)), np.empty((records, k)), np.empty((records, k))
-            pull_back(self.transposed, constant(self.end(records)), sets, cost, tables[0])
+            pull_back(self.transposed, constant(self.end(records)), sets, low, 0.0, tables[0])
             value, begin = -math.inf, 0
             for _ in range(SWEEPS):  # a call a sweep: signals arrive between them
-                new, begin = sweep((self.matrix, self.transposed), sets, cost, pair, tables, begin)
+                new, begin = sweep((self.matrix, self.transposed), sets, low, pair, tables, begin)
                 if begin < 0 or not new > value + 1e-12 * abs(new):
                     break
                 value = new
             if not math.isfinite(new):
-                return sets[:0], gains
-            distance, gains = np.empty(records), np.zeros(k)
-            differences(sets, cost, tables, distance, gains)
-            matter = np.flatnonzero(distance * np.arange(1, records + 1) >= 1e-11)
+                return sets[:0]
+            over, under = (one * np.where(sets, 1.0, low) * tables[0][1:] for one in tables[1:])
+            over, under = (one / one.sum(axis=1, keepdims=True) for one in (over, under))
+            distances = np.abs(over - under).sum(axis=1) / 2
+            matter = np.flatnonzero(distances * np.arange(1, records + 1) >= 1e-11)
             kept = int(matter[-1]) + 1 if len(matter) else 0
             if kept < records or records == most:
-                return sets[:kept], gains
+                break
             records = min(2 * records, most)
-        return sets, gains
+        return sets[:kept]
 
 
 @dataclass(frozen=True, eq=False)
 class _Query:
-    """A count, the node and values that it distinguishes; ``one`` if one set counts throughout."""
+    """A count and what it distinguishes: a node, two values, sets before and after; its loss at c.
+
+    ``one`` is the set that counts throughout, if there is one; else of the node the first value.
+    """
 
     node: int
     pair: Pair
     sides: tuple[_Side, _Side]
     sets: tuple[Bools, Bools]
-    one: Bools | None = None
     value: float = 0.0
-    gains: Floats | None = None
-
-    @property
-    def _own(self) -> int:
-        """How much more the node itself counts of the first value than of the second."""
-        x, y = self.pair
-        return 1 if self.one is None else int(self.one[x]) - int(self.one[y])
+    one: Bools | None = None
 
     def loss(self, cost: float) -> float:
         """Its loss at c, rounded down."""
-        (x, y), value, lost = self.pair, self._own * cost, 0.0
+        (x, y), lost = self.pair, 0.0
+        value = cost * (1 if self.one is None else int(self.one[x]) - int(self.one[y]))
         size = cost
         for side, sets in zip(self.sides, self.sets, strict=True):
-            low = side.logs(sets, cost)[x]
-            high = side.logs(sets, cost, upper=True)[y]
+            low, high = side.logs(sets, cost)[x], side.logs(sets, cost, 2 * TINY)[y]
             value, size = value + float(low - high), size + abs(low) + abs(high)
             lost += side.rounding(len(sets))
         lower = value - lost - 16 * UNIT_ROUNDOFF * (size + 2 * math.log(1 / TINY))
@@ -214,26 +208,28 @@ class _Search:
 
     def __init__(self, chain: MarkovChain, length: int, epsilon: float) -> None:
         self._matrix, self._length, self._epsilon = chain.transition_matrix, length, epsilon
-        start = chain.initial_distribution
-        self._stationary = chain.start == "stationary"
-        self._error = 4 * chain.stationary_error if self._stationary else 0.0
+        start, self._stationary = chain.initial_distribution, chain.start == "stationary"
         if start is None:
             self._stationary = chain.is_irreducible
             start = np.full(chain.states, 1 / chain.states)
-            if self._stationary:
-                start, self._error = chain.stationary_distribution, 4 * chain.stationary_error
+        if self._stationary:
+            start = chain.stationary_distribution
+        self._error = 4 * chain.stationary_error if self._stationary else 0.0
         self._distributions = {1: np.asarray(start)}
-        self._warm: dict[tuple[bool, Pair], Bools] = {}
-        self._cost = 0.0
+        self._nothing = np.zeros((0, chain.states), dtype=np.bool_)
+        self._warm: dict[tuple[int, Pair], Bools] = {}
 
     def _distribution(self, node: int) -> Floats:
         """Distribution of X_node."""
-        if self._stationary:
-            return self._distributions[1]
+        node = 1 if self._stationary else node
         if node not in self._distributions:
             power = np.linalg.matrix_power(self._matrix, node - 1)
             self._distributions[node] = self._distributions[1] @ power
         return self._distributions[node]
+
+    def _possible(self, node: int) -> Bools:
+        """Values of a record that are surely possible."""
+        return self._distribution(node) > 1e-250
 
     def _sides(self, node: int) -> tuple[_Side, _Side]:
         """The records before a node, and after it."""
@@ -246,17 +242,15 @@ class _Search:
             _Side(ahead, behind, self._length - node, lambda n: one, one, 0.0),
         )
 
-    # -- the least c
-
-    def bound(self, alternating: bool) -> LowerBound:
-        """The bound, with chain 0; by one set for all records unless ``alternating``."""
+    def bound(self, chain: int, alternating: bool) -> LowerBound:
+        """The bound; by one set for all records unless ``alternating``."""
         nodes = range(1, min(self._length, len(self._matrix) ** 2 + 1) + 1)
-        node = next((node for node in nodes if len(self._possible(node)) > 1), None)
+        node = next((node for node in nodes if self._possible(node).sum() > 1), None)
         if node is None:
-            return LowerBound(self._epsilon, self._length, 0.0, 1, (0, 0), (), 0)
-        x, y = self._possible(node)[:2]
-        nothing = np.zeros((0, len(self._matrix)), dtype=np.bool_)
-        query, cost = _Query(node, (x, y), self._sides(node), (nothing, nothing)), self._epsilon
+            return LowerBound(self._epsilon, self._length, 0.0, 1, (0, 0), (), chain)
+        x, y = np.flatnonzero(self._possible(node))[:2].tolist()
+        nothing = self._nothing, self._nothing
+        query, cost = _Query(node, (x, y), self._sides(node), nothing), self._epsilon
         if 1e-8 < self._epsilon <= 200:
             query, cost = self._least(query)
             if not alternating:
@@ -267,13 +261,13 @@ class _Search:
             tuple(tuple(np.flatnonzero(row).tolist()) for row in sets) for sets in query.sets
         )
         scale = math.nextafter(divide_down(1.0, cost), 0.0)
-        own = self._epsilon, self._length, scale, query.node, query.pair, tuple(states), 0
+        own = self._epsilon, self._length, scale, query.node, query.pair, tuple(states), chain
         return LowerBound(*own, earlier, later)
 
     def _least(self, best: _Query) -> tuple[_Query, float]:
         """The query that changes with time and needs the least c found, and that c."""
-        spread = sum(float(one.max()) for one in self._limits)
-        least, cost, near = self._epsilon, self._epsilon / (1 + spread), None
+        least, near = self._epsilon, None
+        cost = self._epsilon / (1 + float(self._distances.max()))
         for _ in range(ROUNDS):
             query = self._everywhere(cost, near)
             if query is None:
@@ -287,30 +281,24 @@ class _Search:
             near = query if improved else None
         return best, least
 
-    # -- the best query at one c
-
     def _everywhere(self, cost: float, near: _Query | None) -> _Query | None:
         """The query that loses most at a c; near one where it is known."""
-        self._cost = cost
         seen: dict[int, _Query | None] = {}
 
         def value(node: int) -> float:
             if node not in seen:
-                seen[node] = self._at(node, None if near is None else near.pair)
+                seen[node] = self._at(node, cost, self._pairs if near is None else [near.pair])
             query = seen[node]
             return -math.inf if query is None else query.value
 
         last = self._length
-        middle = (last + 1) // 2
-        if near is not None:
-            node = near.node
-        elif last <= FEW_NODES:
-            node = max(range(1, last + 1), key=value)
-        else:
-            value(middle)
-            some = [middle] if self._even(seen[middle]) else [1, middle, last, *self._early(value)]
-            node = max(some, key=value)
-        value(node)
+        nodes = [(last + 1) // 2 if near is None else near.node]
+        if near is None and last <= FEW_NODES:
+            nodes = list(range(1, last + 1))
+        elif near is None and not (value(nodes[0]) and self._even(seen[nodes[0]])):
+            early = range(1, 1 if self._stationary else last.bit_length())
+            nodes += [1, last, *(2**i for i in early)]
+        node = max(nodes, key=value)
         step = min(node, last - node) // 3 + 1
         while step and last > FEW_NODES and not self._even(seen[node]):
             beside = [n for n in (node - step, node + step) if 1 <= n <= last]
@@ -321,115 +309,74 @@ class _Search:
                 step //= 2
         return seen[node]
 
-    def _early(self, value: Callable[[int], float]) -> Iterator[int]:
-        """Nodes that grow as long as that helps, where the start matters."""
-        best, since, node = 1, 0, 2
-        while not self._stationary and node < self._length and since < 3:
-            if value(node) > value(best) * (1 + 1e-9):
-                best, since = node, 0
-            else:
-                since += 1
-            node += max(1, node // 2)
-        yield best
-
     def _even(self, query: _Query | None) -> bool:
         """Whether other nodes near by lose the same."""
         if query is None or not self._stationary:
             return False
         return all(len(s) < side.steps for s, side in zip(query.sets, query.sides, strict=True))
 
-    def _at(self, node: int, pair: Pair | None) -> _Query | None:
-        """The query that loses most of the values of one node; from one pair of them on, if given.
+    def _at(self, node: int, cost: float, pairs: list[Pair]) -> _Query | None:
+        """The query that loses most of the values of one node, from some pairs of them on.
 
         The best sets for a pair may distinguish another one better, which is then looked at.
         """
-        sides, possible = self._sides(node), self._possible(node)
-        if len(possible) < 2:
-            return None
-        secret = np.isin(np.arange(len(self._matrix)), possible)
-        others = np.outer(secret, secret) & ~np.eye(len(secret), dtype=np.bool_)
-        visited: dict[Pair, list[tuple[Bools, Floats]]] = {}
-        waiting = [pair] if pair is not None else self._pairs(possible)
-        for _ in range(VISITS):
-            for one in waiting:
-                visited[one] = [self._half(bool(i), side, one) for i, side in enumerate(sides)]
-            tables = []
-            for i, side in enumerate(sides):
-                logs = [side.logs(halves[i][0], self._cost) for halves in visited.values()]
-                with np.errstate(invalid="ignore"):
-                    gaps = np.array([one[:, None] - one for one in logs])
-                tables.append(np.where(np.isfinite(gaps), gaps, -np.inf))
-            total = np.where(others, tables[0].max(axis=0) + tables[1].max(axis=0), -np.inf)
-            x, y = divmod(int(total.argmax()), len(secret))
-            if (x, y) in visited:
-                break
-            waiting = [(x, y)]
-        if total[x, y] == -np.inf:
-            return None
-        pairs = list(visited.values())
-        before, after = (pairs[int(t[:, x, y].argmax())][i] for i, t in enumerate(tables))
-        value, gains = self._cost + float(total[x, y]), before[1] + after[1]
-        return _Query(node, (x, y), sides, (before[0], after[0]), None, value, gains)
-
-    def _half(self, ahead: bool, side: _Side, pair: Pair) -> tuple[Bools, Floats]:
-        """Sets of one side for one pair, from those found last."""
-        nothing = np.zeros((0, len(self._matrix)), dtype=np.bool_)
-        start = self._warm.get((ahead, pair), nothing)[: side.steps].copy()
-        found = side.best(pair, self._cost, start)
-        self._warm[ahead, pair] = found[0]
+        sides, possible, found = self._sides(node), self._possible(node), None
+        visited: set[Pair] = set()
+        for pair in (pair for pair in pairs if possible[list(pair)].all()):
+            while pair not in visited:
+                visited.add(pair)
+                for i, side in enumerate(sides):  # from those found last
+                    warm = self._warm.get((i, pair), self._nothing)[: side.steps]
+                    self._warm[i, pair] = side.best(pair, cost, warm.copy())
+                before, after = self._warm[0, pair], self._warm[1, pair]
+                logs = sides[0].logs(before, cost) + sides[1].logs(after, cost)
+                value, pair = _farthest(logs, possible)
+                if found is None or cost + value > found.value:
+                    found = _Query(node, pair, sides, (before, after), cost + value)
         return found
 
-    def _possible(self, node: int) -> list[int]:
-        """Values of a record that are surely possible."""
-        return [int(x) for x in np.flatnonzero(self._distribution(node) > 1e-250)]
-
-    def _pairs(self, possible: list[int]) -> list[Pair]:
+    @cached_property
+    def _pairs(self) -> list[Pair]:
         """Pairs of values to look at: all of few, else those distinguished best as c → 0."""
-        pairs = list(permutations(possible, 2))
-        if len(self._matrix) <= (FEW_STATES if self._length <= FEW_NODES else 2):
+        k = len(self._matrix)
+        pairs = list(permutations(range(k), 2))
+        if k <= (FEW_STATES if self._length <= FEW_NODES else 2):
             return pairs
-        total = self._limits[0] + self._limits[1]
-        pairs.sort(key=lambda pair: -total[pair])
-        some = 4 if len(self._matrix) <= ALL_SUBSETS else 2
+        pairs.sort(key=lambda pair: -self._distances[pair])
+        some = 4 if k <= ALL_SUBSETS else 2
         return pairs[: some if self._epsilon <= 2 else 3 * some]
 
     @cached_property
-    def _limits(self) -> tuple[Floats, Floats]:
-        """How well what is behind, and ahead, distinguishes two values as c → 0, about."""
-        start, matrices = self._distribution(1), [self._matrix, self._matrix]
-        if self._stationary:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                matrices[0] = np.nan_to_num(self._matrix.T * start / start[:, None])
-        totals = []
-        for matrix in matrices:
-            total, power, records = np.zeros(matrix.shape), matrix, 1
+    def _distances(self) -> Floats:
+        """How well what is ahead, and behind, distinguishes two values as c → 0, about."""
+        start = self._distribution(1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            back = np.nan_to_num(self._matrix.T * start / start[:, None])
+        total = np.zeros(self._matrix.shape)
+        for power in (back if self._stationary else self._matrix, self._matrix):
+            records = 1
             while records < self._length:  # the distances fall: each stands for as many more
                 distance = np.abs(power[:, None] - power[None, :]).sum(axis=-1) / 2
                 total += records * distance
                 if distance.max() < 1e-2 or records > MOST_RECORDS:
                     break
                 power, records = power @ power, 2 * records
-            totals.append(total)
-        return totals[0], totals[1]
-
-    # -- one set for all records
+        return total
 
     def _one_set(self, best: _Query, cost: float) -> tuple[_Query, float]:
         """The query with the same S for all records that needs the least c found, and that c.
 
-        It starts from the states that are likelier on the whole under the best query, and changes
-        the set as long as that reveals more: all sets are tried where states are few, else those
-        that gain or lose one state.
+        It starts from the set that counts next to the node of the best query, and changes it as
+        long as that reveals more: all sets are tried where states are few, else those that gain or
+        lose one state.
         """
-        k = len(self._matrix)
-        chosen = np.zeros(k, dtype=np.bool_) if best.gains is None else best.gains > 0
-        nothing = np.zeros((0, k), dtype=np.bool_)
-        found, least = replace(best, sets=(nothing, nothing)), self._epsilon
+        k, last = len(self._matrix), self._length
+        chosen = np.concatenate([*best.sets, np.zeros((1, k))]).mean(axis=0) > 0.5
+        found, least = replace(best, sets=(self._nothing, self._nothing)), self._epsilon
         nodes = [best.node]
         if not self._even(best):
-            last = self._length
             nodes += range(1, last + 1) if last <= FEW_NODES else [1, (last + 1) // 2, last]
-        while self._length > 1:
+        while last > 1:
             if k <= ALL_SUBSETS:
                 trials = np.arange(1, 2**k - 1)[:, None] >> np.arange(k) & 1 > 0
             else:
@@ -457,10 +404,15 @@ class _Search:
                     values /= values.max(axis=1, keepdims=True)
             with np.errstate(divide="ignore", invalid="ignore"):
                 logs = logs + np.log(values) - np.log(side.given)
-        known = np.isfinite(logs) & np.isin(np.arange(len(self._matrix)), possible)
-        high, low = np.where(known, logs, -np.inf), np.where(known, logs, np.inf)
-        gaps = high.max(axis=1) - low.min(axis=1)
-        best = int((gaps >= gaps.max() * (1 - 1e-12)).argmax())  # of equal ones the first
-        pair = int(high[best].argmax()), int(low[best].argmin())
+        gaps = [_farthest(one, possible) for one in logs]
+        most = max(gap for gap, _ in gaps) * (1 - 1e-12)
+        best = next(i for i, (gap, _) in enumerate(gaps) if gap >= most)  # of equal ones the first
         before, after = (np.tile(trials[best], (n, 1)) for n in lengths)
-        return _Query(node, pair, sides, (before, after), trials[best], float(gaps[best]))
+        return _Query(node, gaps[best][1], sides, (before, after), gaps[best][0], trials[best])
+
+
+def _farthest(logs: Floats, possible: Bools) -> tuple[float, Pair]:
+    """The largest difference of two logs, and of which values it is."""
+    known = np.isfinite(logs) & possible
+    x, y = int(np.where(known, logs, -np.inf).argmax()), int(np.where(known, logs, np.inf).argmin())
+    return float(logs[x] - logs[y]) if known.any() else -math.inf, (x, y)

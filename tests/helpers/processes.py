@@ -63,39 +63,35 @@ def drawn_start(rng, k, start):
     return a_start(rng, k) if start == "given" else start
 
 
-def members(rng, chain, length):
-    """A chain's starts, each with the same matrix at every step."""
-    steps = [chain.transition_matrix] * (length - 1)
-    starts = any_starts(rng, chain.states) if chain.start == "any" else [chain.initial_distribution]
-    return [(start, steps) for start in starts]
+def of_chains(rng, family, chains, length, seen):
+    """Starts of each of some chains, each with the same matrix at every step."""
+    found = []
+    for chain in chains:
+        steps = [chain.transition_matrix] * (length - 1)
+        any_ = chain.start == "any"
+        starts = any_starts(rng, chain.states) if any_ else [chain.initial_distribution]
+        found += [(start, steps) for start in starts]
+    return Drawn(family, found, np.asarray(seen))
 
 
 def one_chain(start):
     def draw(rng, k, length):
         chain = pf.MarkovChain(matrices(rng, k)[0], drawn_start(rng, k, start))
-        return Drawn(chain, members(rng, chain, length), np.arange(k))
+        return of_chains(rng, chain, [chain], length, range(k))
 
     return draw
 
 
 def chains(rng, k, length):
     both = [pf.MarkovChain(matrices(rng, k)[0], start) for start in (a_start(rng, k), "any")]
-    return Drawn(
-        pf.ChainFamily(both),
-        [pair for one in both for pair in members(rng, one, length)],
-        np.arange(k),
-    )
+    return of_chains(rng, pf.ChainFamily(both), both, length, range(k))
 
 
 def binary_interval(rng, _, length):
     low, high = np.sort(rng.uniform(0.02, 0.98, 2))
     stays = [(low, low), (high, high), (low, high), *rng.uniform(low, high, (2, 2))]
-    both = [pf.MarkovChain([[a, 1 - a], [1 - b, b]], "any") for a, b in stays]
-    return Drawn(
-        pf.BinaryInterval(low, high),
-        [pair for one in both for pair in members(rng, one, length)],
-        np.arange(2),
-    )
+    inside = [pf.MarkovChain([[a, 1 - a], [1 - b, b]], "any") for a, b in stays]
+    return of_chains(rng, pf.BinaryInterval(low, high), inside, length, range(2))
 
 
 def periodic(start):
@@ -105,24 +101,23 @@ def periodic(start):
         found = []
         for phase in rng.permutation(chain.period)[:4]:  # segments begin at any
             steps = [chain.transition_matrix((phase + t) % chain.period) for t in range(length - 1)]
-            starts = (
-                any_starts(rng, k) if start == "any" else [chain.stationary_distributions[phase]]
-            )
+            at = chain.stationary_distributions[phase] if start != "any" else None
+            starts = any_starts(rng, k) if at is None else [at]
             found += [(first, steps) for first in starts]
         return Drawn(chain, found, np.arange(k))
 
     return draw
 
 
-def _hidden(rng, family, length):
-    return Drawn(family, members(rng, family.chain, length), np.asarray(family.observations))
+def hidden(rng, family, length):
+    return of_chains(rng, family, [family.chain], length, family.observations)
 
 
 def observed(start):
     def draw(rng, k, length):
         n = int(rng.integers(k, k + 3))
         chain = pf.MarkovChain(matrices(rng, n)[0], drawn_start(rng, n, start))
-        return _hidden(rng, pf.HiddenChain(chain, rng.permutation(np.arange(n) % k)), length)
+        return hidden(rng, pf.HiddenChain(chain, rng.permutation(np.arange(n) % k)), length)
 
     return draw
 
@@ -130,18 +125,15 @@ def observed(start):
 def hidden_markov(rng, k, length):
     chain = pf.MarkovChain(matrices(rng, 2)[0], str(rng.choice(["stationary", "any"])))
     shown = rng.dirichlet(np.full(k, rng.choice([0.3, 1.0])), 2)
-    return _hidden(rng, pf.HiddenChain.hidden(chain, shown), length)
+    return hidden(rng, pf.HiddenChain.hidden(chain, shown), length)
 
 
 def durations(rng, k, length):
     jumps = (1 - np.eye(k)) * rng.dirichlet(np.ones(k), k)
     lasts = rng.dirichlet(np.ones(int(rng.integers(2, 5))), k)
     start = drawn_start(rng, k, str(rng.choice(["stationary", "any", "given"])))
-    return _hidden(
-        rng,
-        pf.HiddenChain.with_durations(jumps / jumps.sum(axis=1, keepdims=True), lasts, start),
-        length,
-    )
+    jumps /= jumps.sum(axis=1, keepdims=True)
+    return hidden(rng, pf.HiddenChain.with_durations(jumps, lasts, start), length)
 
 
 def of_order(start):
@@ -150,7 +142,7 @@ def of_order(start):
         order = int(rng.integers(2, 4 if k == 2 else 3))
         rows = matrices(rng, k, k ** (order - 1)).reshape((k,) * (order + 1))
         first = a_start(rng, k**order).reshape((k,) * order) if start == "given" else start
-        return _hidden(rng, pf.HiddenChain.of_order(rows, first), length)
+        return hidden(rng, pf.HiddenChain.of_order(rows, first), length)
 
     return draw
 
@@ -196,10 +188,8 @@ def intervals(rng, k, length):
 def total_variation(rng, k, length):
     (matrix,), radius = matrices(rng, k), float(rng.choice(RADII))
     steps = [pushed(rng, matrix, radius) for _ in range(length - 1)]
-    starts = any_starts(rng, k)
-    return Drawn(
-        pf.TotalVariationFamily(matrix, radius), [(start, steps) for start in starts], np.arange(k)
-    )
+    found = [(start, steps) for start in any_starts(rng, k)]
+    return Drawn(pf.TotalVariationFamily(matrix, radius), found, np.arange(k))
 
 
 def around(rng, found, width):
@@ -251,11 +241,8 @@ def overlap(start, steps, apart):
 
 def mixing(rng, k, length):
     start = a_start(rng, k)
-    steps = (
-        list(matrices(rng, k, length - 1))
-        if rng.random() < 0.5
-        else [matrices(rng, k)[0]] * (length - 1)
-    )
+    many = rng.random() < 0.5
+    steps = list(matrices(rng, k, length - 1) if many else [*matrices(rng, k)] * (length - 1))
     apart = int(rng.integers(1, max(2, min(length, 5))))
     least = overlap(start, steps, apart) * (1 - 1e-12)
     if least <= 1e-3:  # of no more records than these steps nothing is asked

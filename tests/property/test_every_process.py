@@ -1,6 +1,6 @@
 """Bounds of every process: no less than is revealed, equal to plain recursions; rules of scales."""
 
-from itertools import product
+from itertools import permutations, product
 
 import numpy as np
 import pytest
@@ -67,11 +67,8 @@ def test_no_other_mechanism_has_too_little_noise(name, kind, cases):
 def test_programs_equal_plainer_ones(seed):
     """Over functions of all records and all values of all sets of known records, not counts."""
     rng, _, process = drawn("given", seed, {2: 4, 3: 3})
-    (joint,), cost, window = (
-        process.joints(),
-        float(rng.choice([0.01, 0.5, 1.5])),
-        int(rng.integers(1, 3)),
-    )
+    (joint,) = process.joints()
+    cost, window = float(rng.choice([0.01, 0.5, 1.5])), int(rng.integers(1, 3))
     assert largest_loss(joint, cost) == pytest.approx(plain_program(joint, cost), rel=1e-6)
     every = largest_loss(joint, cost, window, "any")
     assert largest_loss_of_counts(joint, cost, window) == pytest.approx(every, rel=1e-6)
@@ -88,16 +85,13 @@ def test_no_count_tells_more(kind, seed):
     what = protection(rng, length)
     start, steps = process.chains[rng.integers(len(process.chains))]
     window = int(rng.integers(length - what["window"] + 1)), what["window"]
-    known = (
-        {}
-        if what["side_information"] == "none"
-        else seen_of(rng, steps, start, process.seen, window)
-    )
+    known = {}
+    if what["side_information"] == "any":
+        known = seen_of(rng, steps, start, process.seen, window)
     told = worst_count(rng, steps, start, cost, process.seen, window, known)
     for records in (length, int(rng.choice([500, 10**6]))):
-        bound = pf.leakage_loss(
-            process.family, records, 1 / cost, max_states=int(rng.choice([64, 64, 0])), **what
-        )
+        what["max_states"] = int(rng.choice([64, 64, 0]))
+        bound = pf.leakage_loss(process.family, records, 1 / cost, **what)
         assert bound >= told * (1 - 1e-9) - 1e-12
 
 
@@ -116,18 +110,13 @@ def seen_of(rng, steps, start, labels, window):
 def plain_step(rows, costs):
     """Φ of docs/leakage.md: a linear program for each pair of rows, all of them in one."""
     k = len(rows)
-    pairs = [
-        (x, y)
-        for x, y in product(range(k), repeat=2)
-        if x != y and not np.array_equal(rows[x], rows[y])
-    ]
+    different = (pair for pair in permutations(range(k), 2) if (np.ptp(rows[[*pair]], 0) > 0).any())
+    pairs = list(different)
     told = np.zeros((k, k))
     if pairs:
         above, below = (np.array([rows[pair[side]] for pair in pairs]) for side in (0, 1))
         table = [
-            np.eye(k)[z] - np.exp(costs[z, y]) * np.eye(k)[y]
-            for z, y in product(range(k), repeat=2)
-            if z != y
+            np.eye(k)[z] - np.exp(costs[z, y]) * np.eye(k)[y] for z, y in permutations(range(k), 2)
         ]
         limits = kron(eye_array(len(pairs)), np.reshape(table, (-1, k)), format="csr")
         found = linprog(
@@ -139,9 +128,8 @@ def plain_step(rows, costs):
             bounds=(0, None),
         )
         assert found.status == 0, found.message
-        told[tuple(np.transpose(pairs))] = np.log(
-            (above * found.x.reshape(above.shape)).sum(axis=1)
-        )
+        best = (above * found.x.reshape(above.shape)).sum(axis=1)
+        told[tuple(np.transpose(pairs))] = np.log(best)
     return told
 
 
@@ -218,26 +206,22 @@ def test_scales_of_all_families(name, epsilon):
 def test_scales_of_random_processes(kind, seed):
     if (one := drawn(kind, seed, {2: 30, 3: 20, 4: 9})) is not None:
         rng, length, process = one
-        obeys(
-            process.family, length, float(rng.choice([0.01, 0.3, 2.0, 6.0])), may_lack_a_proof=True
-        )
+        epsilon = float(rng.choice([0.01, 0.3, 2.0, 6.0]))
+        obeys(process.family, length, epsilon, may_lack_a_proof=True)
 
 
 def obeys(family, length, epsilon, may_lack_a_proof=False):
     """More is never cheaper; the loss is ε; from lower bound to MQMExact; with a certificate."""
 
-    def scale(length, window=1, side_information="none"):
-        return pf.leakage(
-            family, length, epsilon, window=window, side_information=side_information
-        ).scale
+    def scale(length, **asked):
+        return pf.leakage(family, length, epsilon, **asked).scale
 
     one = scale(length)
     assert (1 - 1e-9) / epsilon <= one <= length / epsilon * (1 + 1e-9)
     if pf.leakage(family, length, epsilon).quilt is None:
         assert pf.leakage_loss(family, length, one) <= epsilon * (1 + 1e-5)
-    assert pf.leakage_loss(family, length, one, window=length) == pytest.approx(
-        length / one, rel=1e-12
-    )
+    all_records = pf.leakage_loss(family, length, one, window=length)
+    assert all_records == pytest.approx(length / one, rel=1e-12)
     for more in (scale(2 * length), scale(length, window=2), scale(length, side_information="any")):
         assert more >= one * (1 - SLACK)
     if isinstance(family, HAVE_CHAINS):
@@ -256,66 +240,43 @@ def obeys(family, length, epsilon, may_lack_a_proof=False):
 def nested(rng, k):
     """Families of which the second holds the first, and how many times the loss it may have."""
     P, Q = 0.9 * matrices(rng, k, 2) + 0.1 * rng.dirichlet(np.ones(k), (2, k))
-    chain, given, free = (
-        pf.MarkovChain(P, start) for start in ("stationary", a_start(rng, k), "any")
-    )
+    starts = ("stationary", a_start(rng, k), "any")
+    chain, given, free = (pf.MarkovChain(P, start) for start in starts)
     R, low, high = chain.time_reversal, 0.9 * P, np.minimum(1.05 * P + 0.01, 1)
-    exact, wide = pf.IntervalFamily(P, P), pf.IntervalFamily(low, high)
+    exact, wide, back = (pf.IntervalFamily(*of) for of in ((P, P), (low, high), (R, R)))
     clock, steps = pf.PeriodicChain([P, Q], repeat=3), int(rng.integers(1, 4))
-    stays = np.sort(rng.uniform(0.1, 0.9, 4))
+    clock_any = pf.PeriodicChain([P, Q], repeat=3, initial_distribution="any")
+    a, b, c, d = np.sort(rng.uniform(0.1, 0.9, 4))
+    binary, between = pf.MarkovChain([[b, 1 - b], [1 - c, c]], "any"), pf.BinaryInterval(a, d)
+    box = pf.IntervalFamily([[a, 1 - d], [1 - d, a]], [[d, 1 - a], [1 - a, d]])
     transient = np.vstack([np.pad(P, ((0, 0), (0, 1))), rng.dirichlet(np.ones(k + 1))])
+    again = pf.MarkovChain(P, chain.initial_distribution)
+    balls = (pf.TotalVariationFamily(P, radius) for radius in (0.0, 0.01, 0.03))
+    exact_ball, small_ball, large_ball = balls
+    least = overlap(chain.initial_distribution, [P] * 9, steps)
+    slow, slower = pf.MixingFamily(steps, 0.5), pf.MixingFamily(steps + 1, 0.4)
     return {
         "any start": (given, free, np.inf),
         "any start of a stationary one": (chain, free, np.inf),
-        "a given start that is stationary": (
-            chain,
-            pf.MarkovChain(P, chain.initial_distribution),
-            1 + SLACK,
-        ),
+        "a given start that is stationary": (chain, again, 1 + SLACK),
         "a state that no record has": (chain, pf.MarkovChain(transient), 1 + SLACK),
         "two chains": (chain, pf.ChainFamily([pf.MarkovChain(Q), chain]), np.inf),
         "equal matrices": (chain, pf.PeriodicChain([P, P], repeat=2), 1.15),
         "observations are the states": (given, pf.HiddenChain(given, range(k)), 1.15),
         "order 1": (free, pf.HiddenChain.of_order(P, "any"), 1.15),
         "idle order": (chain, pf.HiddenChain.of_order(np.stack([P] * k)), 4),
-        "any start of a period": (
-            clock,
-            pf.PeriodicChain([P, Q], repeat=3, initial_distribution="any"),
-            np.inf,
-        ),
+        "any start of a period": (clock, clock_any, np.inf),
         "a phase for each": (clock, pf.PeriodicChain(np.repeat([P, Q], 3, axis=0)), 1.15),
         "no intervals": (free, exact, 1.3),
         "wider intervals": (exact, wide, np.inf),
-        "no intervals both ways": (
-            chain,
-            pf.IntervalFamily(P, P, backward=pf.IntervalFamily(R, R)),
-            1.15,
-        ),
+        "no intervals both ways": (chain, pf.IntervalFamily(P, P, backward=back), 1.15),
         "one way alone": (pf.IntervalFamily(low, high, backward=wide), wide, np.inf),
-        "no distance": (exact, pf.TotalVariationFamily(P, 0.0), 1.15),
-        "larger distances": (
-            pf.TotalVariationFamily(P, 0.01),
-            pf.TotalVariationFamily(P, 0.03),
-            np.inf,
-        ),
-        "binary class": (
-            pf.MarkovChain([[stays[1], 1 - stays[1]], [1 - stays[2], stays[2]]], "any"),
-            pf.BinaryInterval(stays[0], stays[3]),
-            np.inf,
-        ),
-        "intervals of a binary class": (
-            pf.BinaryInterval(stays[0], stays[3]),
-            pf.IntervalFamily(
-                *(np.array([[a, 1 - b], [1 - b, a]]) for a, b in (stays[[0, 3]], stays[[3, 0]]))
-            ),
-            np.inf,
-        ),
-        "chains that mix": (
-            chain,
-            pf.MixingFamily(steps, overlap(chain.initial_distribution, [P] * 9, steps)),
-            np.inf,
-        ),
-        "slower mixing": (pf.MixingFamily(steps, 0.5), pf.MixingFamily(steps + 1, 0.4), np.inf),
+        "no distance": (exact, exact_ball, 1.15),
+        "larger distances": (small_ball, large_ball, np.inf),
+        "binary class": (binary, between, np.inf),
+        "intervals of a binary class": (between, box, np.inf),
+        "chains that mix": (chain, pf.MixingFamily(steps, least), np.inf),
+        "slower mixing": (slow, slower, np.inf),
     }
 
 
@@ -332,7 +293,6 @@ def test_larger_families_never_lose_less(name, seed):
     slack = SLACK if what["side_information"] == "none" else 0.05
     assert one * (1 - slack) <= other <= one * most * (1 + slack)
     if isinstance(few, HAVE_CHAINS) and isinstance(more, HAVE_CHAINS):
-        one, other = (
-            pf.mqm_exact(family, length, 2.0, window=what["window"]).scale for family in (few, more)
-        )
+        asked = {"epsilon": 2.0, "window": what["window"]}
+        one, other = (pf.mqm_exact(family, length, **asked).scale for family in (few, more))
         assert one <= other * (1 + 1e-9)

@@ -13,6 +13,7 @@ from exact_loss import conditional_densities, largest_ratios, log_fraction, mixt
 from hypothesis import example, given
 from hypothesis import strategies as st
 from random_chains import chains
+from sequence_programs import sequence_law
 
 import pufferflow as pf
 from pufferflow.audit import CountQuery, HistogramQuery
@@ -118,19 +119,14 @@ def test_outputs_that_are_not_whole_lose_no_more(seed):
     chain = chain_with_one_law(rng, k)
     scale = float(np.exp(rng.uniform(-1, 2)))
     found = pf.privacy_loss(pf.MarkovChain(*chain.floats()), length, scale, HistogramQuery())
-    joint = np.asarray(chain.initial_laws[0], dtype=float)
-    for _ in range(length - 1):
-        joint = joint[..., None] * np.asarray(chain.matrix, dtype=float)
+    joint = sequence_law(np.asarray(chain.matrix, dtype=float), chain.initial_laws[0], length)
     paths = np.indices(joint.shape).reshape(length, -1)
     counts = np.array([(paths == x).sum(axis=0) for x in range(k)])
     outputs = rng.uniform(-1, length + 1, (400, k))
     kernel = np.exp(-np.abs(outputs[:, :, None] - counts[None]).sum(axis=1) / (2 * scale))
     for node in paths:
-        logs = []
-        for x in range(k):
-            weight = joint.ravel() * (node == x)
-            if weight.sum() > 0:
-                logs.append(np.log(kernel @ weight / weight.sum()))
+        weights = [joint.ravel() * (node == x) for x in range(k)]
+        logs = [np.log(kernel @ w / w.sum()) for w in weights if w.sum() > 0]
         assert np.ptp(logs, axis=0).max() <= found.loss + 1e-12
 
 
@@ -187,45 +183,32 @@ def test_smallest_scale_of_any_epsilon_is_proved(chain, length, exponent, counts
 
 
 def test_extended_exponents_agree_with_fractions_where_floats_end():
-    """T = 400, scale 0.1: densities down to e^(−4000)."""
-    stay, length, ratio = Fraction(15, 16), 400, Fraction(1, 22026)
-    scale = -1 / log_fraction(ratio)
-    found = pf.privacy_loss(
-        pf.MarkovChain([[0.9375, 0.0625], [0.25, 0.75]], [0.5, 0.5]), length, scale, CountQuery({1})
-    )
-    # the tails: a transfer-matrix recursion with fractions (each step rounded up or down to 400
-    # bits)
-    matrix = [[stay, 1 - stay], [Fraction(1, 4), Fraction(3, 4)]]
-    best = 0.0
+    """T = 400, scale 0.1: densities down to e^(−4000); this chain is worst in its tails."""
+    length, ratio = 400, Fraction(1, 22026)
+    chain = pf.MarkovChain([[0.9375, 0.0625], [0.25, 0.75]], [0.5, 0.5])
+    found = pf.privacy_loss(chain, length, -1 / log_fraction(ratio), CountQuery({1}))
+    # a recursion with fractions, each step to 400 bits
+    matrix = np.array([[Fraction(p) for p in row] for row in chain.transition_matrix.tolist()])
+    half, one, best = np.array([Fraction(1, 2)] * 2), np.array([Fraction(1)] * 2), 0.0
     for reward in (1 / ratio, ratio):
-        weight = [Fraction(1), reward]
-        after = [[Fraction(1)] * 2]
-        before = [[Fraction(1, 2)] * 2]
-        mass = [[Fraction(1, 2)] * 2]
+        weight = np.array([Fraction(1), reward])
+        after, before, mass = [one], [half], [half]
         for _ in range(length - 1):
-            ahead = [weight[y] * after[-1][y] for y in range(2)]
-            past = [before[-1][x] * weight[x] for x in range(2)]
-            after.append([_short(row[0] * ahead[0] + row[1] * ahead[1]) for row in matrix])
-            columns = list(zip(*matrix, strict=True))
-            before.append([_short(past[0] * p + past[1] * q) for p, q in columns])
-            mass.append([_short(mass[-1][0] * p + mass[-1][1] * q) for p, q in columns])
-        for node in range(length):
-            value = [
-                before[node][x] * weight[x] * after[length - 1 - node][x] / mass[node][x]
-                for x in range(2)
-            ]
-            best = max(best, abs(log_fraction(value[0] / value[1])))
-    assert math.isclose(found.loss, best, rel_tol=1e-9)  # this chain is worst in its tails
+            after.append(short(matrix @ (weight * after[-1])))
+            before.append(short((before[-1] * weight) @ matrix))
+            mass.append(short(mass[-1] @ matrix))
+        for told, plain, rest in zip(before, mass, after[::-1], strict=True):
+            x, y = told * weight * rest / plain
+            best = max(best, abs(log_fraction(x / y)))
+    assert math.isclose(found.loss, best, rel_tol=1e-9)
     assert best - 1e-9 <= found.lower <= found.loss
 
 
-def _short(value):
+@np.vectorize
+def short(value):
     """The fraction to 400 significant bits."""
     shift = 400 - value.numerator.bit_length() + value.denominator.bit_length()
-    return (
-        Fraction(int(value * 2**shift) if shift >= 0 else int(value / 2**-shift), 1)
-        / Fraction(2) ** shift
-    )
+    return Fraction(int(value * Fraction(2) ** shift)) / Fraction(2) ** shift
 
 
 @examples(12, 120)

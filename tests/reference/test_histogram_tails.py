@@ -37,32 +37,32 @@ def largest_tail(matrix, law, length, base):
     return largest
 
 
+def ratios(matrix, law, length, ratio):
+    """Largest density ratio over all outputs and where, and that of the tails, found twice."""
+    k = len(matrix)
+    densities = conditional_densities(matrix, law, length, range(k), k, ratio)
+    largest, (corner, *_) = largest_ratios(densities, length)
+    assert corner == largest_tail(matrix, law, length, 1 / ratio**2)
+    return *largest, corner
+
+
 @pytest.mark.parametrize(
     ("ratio", "inside", "tail"),
-    [
-        (Fraction(1, 4), Fraction(1088, 83), Fraction(49, 4)),
-        (Fraction(1, 2), Fraction(80, 23), Fraction(13, 4)),
-        (Fraction(4, 5), Fraction(1025, 692), Fraction(91, 64)),
-    ],
+    [("1/4", "1088/83", "49/4"), ("1/2", "80/23", "13/4"), ("4/5", "1025/692", "91/64")],
 )
 def test_three_states_three_records(ratio, inside, tail):
     """Stationary, e^(1/2σ) = 4, 2, 5/4: the histogram (0, 2, 1) tells X_2 = 2 from X_2 = 1 better
     than any tail.
     """
-    law = stationary_law(THREE_STATES)
+    law, ratio, inside = stationary_law(THREE_STATES), Fraction(ratio), Fraction(inside)
     assert law == [Fraction(1, 3), Fraction(4, 9), Fraction(2, 9)]
-    largest, corner = largest_ratios(
-        conditional_densities(THREE_STATES, law, 3, range(3), 3, ratio), 3
-    )
-    assert largest == (inside, 2, (2, 1), (0, 2, 1))
-    assert corner[0] == tail == largest_tail(THREE_STATES, law, 3, 1 / ratio**2)
-    assert inside > tail
-    scale = -1 / (2 * math.log(ratio))
-    found = pf.privacy_loss(
-        pf.MarkovChain([[0, 1, 0], [0.5, 0, 0.5], [0.5, 0.5, 0]]), 3, scale, HistogramQuery()
-    )
+    place = (2, (2, 1), (0, 2, 1))
+    assert ratios(THREE_STATES, law, 3, ratio) == (inside, *place, Fraction(tail))
+    assert inside > Fraction(tail)
+    chain = pf.MarkovChain([[0, 1, 0], [0.5, 0, 0.5], [0.5, 0.5, 0]])
+    found = pf.privacy_loss(chain, 3, -1 / (2 * math.log(ratio)), HistogramQuery())
     assert found.lower <= log_fraction(inside) <= found.loss
-    assert (found.node, found.pair, found.output) == (2, (2, 1), (0, 2, 1))
+    assert (found.node, found.pair, found.output) == place
 
 
 @pytest.mark.parametrize("length", [4, *counts(6, 8)])
@@ -71,29 +71,19 @@ def test_two_states_come_near_three_minus_four_over_the_length(length, n, share)
     """P = [[a, 1 − a], [1 − b, b]] from (a², 1 − a²), b = (T − 1) a³, e^(−1/2σ) = 1 − a², a → 0."""
     a = Fraction(1, n)
     b = (length - 1) * a**3
-    matrix, law, ratio = [[a, 1 - a], [1 - b, b]], [a**2, 1 - a**2], 1 - a**2
-    largest, corner = largest_ratios(
-        conditional_densities(matrix, law, length, range(2), 2, ratio), length
-    )
-    assert largest[1:] == (2, (0, 1), (length // 2, length // 2))
-    assert corner[0] == largest_tail(matrix, law, length, 1 / ratio**2)
+    matrix, law = [[a, 1 - a], [1 - b, b]], [a**2, 1 - a**2]
+    largest, *place, corner = ratios(matrix, law, length, 1 - a**2)
+    assert place == [2, (0, 1), (length // 2, length // 2)]
     # log(1 + x) lies between x − x²/2 and x
-    x, y = largest[0] - 1, corner[0] - 1
+    x, y = largest - 1, corner - 1
     assert x - x**2 / 2 > Fraction(share) * (3 - Fraction(4, length)) * y
 
 
 def test_a_stationary_chain_comes_near_three_halves():
-    a = Fraction(1, 1000)
-    matrix = [
-        [Fraction(0), Fraction(1), Fraction(0)],
-        [Fraction(0), Fraction(0), Fraction(1)],
-        [1 - a, a / 2, a / 2],
-    ]
-    ratio = 1 - a**2
-    largest, corner = largest_ratios(
-        conditional_densities(matrix, stationary_law(matrix), 3, range(3), 3, ratio), 3
-    )
-    x, y = largest[0] - 1, corner[0] - 1
+    a, zero, one = Fraction(1, 1000), Fraction(0), Fraction(1)
+    matrix = [[zero, one, zero], [zero, zero, one], [1 - a, a / 2, a / 2]]
+    largest, *_, corner = ratios(matrix, stationary_law(matrix), 3, 1 - a**2)
+    x, y = largest - 1, corner - 1
     assert x - x**2 / 2 > Fraction(149, 100) * y
 
 
@@ -102,11 +92,7 @@ def test_two_regimes_exceed_the_tail_like_the_root_of_the_length(length):
     """Exactly: T/2 while alternating; 0 or 1 plus T − 1 tosses otherwise. e^(−1/σ) = 1 − 1/T²."""
     ratio = 1 - Fraction(1, length**2)
     tosses = [Fraction(math.comb(length - 1, n), 2 ** (length - 1)) for n in range(length)]
-    laws = [
-        {length // 2: Fraction(1)},
-        dict(enumerate(tosses)),
-        {n + 1: p for n, p in enumerate(tosses)},
-    ]
+    laws = [{length // 2: 1}, dict(enumerate(tosses)), dict(enumerate(tosses, 1))]
 
     def density(law, w):
         return sum(p * ratio ** abs(w - n) for n, p in law.items())
@@ -115,26 +101,24 @@ def test_two_regimes_exceed_the_tail_like_the_root_of_the_length(length):
     inside = max(middle) / min(middle)
     tail = max(max(high) / min(high), max(low) / min(low))
     assert tail == 1 / ratio
-    mean_distance = Fraction(
-        (length - 1) * math.comb(length - 2, length // 2 - 1), 2 ** (length - 1)
-    )
-    assert log_fraction(inside) / log_fraction(tail) == pytest.approx(
-        float(mean_distance), rel=0.02
-    )
-    if length >= 8:
-        assert inside > tail
-
+    excess = log_fraction(inside) / log_fraction(tail)
+    assert excess == pytest.approx(mean_distance(length), rel=0.02)
+    assert inside > tail or length < 8
     scale = -1 / log_fraction(ratio)
     found = pf.privacy_loss(TWO_REGIMES, length, scale, CountQuery({1, 3}))
     assert found.lower <= max(log_fraction(inside), log_fraction(tail)) <= found.loss
 
 
+def mean_distance(length):
+    """E|B − T/2|, B binomial with T − 1 tosses."""
+    return (length - 1) * math.comb(length - 2, length // 2 - 1) / 2 ** (length - 1)
+
+
 def test_the_excess_of_two_regimes_grows():
-    """With noise of scale T loss over tail is near E|B − T/2|, B binomial with T − 1 tosses."""
-    ratios = []
+    """With noise of scale T; the tails show 1/scale, as above."""
+    excesses = []
     for length in (8, 32, 128):
         worst = pf.privacy_loss(TWO_REGIMES, length, float(length), CountQuery({1, 3}))
-        limit = (length - 1) * math.comb(length - 2, length // 2 - 1) / 2 ** (length - 1)
-        ratios.append(worst.loss * length)  # the tails show 1/scale, as above
-        assert ratios[-1] == pytest.approx(limit, rel=0.05)
-    assert ratios == sorted(ratios)
+        excesses.append(worst.loss * length)
+        assert excesses[-1] == pytest.approx(mean_distance(length), rel=0.05)
+    assert excesses == sorted(excesses)

@@ -50,28 +50,21 @@ def fractions(row):
 def stated_loss(matrix, law, found):
     """What the query that a lower bound states tells just below its scale, in ball arithmetic."""
     cost = 1 / (flint.arb(found.scale) * (1 - flint.arb(2) ** -60))
-    k, steps, end = (
-        len(matrix),
-        [fractions(row) for row in matrix],
-        min(found.length, found.node + len(found.later)),
-    )
+    k, steps = len(matrix), flint.arb_mat([fractions(row) for row in matrix])
+    end = min(found.length, found.node + len(found.later))
 
     def told(tilted):
         """E[e^count; X_node = x] for the two values x of the pair."""
-        rows, last = [fractions(law)], 1  # from the node on, one row a value of it
+        rows = flint.arb_mat([fractions(law)])  # from the node on, one row a value of it
         for node in range(1, end + 1):
-            if node > last:
-                rows = [
-                    [sum(row[x] * steps[x][y] for x in range(k)) for y in range(k)] for row in rows
-                ]
-            if tilted:
-                counted = [(cost * (y in found.counted(node))).exp() for y in range(k)]
-                rows = [
-                    [p * weight for p, weight in zip(row, counted, strict=True)] for row in rows
-                ]
+            rows = rows * steps if node > 1 else rows
+            weights = [(cost * (tilted and y in found.counted(node))).exp() for y in range(k)]
+            rows = flint.arb_mat([[row[y] * weights[y] for y in range(k)] for row in rows.tolist()])
             if node == found.node:
-                rows = [[rows[0][y] * (x == y) for y in range(k)] for x in found.pair]
-        return [sum(row) for row in rows]
+                rows = flint.arb_mat(
+                    [[rows[0, y] * (x == y) for y in range(k)] for x in found.pair]
+                )
+        return [sum(row) for row in rows.tolist()]
 
     (over, above), (plain, below) = told(True), told(False)
     return (over / plain / (above / below)).log()

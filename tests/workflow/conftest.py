@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from py_compile import PycInvalidationMode
 
@@ -22,8 +23,18 @@ TIMED = ("timings", "table2", "report.html", "provenance.json", "logs")
 """Files with measured seconds in them, which no two runs share."""
 
 
+def walks() -> str:
+    """Return a table of three people for an hour and a half, one called like a number."""
+    rows = ["participant,time,state,group"]
+    for who, group in (("007", "young"), ("b", "young"), ("c", "old")):
+        for minute in range(90):
+            state = "walk" if (minute * 7 + len(group)) % 5 < 2 else "sit"
+            rows.append(f"{who},2024-01-01T{minute // 60:02d}:{minute % 60:02d},{state},{group}")
+    return "\n".join(rows) + "\n"
+
+
 class Project:
-    """A copy of the project in a folder of its own."""
+    """A copy of the project in a folder of its own, with a data set of its user's own."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -34,13 +45,12 @@ class Project:
                 shutil.copytree(source, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
             else:
                 shutil.copy(source, folder / part)
-        # a job need not compile what it imports, and an edit is seen by its content, however soon
-        # it comes
+        # a job need not compile what it imports; an edit is seen by its content, however soon
+        by_content = PycInvalidationMode.CHECKED_HASH
         for part in ("pufferflow", "workflow/reproduction"):
-            compileall.compile_dir(
-                folder / part, quiet=1, invalidation_mode=PycInvalidationMode.CHECKED_HASH
-            )
+            compileall.compile_dir(folder / part, quiet=1, invalidation_mode=by_content)
         shutil.copy(Path(__file__).with_name("tiny.yaml"), folder)
+        (folder / "walks.csv").write_text(walks(), encoding="utf-8")
         (folder / PYTHON).symlink_to(sys.prefix)
 
     @classmethod
@@ -82,18 +92,22 @@ class Project:
                 lines.append(line.strip())
         return found
 
-    def planned(self, *arguments: str) -> set[str]:
-        """Return the rules that a run would execute now."""
-        return set(self.reasons(*arguments))
+    @property
+    def made(self) -> Path:
+        """The folder of results."""
+        return self.folder / "results"
+
+    def text(self, path: str) -> str:
+        """Return a result as text."""
+        return (self.made / path).read_text(encoding="utf-8")
 
     def results(self) -> dict[str, str]:
         """Return the SHA-256 of every result that must not change from run to run."""
-        top = self.folder / "results"
         return {
-            path.relative_to(top).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-            for path in sorted(top.rglob("*"))
+            path.relative_to(self.made).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in sorted(self.made.rglob("*"))
             if path.is_file()
-            and not any(part.startswith(TIMED) for part in path.relative_to(top).parts)
+            and not any(part.startswith(TIMED) for part in path.relative_to(self.made).parts)
             and not path.name.startswith(".")
         }
 
@@ -103,12 +117,35 @@ class Project:
         (self.folder / path).write_text(text.replace(old, new, 1), encoding="utf-8")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let one worker run what reads the complete run, and others the rest meanwhile."""
+    for item in items:
+        if "finished" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("workflow"))
+
+
+@pytest.fixture
+def golden() -> Callable[[str, str], None]:
+    """Compare a text with a stored one; with GOLDEN=write in the environment, store it."""
+
+    def check(name: str, text: str) -> None:
+        path = Path(__file__).with_name("golden") / name
+        if os.environ.get("GOLDEN") == "write":
+            path.write_text(text, encoding="utf-8")
+        assert text == path.read_text(encoding="utf-8")
+
+    return check
+
+
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A project with a complete uninterrupted run on two cores; do not change it, take a copy.
 
-    The first worker that wants it makes it for all.
+    The first worker that wants it makes it for all. Most tests here read its tables; with
+    FINISHED=<folder> in the environment that of an earlier run, which --basetemp keeps.
     """
+    if "FINISHED" in os.environ:
+        return Project.at(Path(os.environ["FINISHED"]))
     own = tmp_path_factory.getbasetemp()
     shared = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "finished"
     with shared.with_suffix(".lock").open("w") as lock:
@@ -116,7 +153,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
         if shared.exists():
             return Project.at(shared)
         project = Project(own / "making")
-        project.run("--", "all", "cohort")
+        project.run("--report", "report.zip", "--report-after-run", "--", "all", "cohort")
         project.folder.rename(shared)
         return Project.at(shared)
 
@@ -130,7 +167,5 @@ def project(tmp_path: Path) -> Project:
 @pytest.fixture
 def copy(finished: Project, tmp_path: Path) -> Project:
     """The finished project once more, to change at will."""
-    shutil.copytree(
-        finished.folder, tmp_path / "project", symlinks=True, copy_function=shutil.copy2
-    )
+    shutil.copytree(finished.folder, tmp_path / "project", symlinks=True)
     return Project.at(tmp_path / "project")

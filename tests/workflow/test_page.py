@@ -14,34 +14,6 @@ from reproduction.report import WITHOUT_DATA, lead_sentences, summary_rows
 from reproduction.tables import Table
 
 GROUP = "<script>alert('R&D')</script>"
-
-
-def error_rows(*datasets, label="bundled"):
-    rows = [
-        {"dataset": dataset, "label": label, "group": group, "task": "aggregate", "alpha": 0.35}
-        | {
-            "mechanism": mechanism,
-            "epsilon": epsilon,
-            "status": "ok" if error else "not applicable",
-        }
-        | {"expected_error": error and error / epsilon}
-        for dataset in datasets
-        for epsilon in (0.2, 1.0)
-        for group, least in ((GROUP, 0.01), ("men_18_54", 0.02))
-        for mechanism, error in {"gk16": None, "mqm-approx": 2 * least, "mqm-exact": least}.items()
-    ]
-    return tidy.frame(rows, "errors")
-
-
-def seconds(*datasets):
-    place = [{"dataset": name, "group": "all"} for name in datasets]
-    taken = {"mqm-approx": 0.001, "mqm-exact": 0.004}
-    rows = [
-        at | {"mechanism": name, "median_seconds": t} for at in place for name, t in taken.items()
-    ]
-    return tidy.frame(rows, "timings")
-
-
 FIELDS = ("Song", f"{GROUP} at ε = 1 " * 9, "Table 1", "printed", "<1>", "2")
 COMPARISON = pd.DataFrame(
     [Row(*FIELDS, verdict, "why & how", "± <1>", GROUP) for verdict in VERDICTS]
@@ -60,31 +32,33 @@ def written(tmp_path, only_svg):
     blocks = [page.text(GROUP), page.figure(svg, caption), page.link("provenance.json", GROUP)]
     blocks += [page.table(table), page.table(table, folded=True)]
     blocks += [page.rows(COMPARISON), page.rows(COMPARISON, folded=False)]
-    content = {"lead": lead_sentences(error_rows("mine"), error_rows("synthetic"))}
-    content |= {"title": GROUP, "links": {}}
-    outcomes = page.OUTCOMES
-    content["summary"] = [page.Summary(GROUP, "all", GROUP, GROUP, outcome) for outcome in outcomes]
+    content = {"title": GROUP, "links": {}, "lead": [GROUP]}
+    content["summary"] = [page.Summary(GROUP, "all", GROUP, GROUP, each) for each in page.OUTCOMES]
     for name in ("first", "again"):
         page.write_page(tmp_path / name, sections=[page.Section(GROUP, "all", blocks)], **content)
     assert (tmp_path / "first").read_bytes() == (tmp_path / "again").read_bytes()
     return (tmp_path / "first").read_text("utf-8")
 
 
-def test_names_are_escaped_and_a_page_loads_nothing(written):
+def check_closed(text):
+    """A page loads and runs nothing, its ids are its own, and its links lead to it or are few."""
     tags, attributes = [], []
     parser = HTMLParser()
     parser.handle_starttag = lambda tag, pairs: (tags.append(tag), attributes.extend(pairs))
-    parser.feed(written)
+    parser.feed(text)
     assert not {"script", "link", "img", "iframe", "object", "embed", "base", "form"} & set(tags)
-    assert not [
-        name for name, _ in attributes if name.startswith("on") or name in ("src", "srcset", "data")
-    ]
+    names = [name for name, _ in attributes]
+    assert not [n for n in names if n.startswith("on") or n in ("src", "srcset", "data")]
     targets = {value for name, value in attributes if name.endswith("href")}
-    assert {target for target in targets if not target.startswith("#")} == {"provenance.json"}
     ids = [value for name, value in attributes if name == "id"]
     assert {target[1:] for target in targets if target.startswith("#")} <= set(ids)
     assert len(ids) == len(set(ids))
-    assert not re.search(r"url\((?!#)|@import|<!DOCTYPE svg", written)
+    assert not re.search(r"url\((?!#)|@import|<!DOCTYPE svg", text)
+    return {target for target in targets if not target.startswith("#")}
+
+
+def test_names_are_escaped_and_a_page_loads_nothing(written):
+    assert check_closed(written) == {"provenance.json"}
     assert written.count("&lt;script&gt;alert(") > 250  # as text, wherever it was given
 
 
@@ -102,29 +76,35 @@ def test_a_verdict_has_a_sign_besides_its_colour(written):
     assert [page.outcome_of(["reproduced", verdict]) for verdict in worst] == list(worst.values())
 
 
-def test_the_first_screen_tells_what_came_out_with_and_without_the_papers_data():
-    synthetic = error_rows("synthetic", label="synthetic").assign(status="ok")
-    for datasets in (("activity", "electricity"), ("mine",)):
-        found, gk16, without = lead_sentences(error_rows(*datasets), synthetic)
-        for name in datasets:
-            errors = "0.010 to 0.020 (MQMExact), 0.020 to 0.040 (MQMApprox)"
-            assert f"{errors} on {name} (bundled real data)" in found
-        assert re.search(rf"none of {4 * len(datasets)} settings.* from α = 0.35 on", gk16)
-        assert without == WITHOUT_DATA
-        rows = summary_rows(COMPARISON, error_rows(*datasets), seconds(*datasets))
-        assert [len(rows), rows[2].outcome] == [6, "differs"]
-        here = {row.name: row.here for row in rows}
-        assert here["Table 2"].startswith("4.0")
-        for table, name in {"Table 1": "activity", "Table 3": "electricity"}.items():
-            assert here[table].startswith(
-                "0.010 to 0.020 (MQMExact)" if name in datasets else "not computed"
-            )
-        assert {row.outcome for row in rows} <= set(page.OUTCOMES)
+def test_the_first_screen_tells_what_came_out(finished, golden):
+    """Of the run with the paper's data sets; seconds are another machine's."""
+    head = finished.text("report.html").partition("<main>")[0].partition("<header>")[2]
+    cells = re.sub(r"\s+", " ", head).replace("</td>", " | ")
+    lines = re.sub("<[^>]+>", "", re.sub("<tr>|<p>|<nav>", "\n", cells)).split("\n")
+    golden("first_screen.txt", "\n".join(line for line in lines if "another machine" not in line))
+
+
+def test_the_first_screen_without_the_papers_data(finished):
+    errors = tidy.read(finished.made / "errors/walks_2_file.csv", "errors")
+    synthetic = tidy.read(finished.made / "errors/synthetic.csv", "errors")
+    timings = tidy.read(finished.made / "timings/mechanisms.csv", "timings")
+    found, gk16, without = lead_sentences(errors, synthetic.assign(status="not applicable"))
+    assert " on walks_2 (data from a file of the user) at ε = 1" in found
+    assert re.fullmatch("GK16 applies to none of 0 settings.* synthetic classes nowhere.", gk16)
+    assert without == WITHOUT_DATA
+    here = {row.name: row.here for row in summary_rows(COMPARISON, errors, timings)}
+    assert {here[name] for name in ("Table 1", "Table 3")} == {"not computed"}
     worked = pd.concat([COMPARISON] * 2).assign(data="worked example")
-    for table, shown in (
-        (worked, "4 rows agree, 2 differ"),
-        (worked[: len(VERDICTS)], "2 rows agree, 1 differs"),
-    ):
-        assert summary_rows(table, error_rows("mine"), seconds("mine"))[5].here == shown
-    nowhere = lead_sentences(error_rows("mine"), synthetic.assign(status="not applicable"))[1]
-    assert nowhere.endswith("synthetic classes nowhere.")
+    for table, shown in ((worked, "4 rows agree, 2 differ"), (worked[:7], "2 rows agree, 1 diff")):
+        assert summary_rows(table, errors, timings)[5].here.startswith(shown)
+
+
+def test_pages_of_a_run_have_their_parts_in_order_and_load_nothing(finished):
+    anchors = re.findall(r'<section id="([\w-]+)"', finished.text("report.html"))
+    assert anchors[:2] == ["differences", "figure4-upper"]
+    assert anchors[-1] == "provenance"
+    assert len(anchors) == len(set(anchors)) > 7
+    pages = {f"{name}.html" for name in ("report", "related", "beyond")}
+    for name in pages:
+        links = check_closed(finished.text(name))
+        assert links - {"provenance.json"} == pages - {name}

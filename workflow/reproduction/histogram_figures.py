@@ -1,6 +1,7 @@
 """Figures of real data: histograms and their releases (Figure 4, lower row), and their errors."""
 
 import re
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,112 +20,65 @@ from reproduction.paper_tables import with_published
 from reproduction.tables import UNDEFINED, decimals
 
 BAR = "#c9ccd1"
-MANY_BINS = 12
-"""More bins than these leave no room for the mechanisms' marks beside each other."""
+MANY_STATES = 12
+"""More states than these have frequencies of so different sizes that the axis is logarithmic."""
 
 
 @style.styled
 def histograms(releases: pd.DataFrame, description: str = "") -> Figure:
-    """Draw Figure 4, lower row: histograms and releases (tidy "releases") at the ε closest to 1."""
+    """Draw Figure 4, lower row: histograms and releases (tidy "releases") at the ε closest to 1.
+
+    A panel a group and mechanism, all on one axis: releases with much noise leave it.
+    """
     style.check(releases)
     epsilon = shown_epsilon(releases["epsilon"].unique())
     table = releases[releases["epsilon"] == epsilon]
-    table = table.assign(distance=table["released_frequency"] - table["exact_frequency"])
-    noise = table["distance"].abs().groupby(table["mechanism"]).mean()
-    # what is closer to 0 than the mean noise of the best mechanism is drawn on a linear axis
-    threshold = float(10.0 ** np.floor(np.log10(noise.min())))
-    many = table["state"].nunique() > MANY_BINS
-    figure, note = (_many_bins if many else _few_bins)(table, threshold)
-    bars = Patch(facecolor=BAR, label="exact histogram")
-    handles = [bars, *legend(table, "released_frequency", line=many)]
-    note = (
-        f"ε = {epsilon:g}; {table['release'].nunique()} releases a mechanism. {note} "
-        f"The axis of {'frequencies' if many else 'distances'} is linear within ± {threshold:g}."
-    )
-    finish(figure, handles, note, table, description)
-    return figure
-
-
-def _few_bins(table: pd.DataFrame, threshold: float) -> tuple[Figure, str]:
-    """Draw a panel a group with all releases, and their distances from the exact ones below."""
-    groups, states = list(table.groupby("group", sort=False)), list(table["state"].unique())
-    names, columns = style.in_order(table["mechanism"]), len(groups)
-    width = style.COLUMN_WIDTH if columns == 1 else max(style.TEXT_WIDTH, 2.2 * columns)
-    figure, panels = panels_of(2 * columns, height=2.1, columns=columns, width=width)
-    top = 1.35 * float(table["exact_frequency"].max())
-    bottom = max(-0.2 * top, min(0.0, 1.1 * float(table["released_frequency"].min())))
-    farthest = 1.5 * float(table["distance"].abs().max())
-    slots = 0.84 * ((np.arange(len(names)) + 0.5) / len(names) - 0.5)
-    ticks = [style.state_label(state).replace(" ", "\n") for state in states]
-    for above, below, (group, rows) in zip(panels, panels[columns:], groups, strict=False):
-        exact = rows.drop_duplicates("state")["exact_frequency"]
-        above.bar(range(len(states)), exact, width=0.92, color=BAR)
-        above.set_title(group_label(str(group)), **style.VERBATIM)
-        above.set_ylim(bottom, top)
-        below.set_yscale("symlog", linthresh=threshold, linscale=0.5)
-        below.set_ylim(-farthest, farthest)
-        symmetric_log_ticks(below.yaxis, threshold)
-        for name, slot in zip(names, slots, strict=True):
-            own, look = rows[rows["mechanism"] == name], style.mechanism_style(name)
-            x = own["state"].map(states.index) + slot
-            mark = style.points(look) | {"color": look.color, "alpha": 0.8, "markersize": 2.6}
-            shown = own["released_frequency"].clip(bottom, top)
-            above.plot(x, shown, clip_on=False, **mark)
-            below.plot(x, own["distance"], **mark)
-        for axes, what in ((above, "relative frequency"), (below, "released − exact")):
-            axes.axhline(0, color=style.MUTED, linewidth=0.6)
-            axes.set_xticks(range(len(states)), ticks, **style.VERBATIM)
-            axes.set(xlim=(-0.55, len(states) - 0.45), ylabel=what if above is panels[0] else "")
-            axes.tick_params(axis="x", length=0, labelsize=6.3)
-            axes.tick_params(axis="y", labelleft=above is panels[0])
-            axes.grid(visible=False, axis="x")
-    outside = ~table["released_frequency"].between(bottom, top)
-    counts = outside.groupby(table["mechanism"]).agg(["sum", "size"]).loc[names].itertuples()
-    parts = [f"{n} of {of} {style.mechanism_style(name).label}" for name, n, of in counts if n]
-    note = f"Values beyond the axis are drawn at its edge ({', '.join(parts)})." if parts else ""
-    return figure, note
-
-
-def _many_bins(table: pd.DataFrame, threshold: float) -> tuple[Figure, str]:
-    """Draw a panel a group and mechanism, on one symmetric and logarithmic axis."""
+    table = table.assign(distance=(table["released_frequency"] - table["exact_frequency"]).abs())
     groups, states = list(table["group"].unique()), list(table["state"].unique())
-    names = style.in_order(table["mechanism"])
-    panels = [(group, name) for group in groups for name in names]
+    names, many = style.in_order(table["mechanism"]), len(states) > MANY_STATES
+    panels = list(product(groups, names))
     figure, all_axes = panels_of(len(panels), height=2.1, columns=len(names), share=True)
-    x, step = np.arange(len(states)), 5 * max(1, -(-(len(states) - 1) // 15))
-    watts = all(state.endswith(" W") for state in states)
-    # lower edges of bins, or states that have none
-    edges = [(re.search(r"\d+", state) or [state])[0] for state in states]
+    x, step = np.arange(len(states)), 5 * -(-(len(states) - 1) // 15) if many else 1
+    named = list(map(style.state_label, states))
+    labels = [(re.search(r"\d+", state) or [state])[0] for state in states] if many else named
     for axes, (group, name) in zip(all_axes, panels, strict=True):
         own = table[(table["group"] == group) & (table["mechanism"] == name)]
         of_state, look = own.groupby("state", sort=False), style.mechanism_style(name)
         released = of_state["released_frequency"].agg(["first", "min", "max"])
-        noise = float(own["distance"].abs().mean())
-        exact = of_state["exact_frequency"].first()
-        axes.set_yscale("symlog", linthresh=threshold, linscale=0.5)
-        axes.stairs(exact, np.arange(len(states) + 1) - 0.5, fill=True, color=BAR)
+        noise = float(own["distance"].mean())
+        edges = np.arange(len(states) + 1) - 0.5
+        axes.stairs(of_state["exact_frequency"].first(), edges, fill=True, color=BAR)
         line: dict[str, Any] = {"color": look.color, "linewidth": 0.6, "alpha": 0.55}
         axes.vlines(x, released["min"], released["max"], **line)
         mark = style.points(look) | {"color": look.color, "markersize": 1.9, "markeredgewidth": 0.5}
         axes.plot(x, released["first"], **mark)
         for side in (-noise, noise):
             axes.axhline(side, color=look.color, linestyle=look.dashes, linewidth=0.7)
-        title = f"{group_label(group)}, " if len(groups) > 1 else ""
-        title += f"{look.label}: |noise| {noise:.2g}"
+        title = f"{group_label(group)}\n" if len(groups) > 1 else ""
+        title = f"{title}{look.label}: |noise| {noise:.2g}"
         axes.set_title(title, loc="left", fontsize=7.2, **style.VERBATIM)
         axes.set_xlim(-0.8, len(states) - 0.2)
-        axes.set_xticks(x[::step], edges[::step], **style.VERBATIM)
+        axes.set_xticks(x[::step], labels[::step], rotation=0 if many else 90, **style.VERBATIM)
+        axes.tick_params(axis="x", labelbottom=group == groups[-1])
         axes.grid(visible=False, axis="x")
         axes.set_ylabel("relative frequency" if name == names[0] else "")
-        if group == groups[-1]:
-            axes.set_xlabel("power (W), lower edge of a bin" if watts else "state")
-    for axes in all_axes:
-        symmetric_log_ticks(axes.yaxis, threshold)
-    note = (
-        "Marks: the first of them; vertical lines: the least to the most of all, in each bin; "
-        "level lines and |noise|: the mean absolute noise of a bin."
-    )
-    return figure, note
+    note = f"ε = {epsilon:g}; {table['release'].nunique()} releases a mechanism. "
+    note += "Marks: the first of them; vertical lines: the least to the most of all, in each bin; "
+    note += "level lines and |noise|: the mean absolute noise of a bin."
+    if many:
+        # what is closer to 0 than the mean noise of the best mechanism is drawn on a linear axis
+        best = table.groupby("mechanism")["distance"].mean().min()
+        threshold = float(10.0 ** np.floor(np.log10(best)))
+        note += f" Bins by their lower edges; the axis is linear within ± {threshold:g}."
+        for axes in all_axes:
+            axes.set_yscale("symlog", linthresh=threshold, linscale=0.5)
+            symmetric_log_ticks(axes.yaxis, threshold)
+    else:
+        top = 1.35 * float(table["exact_frequency"].max())
+        all_axes[0].set_ylim(-0.2 * top, top)
+    bars = Patch(facecolor=BAR, label="exact histogram")
+    finish(figure, [bars, *legend(table, "released_frequency")], note, table, description)
+    return figure
 
 
 @style.styled

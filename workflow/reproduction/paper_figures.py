@@ -29,11 +29,11 @@ USELESS: dict[str, Any] = {"color": style.MUTED, "linewidth": 0.6}
 """How the line "no better than a constant guess" is drawn."""
 
 
-def legend(table: pd.DataFrame, column: str = "expected_error", line: bool = True) -> list[Line2D]:
+def legend(table: pd.DataFrame, column: str = "expected_error") -> list[Line2D]:
     """Return legend entries of the mechanisms of a table, with what they hide."""
     applies = table[column].notna().groupby(table["mechanism"]).any()
     return [
-        style.handle(name, line=line, applies=applies[name], text=QUALIFIED.get(name, ""))
+        style.handle(name, applies=applies[name], text=QUALIFIED.get(name, ""))
         for name in style.in_order(table["mechanism"])
     ]
 

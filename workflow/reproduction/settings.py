@@ -30,7 +30,7 @@ SENTENCES = {
     "minProperties": "{key} is empty; give at least {wanted}",
     "type": "{key} is {value!r}; it must be of type {wanted}",
     "pattern": "{value!r} cannot be a name or value in {key}; data sets have names of small "
-    "letters, digits and _, other than 'synthetic'; probabilities are numbers or fractions",
+    "letters, digits and _, other than 'synthetic'",
 }
 """What is said of a value that breaks a rule of the schema."""
 

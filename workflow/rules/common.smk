@@ -26,7 +26,11 @@ SCALES = [
     for name, dataset in config["datasets"].items()
     for mechanism in dataset["mechanisms"]
 ] + expand("results/scales/synthetic/{mechanism}.csv", mechanism=config["synthetic"]["mechanisms"])
-EXAMPLE_FIGURES = ["wasserstein", "quilts", "growth"]
+EXAMPLE_FIGURES = {
+    "wasserstein": "Figure 1",
+    "quilts": "Figures 2 and 3",
+    "growth": "longer chains",
+}
 EXAMPLES = ["values", "quilts", "growth", "gk16_limits", "flu_network"]
 RELATED = ["noisy_max", "base2_exponential", "alpha_beta", "classical"]
 CASES = ["synthetic", *DATASETS]

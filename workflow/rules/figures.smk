@@ -60,24 +60,15 @@ rule draw_figures_examples:
         quilts="results/examples/quilts.csv",
         growth="results/examples/growth.csv",
     output:
-        wasserstein=report(
-            "results/figures/wasserstein_synthetic.svg",
-            caption="../report/wasserstein.rst",
-            category="Figures",
-            labels={"figure": "Figure 1"},
-        ),
-        quilts=report(
-            "results/figures/quilts_synthetic.svg",
-            caption="../report/quilts.rst",
-            category="Figures",
-            labels={"figure": "Figures 2 and 3"},
-        ),
-        growth=report(
-            "results/figures/growth_synthetic.svg",
-            caption="../report/growth.rst",
-            category="Figures",
-            labels={"figure": "longer chains"},
-        ),
+        **{
+            name: report(
+                f"results/figures/{name}_synthetic.svg",
+                caption=f"../report/{name}.rst",
+                category="Figures",
+                labels={"figure": label},
+            )
+            for name, label in EXAMPLE_FIGURES.items()
+        },
         pdf=expand("results/figures/{figure}_synthetic.pdf", figure=EXAMPLE_FIGURES),
     log:
         "results/logs/draw_figures_examples.log",

@@ -66,34 +66,22 @@ def _steps(path: str | Path, minutes: list[Any], visits: list[Any], **others: An
 
 def _nhanes_days(path: str | Path) -> pd.DataFrame:
     """Read a row a person and day: numbers, and an array each of minutes worn and of counts."""
-    numbers = ("age", "paxcal", "day_index", "bmi")
+    numbers = ["age", "paxcal", "day_index", "bmi"]
     days = _read_columns(path, ("seqn", *numbers, "sex", "wear_minutes", "counts"))
-
-    def refuse(bad: pd.Series[bool], values: pd.Series[Any], what: str) -> None:
-        if bad.any():
-            at = int(bad.to_numpy().argmax())
-            sentence = what.format(values.iloc[at])
-            raise DataError(f"{path}, line {bad.index[at] + 2}: {sentence}; correct it")
-
-    for column in numbers:
-        number = pd.to_numeric(days[column], errors="coerce")
-        fine = number.between(0, np.inf, inclusive="left") | (days[column] == "")
-        lost = number.isna() & (column != "bmi")  # which not everybody has
-        refuse(~fine | lost, days[column], column + " {!r} is not a number >= 0")
-        days[column] = number
-    refuse(~days["sex"].isin(["M", "F"]), days["sex"], "sex {!r} is neither M nor F")
-    before = days.groupby("seqn")["day_index"].diff() <= 0
-    refuse(before, days["day_index"], "day_index '{}' does not come after the person's row before")
-    text = days["counts"]
-    wrong = ~text.str.fullmatch(r"\d+( \d+)*") | (text.str.count(" ") != DAY - 1)
-    refuse(wrong, text, f"counts are not {DAY} whole numbers >= 0")
-    runs = days["wear_minutes"].str.split(";").explode().loc[lambda run: run != ""]
-    ends = runs.str.extract(r"^(\d+)-(\d+)$").apply(pd.to_numeric)
-    wrong = ~((ends[0] <= ends[1]) & (ends[1] < DAY))
-    refuse(wrong, runs, "wear_minutes has {!r}, not as 126-127")
+    unknown = days["bmi"] == ""  # which not everybody has
+    days[numbers] = days[numbers].apply(pd.to_numeric, errors="coerce")
+    fine = days[numbers[:3]].ge(0).all(axis=1) & (unknown | days["bmi"].ge(0))
+    fine &= days["sex"].isin(["M", "F"]) & ~(days.groupby("seqn")["day_index"].diff() <= 0)
+    fine &= days["counts"].str.fullmatch(rf"\d+( \d+){{{DAY - 1}}}")
+    fine &= days["wear_minutes"].str.fullmatch(r"(\d+-\d+(;\d+-\d+)*)?")
+    if not fine.all():
+        line = int(fine.to_numpy().argmin()) + 2
+        what = f"no person's day of {DAY} counts, after the one before"
+        raise DataError(f"{path}, line {line}: {what}; correct it")
     worn = np.zeros((len(days), DAY), dtype=bool)
-    for row, first, last in ends.itertuples():
-        worn[row, first : last + 1] = True
+    for row, runs in enumerate(days["wear_minutes"]):
+        for first, last in (map(int, run.split("-")) for run in runs.split(";") if run):
+            worn[row, first : last + 1] = True
     counts = np.fromstring(" ".join(days["counts"]), dtype=np.int64, sep=" ")
     return days.assign(worn=list(worn), counts=list(counts.reshape(worn.shape)))
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from pufferflow import dp
-from pufferflow._util.numbers import written_number
 from pufferflow.errors import ParameterError
 from reproduction.related import Found, Row, Stated, Value
 from reproduction.related.disclosure import (
@@ -21,6 +20,14 @@ from reproduction.related.disclosure import (
 )
 from reproduction.tidy import mean_and_error, named_generator
 
+GAMMA, FACTOR, ROWS, TUPLES = Fraction(1, 2), 4, 1000, 10**8
+"""The largest posterior γ; prior factor k, rows n and domain m where a panel does not vary them."""
+FACTORS = (1, 3, 10, 30, 100, 300, 1000, 3000, 10_000, 30_000)
+ROWS_GRID = (100, 300, 1000, 3000, 10_000, 30_000, 100_000)
+TUPLES_GRID = (10**4, 10**5, 10**6, 10**8, 10**10, 10**12)
+SHARES = (1, 0.01)
+"""Shares of the data that counting queries select."""
+
 
 def measure(settings: Mapping[str, Any], seed: int) -> Iterator[Found]:
     """Yield rows of the curves (schema ``related``), and the values that the source states.
@@ -30,15 +37,13 @@ def measure(settings: Mapping[str, Any], seed: int) -> Iterator[Found]:
     how far a view moves the posterior of the narrowest query's answer, of an attacker who expects
     n of the m tuples. ``views``: largest posterior of a tuple that is in all of several views.
     """
-    k, n, m = settings["prior_factor"], settings["rows"], settings["domain_tuples"]
-    gamma, repetitions = written_number(settings["gamma"], "gamma"), settings["repetitions"]
-    odds = float(gamma / (1 - gamma)) if gamma < 1 else math.inf
-    points = [("k", factor, n, m) for factor in settings["prior_factors"]]
-    points += [("n", k, rows, m) for rows in settings["rows_grid"]]
-    points += [("m", k, n, size) for size in settings["domain_tuples_grid"]]
-    points += [("difference", factor, n, m) for factor in settings["prior_factors"]]
+    gamma, odds, repetitions = GAMMA, float(GAMMA / (1 - GAMMA)), settings["repetitions"]
+    points = [("k", factor, ROWS, TUPLES) for factor in FACTORS]
+    points += [("n", FACTOR, rows, TUPLES) for rows in ROWS_GRID]
+    points += [("m", FACTOR, ROWS, size) for size in TUPLES_GRID]
+    points += [("difference", factor, ROWS, TUPLES) for factor in FACTORS]
     for panel, factor, rows, size in points:
-        d = written_number(factor, "a factor of d") * rows / size
+        d = Fraction(factor * rows, size)
         if d >= gamma:
             continue
         best = dp.choose_alpha_beta(d, gamma)
@@ -46,14 +51,14 @@ def measure(settings: Mapping[str, Any], seed: int) -> Iterator[Found]:
         point |= {"domain_tuples_m": size, "gamma": float(gamma), "prior_bound_d": float(d)}
         point["impossible_from_k"] = odds * math.sqrt(size)
         if panel == "difference":
-            share = min(settings["query_shares"])
+            share = min(SHARES)
             belief = best, Fraction(rows, size), max(1, round(share * size))
             point |= {"query_share": share, "difference_bound": difference_bound(*belief)}
             with suppress(ParameterError):  # the distributions may be too wide to sum up
                 point["statistical_difference"] = answer_difference(*belief)
             yield point
             continue
-        for share in settings["query_shares"]:
+        for share in SHARES:
             count, selected = round(share * rows), round(share * size)
             stream = named_generator(seed, f"alpha-beta/{panel}/{factor}/{rows}/{size}/{share}")
             # the published count is a sum of two binomial ones, however large the domain is
@@ -68,8 +73,8 @@ def measure(settings: Mapping[str, Any], seed: int) -> Iterator[Found]:
                 "rho_source": math.sqrt(factor / float(gamma)),
             }
             yield point | errors | {"query_share": share, "repetitions": repetitions}
-    d = written_number(settings["views_prior"], "views_prior")
-    for views in range(1, settings["views"] + 1) if d < gamma < 1 else ():
+    d = Fraction(1, 10)
+    for views in range(1, 6):
         point = {"panel": "views", "gamma": float(gamma), "prior_bound_d": float(d), "views": views}
         point["posterior_same"] = _posterior(views, 1, d, gamma)
         point["posterior_together"] = _posterior(views, views, d, gamma)

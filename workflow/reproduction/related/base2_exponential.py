@@ -23,6 +23,9 @@ WITH, WITHOUT = "with Alice", "without Alice"
 STORED, ENCLOSED = "all exact sums", "enclosed sums"
 ETA, ROUNDED_ETA = Eta(1, 1), Eta(1, 2)
 """Of the author's benchmarks, and of the comparison of accuracies, whose weights are 4^−u."""
+LOSS_OUTCOMES = [2**power for power in range(1, 10)]
+RANGE_OUTCOMES = 1000
+"""Outcomes whose exact loss is computed, and whose sums are counted as the range grows."""
 BITS = 53
 """Bits of a uniform double."""
 EXAMPLE = "base-2 exponential"
@@ -35,12 +38,12 @@ def measure(settings: Mapping[str, Any], seed: int) -> Iterator[Found]:
     in doubles. Losses are in nats or in bits, as their columns say.
     """
     return chain(
-        _attacks(settings["attack_outcomes"]),
+        _attacks(),
         _noise(settings["noise_epsilons"], settings["noise_draws"], seed),
-        _losses(settings["loss_outcomes"], settings["loss_eta"]),
+        _losses(),
         _rounding(settings["rounding_granularities"]),
         _bits(settings["precision_outcomes"]),
-        _ranges(settings["range_outcomes"], settings["ranges"]),
+        _ranges(settings["ranges"]),
     )
 
 
@@ -110,8 +113,8 @@ def privacy_loss(first: Sequence[Any], second: Sequence[Any]) -> float:
     return max(abs(log(p) - log(q)) for p, q in pairs) if possible_under_both else math.inf
 
 
-def _attacks(outcomes: int) -> Iterator[Found]:
-    attacks = all_attacks(outcomes)
+def _attacks() -> Iterator[Found]:
+    attacks = all_attacks()
     x, light = attacks["zero"].utilities[WITHOUT][0], attacks["truncated"].utilities[WITH][1]
     yield Value(EXAMPLE, "last utility with a positive naive weight", "base2/zero/x", x)
     yield Value(EXAMPLE, "first utility with a lost weight", "base2/truncated/x", light)
@@ -202,13 +205,14 @@ def rounding_loss(eta: Eta, outcomes: int, sensitivity: Fraction) -> float:
     return privacy_loss([better], [worse]) / math.log(2)
 
 
-def _losses(sizes: Sequence[int], bits: int) -> Iterator[Found]:
+def _losses() -> Iterator[Found]:
     nearest = 2 * math.log(2) * -math.log2(ETA.base)  # as printed; Eta.loss would round up
     yield Value(EXAMPLE, "ε of η = 1", "base2/epsilon", f"ε = {nearest!r}")
+    bits = 2  # of η
     for alpha, published in ((1.0, 2 * bits), (0.5, bits)):  # 2αη
         row = {"panel": "loss", "mechanism": BASE2, "sensitivity": alpha}
         row |= {"published_bits": published, "proved_bits": 2 * math.ceil(alpha) * bits}
-        losses = {n: rounding_loss(Eta(1, bits), n, Fraction(alpha)) for n in sorted(sizes)}
+        losses = {n: rounding_loss(Eta(1, bits), n, Fraction(alpha)) for n in LOSS_OUTCOMES}
         yield from (row | {"outcomes": n, "loss_bits": loss} for n, loss in losses.items())
         n, loss = max(losses.items(), key=lambda item: item[1])
         worse = f"{loss:.3f} > {published} bits with {n} outcomes"
@@ -359,9 +363,9 @@ def _bits(sizes: Sequence[int]) -> Iterator[Found]:
     yield Value(EXAMPLE, "expected random bits ≤ 2p", "base2/bits", "holds" if few else "fails")
 
 
-def _ranges(outcomes: int, spans: Sequence[int]) -> Iterator[Found]:
+def _ranges(spans: Sequence[int]) -> Iterator[Found]:
     """Bits of all cumulative weights, of 0 and utilities at the far end of a range."""
-    stored = {}
+    stored, outcomes = {}, RANGE_OUTCOMES
     for span in spans:
         utilities = [0, *range(span - outcomes + 2, span + 1)]
         mechanism = Base2Exponential(ETA, 0, span, outcomes)

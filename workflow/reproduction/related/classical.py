@@ -24,6 +24,10 @@ from reproduction.tidy import mean_and_error, named_generator
 TOPICS = {"rr": "Randomised response", "rwm": "Weighted majority", "finite": "(ε, δ)"}
 """Examples by the first part of a value's key, where it is not their name."""
 
+EPSILONS = (0.1, 0.2, 0.5, 1, 2, 5, 10)
+ROUNDS, DELTA = 10_000, 1e-6
+"""Of weighted majority and its privacy."""
+
 
 def measure(settings: Mapping[str, Any], seed: int) -> Iterator[Found]:
     """Yield rows of the curves (schema ``related``), and the values that sources state.
@@ -32,16 +36,16 @@ def measure(settings: Mapping[str, Any], seed: int) -> Iterator[Found]:
     mean square; choosing: expected shortfall), in loss a round (learning), in nats (privacy: exact
     loss), or are the probabilities that a differencing attack succeeds and of an illness.
     """
-    for key, quantity, computed in (*_textbook(settings), *_examples()):
+    for key, quantity, computed in (*_textbook(), *_examples()):
         topic = key.split("/")[0]
         example = TOPICS.get(topic, topic.capitalize())
         yield Value(example, quantity, f"classical/{key}", computed)
-    for epsilon in settings["epsilons"]:
-        rows = [*_releases(epsilon, settings, seed), *_learning(epsilon, settings, seed)]
+    for epsilon in EPSILONS:
+        rows = [*_releases(epsilon, settings["repetitions"], seed), *_learning(epsilon, seed)]
         for noise, factor in (("", 1.0), (", noise halved", 2.0)):
             losses = _losses(epsilon, factor).items()
             rows += [_row("privacy", name + noise, loss) for name, loss in losses]
-        rows += [_row("smoking", *told) for told in smoker(settings["smokers"], epsilon).items()]
+        rows += [_row("smoking", *told) for told in smoker(100, epsilon).items()]
         yield from (row | {"epsilon": epsilon} for row in rows)
 
 
@@ -49,10 +53,9 @@ def _row(panel: str, mechanism: str, expected: float, **others: float) -> Row:
     return {"panel": panel, "mechanism": mechanism, "expected_error": expected} | others
 
 
-def _releases(epsilon: float, settings: Mapping[str, Any], seed: int) -> Iterator[Row]:
+def _releases(epsilon: float, repetitions: int, seed: int) -> Iterator[Row]:
     """Yield the panels counting, choosing and differencing, where draws are beside exact errors."""
-    people, repetitions, outcomes = (settings[x] for x in ("people", "repetitions", "outcomes"))
-    laplace, yes = dp.Laplace(1.0, epsilon), round(settings["share"] * people)
+    people, yes, outcomes, laplace = 1000, 300, 10, dp.Laplace(1.0, epsilon)
     stop = -math.expm1(-1 / laplace.scale)  # the noise is the difference of two geometric counts
     stream = named_generator(seed, f"classical/laplace/{epsilon}")
     noise = np.subtract(*stream.geometric(stop, (2, repetitions))).astype(float)
@@ -60,7 +63,8 @@ def _releases(epsilon: float, settings: Mapping[str, Any], seed: int) -> Iterato
     stream = named_generator(seed, f"classical/randomised-response/{epsilon}")
     answers = stream.binomial(yes, response.truth, repetitions)
     answers += stream.binomial(people - yes, 1 - response.truth, repetitions)
-    errors = (answers - people * (1 - response.truth)) / (2 * response.truth - 1) - yes
+    estimates = (answers - people * (1 - response.truth)) / (2 * response.truth - 1)
+    errors = np.asarray(estimates - yes, np.float64)
     for name, drawn, expected in (
         ("randomised response", errors, response.standard_error(yes, people)),
         ("Laplace", noise, laplace.standard_error()),
@@ -93,17 +97,17 @@ def _releases(epsilon: float, settings: Mapping[str, Any], seed: int) -> Iterato
     yield _row("differencing", "two noisy counts", expected, bound=bound, **measured)
 
 
-def _learning(epsilon: float, settings: Mapping[str, Any], seed: int) -> Iterator[Row]:
+def _learning(epsilon: float, seed: int) -> Iterator[Row]:
     """Yield the regret at the largest rate of each account, none where it does not reach this ε."""
-    rounds, experts = settings["rounds"], settings["experts"]
+    rounds, experts = ROUNDS, 10
     losses = named_generator(seed, "classical/losses").random((rounds, experts))
     losses = (losses < np.linspace(0.3, 0.6, experts)).astype(float)
     tuned = dp.WeightedMajority(experts, math.sqrt(math.log(experts) / rounds))
     learners = {"tuned, not private": tuned}
     rates = {
         "pure": dp.private_rate(epsilon, rounds),
-        "published": published_rate(epsilon, rounds, settings["delta"]),
-        "zcdp": dp.private_rate(epsilon, rounds, settings["delta"]),
+        "published": published_rate(epsilon, rounds, DELTA),
+        "zcdp": dp.private_rate(epsilon, rounds, DELTA),
     }
     for account, rate in rates.items():
         if rate:
@@ -204,7 +208,7 @@ def smoker(others: int, epsilon: float, *, ill: bool = True) -> dict[str, float]
     return risks | {"with it, all others known": float(given[int(ill)] @ posterior)}
 
 
-def _textbook(settings: Mapping[str, Any]) -> Stated:
+def _textbook() -> Stated:
     """Yield what the basics of differential privacy state of their mechanisms."""
     coins = dp.RandomisedResponse(("yes", "no"), 0.75)
     truthful, lying = (coins.probability("yes", truth) for truth in coins.categories)
@@ -214,7 +218,7 @@ def _textbook(settings: Mapping[str, Any]) -> Stated:
     unbiased = all(table["count"].tolist() == [4 * k, 40 - 4 * k] for k, table in enumerate(counts))
     yield "rr/unbiased", "estimate of the count", "unbiased" if unbiased else "biased"
     yield "laplace/epsilon", "loss of Lap(Δ/ε) at ε = 1", _losses(1.0)["Laplace"]
-    ratios = [_losses(epsilon)["exponential"] / epsilon for epsilon in settings["epsilons"]]
+    ratios = [_losses(epsilon)["exponential"] / epsilon for epsilon in EPSILONS]
     private = "ε-DP" if max(ratios) <= 1 + 1e-9 else "not ε-DP"
     yield "exponential/epsilon", "Pr ∝ exp(εu/(2Δ))", private
     # one expert is always right; n stands for any number of records above 1/η
@@ -224,9 +228,8 @@ def _textbook(settings: Mapping[str, Any]) -> Stated:
     yield "rwm/regret", "bound on the regret", [*holds, "neither"][0]
     tuned = dp.WeightedMajority(10, math.sqrt(math.log(10) / 100))
     yield "rwm/tuned", "η = √(ln k/T), k = 10, T = 100", regret_bound(tuned, 100)
-    rounds, delta = settings["rounds"], settings["delta"]
-    rate = published_rate(1.0, rounds, delta)
-    spent = dp.WeightedMajority(2, rate).epsilon(rounds, delta) if rate else math.inf
+    rate = published_rate(1.0, ROUNDS, DELTA)
+    spent = dp.WeightedMajority(2, rate).epsilon(ROUNDS, DELTA) if rate else math.inf
     learned = "(ε, δ)-DP" if spent <= 1 else "not (ε, δ)-DP"
     yield "rwm/private", "η = ε/√(32 T ln(1/δ))", learned
 

@@ -12,7 +12,7 @@ from itertools import chain, product
 from typing import Any, get_args
 
 from pufferflow import hmm
-from pufferflow._util.numbers import Exact, written_number
+from pufferflow._util.numbers import Exact
 from pufferflow.hmm.model import Matrix, plain
 from pufferflow.hmm.noisy_max import Relation
 from reproduction.related import Found, Value
@@ -20,7 +20,12 @@ from reproduction.related import Found, Value
 ILL, HEALTHY = "John has C", "John has not"
 JOHN: dict[str, tuple[Exact, ...]] = {ILL: (0, "1/2", "1/2"), HEALTHY: ("1/2", "1/2", 0)}
 """Distribution of the third count under each secret."""
+P1, P2 = Fraction(1, 5), Fraction(2, 5)
+"""The prior of Example 7.1."""
 HALF, TWO = Fraction(1, 2), Fraction(2)
+FACTORS, PRESERVED = (TWO, Fraction(8, 5)), [Fraction(x) for x in ("33/20", "5/3", "17/10", "7/4")]
+"""Factors e^ε to check at that prior, and factors whose priors are all found."""
+QUERIES = 12
 FIGURE, FREE = "Noisy Max, figure of the model", "Noisy Max, p1 and p2 free"
 VALUE, SCRIPTS = "Noisy Max, the value is released", "Noisy Max, the public programs"
 
@@ -28,21 +33,18 @@ VALUE, SCRIPTS = "Noisy Max, the value is released", "Noisy Max, the public prog
 def measure(settings: Mapping[str, Any]) -> Iterator[Found]:
     """Yield rows of the curves (schema ``related``), and the values that the source states.
 
-    ``settings`` is ``related.noisy_max`` of the configuration; probabilities and factors e^ε are
-    read as exact numbers. In the panel ``region`` a prior (p1, p2) preserves the ``factor`` for p2
-    from ``lowest_p2`` to ``highest_p2``; ``output`` is the released index or value.
+    ``settings`` is ``related.noisy_max`` of the configuration. In the panel ``region`` a prior
+    (p1, p2) preserves the ``factor`` for p2 from ``lowest_p2`` to ``highest_p2``; ``output`` is
+    the released index or value.
     """
-    p1, p2 = (written_number(settings[name], name) for name in ("p1", "p2"))
-    factors = [written_number(factor, "factors") for factor in settings["factors"]]
-    preserved = [written_number(factor, "preserved") for factor in settings["preserved"]]
     free = family()
     return chain(
-        _index_released(p1, p2, factors),
-        _figure_of_the_model(free, p1, p2),
+        _index_released(),
+        _figure_of_the_model(free),
         _every_prior(free),
-        *(_preserving(free, factor, int(settings["grid"])) for factor in preserved),
-        _value_released(int(settings["queries"]), int(settings["searched_queries"])),
-        _public_programs(free, p1, p2),
+        *(_preserving(free, factor, settings["grid"]) for factor in PRESERVED),
+        _value_released(settings["searched_queries"]),
+        _public_programs(free),
     )
 
 
@@ -74,10 +76,9 @@ def neighbour_model(queries: int, mechanism: Matrix | None = None) -> hmm.Hidden
     return hmm.NoisyMax("value", mechanism=mechanism).model(known, pairs=pairs)
 
 
-def _index_released(p1: Fraction, p2: Fraction, factors: list[Fraction]) -> Iterator[Found]:
-    at = {"p1": float(p1), "p2": float(p2)}
-    where = f"Noisy Max, p1 = {float(p1):g}, p2 = {float(p2):g}"
-    distributions = index_distributions(p1, p2)
+def _index_released() -> Iterator[Found]:
+    at, distributions = {"p1": float(P1), "p2": float(P2)}, index_distributions(P1, P2)
+    where = "Noisy Max, p1 = 0.2, p2 = 0.4"
     for secret, name in ((ILL, "C"), (HEALTHY, "not C")):
         for index, p in enumerate(distributions[secret]):
             shown = {"panel": "laws", "secret": secret, "output": index, "exact": str(p)}
@@ -91,14 +92,14 @@ def _index_released(p1: Fraction, p2: Fraction, factors: list[Fraction]) -> Iter
     shown = {"panel": "example", "secret": worst.secret, "output": output, "exact": ratio}
     yield at | shown | {"largest_ratio": float(worst.ratio)}
     yield Value(where, "largest ratio", "noisy-max/largest-ratio", ratio)
-    for factor in factors:
+    for factor in FACTORS:
         witness = hmm.check(released, factor).witness
         answer = "holds" if witness is None else f"violated at index {witness.observations[0]}"
-        key = f"noisy-max/check/{factor}, p1 = {p1}, p2 = {p2}"
+        key = f"noisy-max/check/{factor}, p1 = {P1}, p2 = {P2}"
         yield Value(where, f"Pufferfish with the factor {factor}", key, answer)
 
 
-def _figure_of_the_model(free: hmm.PriorFamily, p1: Fraction, p2: Fraction) -> Iterator[Found]:
+def _figure_of_the_model(free: hmm.PriorFamily) -> Iterator[Found]:
     """Yield what the source says of single nodes and edges of its figure."""
     rows, counts = hmm.truncated_geometric(2), ((0, 1, 1), (1, 2, 0), (2, 0, 2))
     edges = ", ".join(f"{rows[i][0]}·{rows[j][2]}·{rows[k][1]}" for i, j, k in counts)
@@ -112,8 +113,8 @@ def _figure_of_the_model(free: hmm.PriorFamily, p1: Fraction, p2: Fraction) -> I
     points = product((Fraction(0), HALF, Fraction(1)), (Fraction(0), Fraction(1)))
     agree = "holds" if all(start(x, y) == (1 - x) ** 2 * y / 2 for x, y in points) else "fails"
     yield Value(FIGURE, "π(0,2,1) = (1 − p1)²·p2·1/2", "noisy-max/start", agree)
-    at = f"π(0,2,1) at p1 = {p1}, p2 = {p2}"
-    yield Value(FIGURE, at, "noisy-max/start/value", str(start(p1, p2)))
+    at = f"π(0,2,1) at p1 = {P1}, p2 = {P2}"
+    yield Value(FIGURE, at, "noisy-max/start/value", str(start(P1, P2)))
     one, other = (hmm.NoisyMax().distribution(counts) for counts in ((0, 1, 1), (0, 2, 1)))
     ratio = max(max(p / q, q / p) for p, q in zip(one, other, strict=True))
     quantity = "largest ratio of the index's distributions, neighbours 011 and 021"
@@ -151,37 +152,37 @@ def _preserving(free: hmm.PriorFamily, factor: Fraction, points: int) -> Iterato
             yield at | shown
 
 
-def _value_released(queries: int, searched: int) -> Iterator[Found]:
+def _value_released(searched: int) -> Iterator[Found]:
     for relation in get_args(Relation):
-        ratios = [hmm.largest_value_ratio(n, relation) for n in range(1, queries + 1)]
+        ratios = [hmm.largest_value_ratio(n, relation) for n in range(1, QUERIES + 1)]
         for n, largest in enumerate(ratios, 1):
             shown = {"panel": "neighbours", "relation": relation, "queries": n}
             shown |= {"output": int(largest.observations[0]), "exact": plain(largest.ratio)}
             shown |= {"counts": largest.secret, "neighbour": largest.other}
             yield shown | {"largest_ratio": float(largest.ratio)}
         failing = [n for n, largest in enumerate(ratios, 1) if largest.ratio > TWO]
-        answer = f"fails from n = {failing[0]}" if failing else f"holds for n = 1 to {queries}"
+        answer = f"fails from n = {failing[0]}" if failing else f"holds for n = 1 to {QUERIES}"
         quantity, key = f"ln 2-DP, neighbours {relation}", f"noisy-max/value/{relation}"
         yield Value(VALUE, quantity, key, answer)
         answer = "holds" if ratios[0].ratio <= TWO else "fails"
         yield Value(VALUE, f"{quantity}, some small n", f"{key}/small", answer)
-        quantity = f"largest ratio, neighbours {relation}, n = {queries}"
+        quantity = f"largest ratio, neighbours {relation}, n = {QUERIES}"
         yield Value(VALUE, quantity, f"{key}/ratio", plain(max(of.ratio for of in ratios)))
     answer = "holds" if hmm.check(neighbour_model(searched), TWO).holds else "violated"
     quantity = f"ln 2-DP, n = {searched}, exact search in the hidden Markov model"
     yield Value(VALUE, quantity, f"noisy-max/search/{searched}", answer)
 
 
-def _public_programs(free: hmm.PriorFamily, p1: Fraction, p2: Fraction) -> Iterator[Value]:
+def _public_programs(free: hmm.PriorFamily) -> Iterator[Value]:
     """Ask what the authors' programs ask (repository fmlab-iis/dp-pomdp)."""
     # simple.py, Example 7.1: the factor 1/2 where 2 is meant
-    pairs = enumerate(zip(*index_distributions(p1, p2).values(), strict=True))
+    pairs = enumerate(zip(*index_distributions(P1, P2).values(), strict=True))
     both = ", ".join(str(index) for index, (p, q) in pairs if p > HALF * q and q > HALF * p)
     yield Value(SCRIPTS, "indices that violate 1/2", "noisy-max/diagnosis/half", both or "none")
-    answers = [hmm.check_by_solver(free.at(p1=p1, p2=p2), factor).holds for factor in (HALF, TWO)]
+    answers = [hmm.check_by_solver(free.at(p1=P1, p2=P2), factor).holds for factor in (HALF, TWO)]
     half, two = ("unsat" if holds else "sat" for holds in answers)
     first = ", also at index 0" if "0" in both else ""
-    key = f"noisy-max/script/index, p1 = {p1}, p2 = {p2}"
+    key = f"noisy-max/script/index, p1 = {P1}, p2 = {P2}"
     yield Value(SCRIPTS, "z3 on the factors 1/2 and 2", key, f"1/2: {half}{first}; 2: {two}")
     # noisymax-bad.py, Example 7.2, without the prior vectors of 0 that it comes to by mistake
     model = neighbour_model(3, hmm.truncated_geometric(2, "3/4"))
