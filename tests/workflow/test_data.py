@@ -141,6 +141,7 @@ def test_bad_nhanes_files_are_refused(tmp_path):
     path, one = tmp_path / "activity.csv", nhanes(1, 30, "M", 20)
     bad = [one.replace("0-1439", "0:1439"), nhanes(1, 30, "M", 20, counts="1 2 3 -4"), one * 2]
     bad += [nhanes(1, "old", "M", 20), nhanes(1, 30, "X", 20), nhanes(1, 30, "M", "tall")]
+    bad.append(one.replace("0-1439", "0-1440", 1))
     for text in bad:
         with pytest.raises(DataError, match=f"line {5 if text == one * 2 else 2}: no person's day"):
             activity(write(path, NHANES_HEADER + text))
