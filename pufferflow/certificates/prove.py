@@ -155,12 +155,14 @@ def _proofs(claim: Claim) -> Iterator[tuple[float, float, Proofs]]:
     chains = family.chains if isinstance(family, ChainFamily | BinaryInterval) else ()
     informed = claim.protection.side_information != "none"
     if claim.mechanism == "group-dp" or isinstance(family, MixingFamily):
-        yield claim.scale, _EXACTLY, lambda exact: [{}] * len(exact.family.members)
+        yield claim.scale, _EXACTLY, _together
     elif claim.count is not None:
         proof = {"count": _count(claim, *claim.count)}
         yield claim.scale, _EXACTLY, lambda exact: [proof] * len(exact.family.members)
     elif claim.mechanism == "leakage" or (claim.mechanism == "entry-dp" and informed):
         _require_provable(family)
+        if claim.scale * epsilon >= length:
+            yield claim.scale, _EXACTLY, _together
         known = []
         if isinstance(family, BoundedFamily):
             known = [family.rows, family.backward and family.backward.rows]
@@ -202,6 +204,10 @@ def _count(claim: Claim, weights: list[int], lengths: list[int]) -> Document:
     ties = known.W * claim.epsilon < known.strict * (claim.epsilon - TIE)
     reach, slack = (known.W, _SLACK) if ties else (known.strict, "0")
     return {"weights": weights, "lengths": lengths, "W": reach, "slack": slack}
+
+
+def _together(exact: Exact) -> list[Document]:
+    return [{}] * len(exact.family.members)
 
 
 def _quilts(chains: Sequence[MarkovChain], exact: Exact) -> list[Document]:

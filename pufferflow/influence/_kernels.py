@@ -106,8 +106,8 @@ def search_quilts(
     Parameters
     ----------
     stack : rectangles, lowest, counts
-        Rectangles i1..i2 × j1..j2 of positions among the distances, shape (n, 4), the next one
-        last; lower bounds of the max-influence in each, shape (n,); their number, shape (1,).
+        Rectangles i1..i2 × j1..j2 of positions among the distances, the next one last; lower bounds
+        of the max-influence in each; their number, shape (1,).
     work : int
         About how many entries of tables to look at before returning, so that signals arrive.
     nodes : before, after, window
@@ -116,10 +116,9 @@ def search_quilts(
     scores : epsilon, enough
         ε, and the score at or below which the search may stop.
     terms : initial, mask, tables
-        First term of eq. 5 with and without a left quilt node, shape (k, k), and all other tables.
+        First term of eq. 5 with and without a left quilt node, and all other tables.
     sides : distances, lefts, rights
-        Distances that are looked at, 0 for no quilt node; by their positions the indices of the
-        left and the right tables, −1 where it is missing.
+        Distances, 0 for no quilt node, and by their positions the tables, −1 where one is missing.
     found : pairs, best, quilt
         Pairs of secrets that decided before, below their number: they alone bound the influence
         from below, which discards most rectangles. The smallest score so far with its influence,

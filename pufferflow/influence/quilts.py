@@ -356,8 +356,8 @@ class QuiltSearch:
 
     def _states(self, nodes: Nodes, a: int) -> Bools:
         """States that the left quilt node at distance ``a`` can take."""
-        settled = nodes.settled and self.tables.convention == "exact"
-        return self.supports.at(nodes.first - a) if settled else self.tables.everything
+        known = nodes.settled and self.tables.convention == "exact"
+        return self.supports.at(nodes.first - a) if known else self.tables.everything
 
     def _at_hand(self, states: Bools | None, distances: Ints) -> Ints:
         """Indices of the tables of increasing distances, −1 for those that are not at hand."""

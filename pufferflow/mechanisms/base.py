@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
-from inspect import signature
 from typing import Any, Literal, NamedTuple
 
-from pufferflow._util.checks import Lengths, check_epsilon, check_positive, longest, shown_name
+from pufferflow._util.checks import Lengths, check_epsilon, longest, shown_name
 from pufferflow._util.noise import LaplaceNoise
-from pufferflow._util.protection import Protection, SideInformation, asked_for
-from pufferflow.errors import ChainError, ParameterError
+from pufferflow._util.protection import Protection, SideInformation
+from pufferflow.errors import ParameterError
 from pufferflow.models.families import AnyFamily, as_family
 
 
@@ -34,8 +33,8 @@ class NoiseScale(LaplaceNoise):
 
     Attributes
     ----------
-    mechanism : str
-    epsilon : float
+    mechanism, epsilon
+        What the scale is for.
     length : int
         The segment length that decides: the longest, except for ``wasserstein``.
     scale : float or None
@@ -54,10 +53,9 @@ class NoiseScale(LaplaceNoise):
     count : Count or None
         The one query, with its functions, that the scale of ``wasserstein`` is for; those of the
         others are for every query.
-    window : int
-        Secrets are what happened during so many consecutive records.
-    side_information : {"none", "any"}
-        What an adversary may know besides Θ: nothing, or any other records of the participant.
+    window, side_information
+        What is protected: so many consecutive records, from adversaries who know besides Θ nothing
+        or any other records of the participant.
     certificate : dict or None
         Proof of the scale as JSON types, if requested (:meth:`certified`).
     """
@@ -84,8 +82,8 @@ class NoiseScale(LaplaceNoise):
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain JSON types, without the certificate."""
         fields = asdict(replace(self, certificate=None))
-        head = {name: fields.pop(name) for name in ("mechanism", "epsilon", "length", "scale")}
         del fields["certificate"]
+        head = {name: fields.pop(name) for name in ("mechanism", "epsilon", "length", "scale")}
         if self.quilt is not None:
             fields["quilt"] = self.quilt._asdict()
         if self.count is not None:
@@ -106,12 +104,12 @@ class NoiseScale(LaplaceNoise):
             raise ParameterError(f"no certificate for {shown_name(self.mechanism)}: {why}")
         if self.scale is None:
             raise ParameterError(f"no certificate for {self.mechanism}: {self.reason}")
-        theta, protection = as_family(family), Protection(self.window, self.side_information)
-        count, length = None, self.length
+        theta, count, length = as_family(family), None, self.length
         if self.count is not None:
             weights = [int(x in self.count.states) for x in range(theta.chains[0].states)]
             count, length = (weights, list(self.count.lengths)), max(self.count.lengths)
-        claim = Claim(self.mechanism, theta, length, self.epsilon, self.scale, protection, count)
+        hidden = Protection(self.window, self.side_information)
+        claim = Claim(self.mechanism, theta, length, self.epsilon, self.scale, hidden, count)
         certificate = prove(claim)
         return replace(self, scale=float(certificate["scale"]), certificate=certificate)
 
@@ -127,8 +125,6 @@ def requested(
     """Return the checked arguments of a mechanism, as a result without a scale yet.
 
     The ``reason`` is set if an option is used that the mechanism ``lacks`` bounds for.
-
-    Raises ParameterError: one of the arguments is out of range.
     """
     protection, reason = Protection(window, side_information), ""
     if protection.window > 1 and "window" in lacks:
@@ -138,131 +134,3 @@ def requested(
         reason = f"{mechanism} has no bound for {who}; use leakage or group-dp"
     epsilon, records = check_epsilon(epsilon), longest(length)
     return NoiseScale(mechanism, epsilon, records, reason=reason, **asdict(protection))
-
-
-@dataclass(frozen=True)
-class Mechanism:
-    """What there is to know of a mechanism.
-
-    Attributes
-    ----------
-    name : str
-        As commands and settings write it.
-    scale : callable
-        The public function of a family, segment lengths, ε and options. It raises ChainError where
-        the family has no chains that it can work on.
-    every_query : bool
-        Whether the scale holds for every 1-Lipschitz query, or for one count only.
-    private : bool
-        Whether it protects a record of correlated ones, or is a baseline that does not.
-    """
-
-    name: str
-    scale: Callable[..., NoiseScale]
-    every_query: bool = True
-    private: bool = True
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        """Names of its options."""
-        return tuple(signature(self.scale).parameters)[3:]
-
-    def compute(
-        self,
-        family: AnyFamily,
-        length: Lengths,
-        epsilon: float,
-        *,
-        certified: bool = False,
-        **options: Any,
-    ) -> NoiseScale:
-        """Return the scale, the one that is proved if it is to be ``certified``."""
-        found = self.scale(family, length, epsilon, **options)
-        if certified and found.scale is not None:
-            return found.certified(family)
-        return found
-
-
-KNOWN: dict[str, Mechanism] = {}
-"""All mechanisms by name, the least noise first, baselines last; the package fills it."""
-
-
-def find_mechanism(name: str) -> Mechanism:
-    """Return the mechanism called ``name``; raises ParameterError if there is none."""
-    try:
-        return KNOWN[name]
-    except (KeyError, TypeError):
-        why = f"mechanism {shown_name(name)} is unknown; choose from {', '.join(KNOWN)}"
-        raise ParameterError(why) from None
-
-
-def compute_scale(
-    name: str,
-    family: AnyFamily,
-    length: Lengths,
-    epsilon: float,
-    **options: Any,
-) -> NoiseScale:
-    """Return the scale of a mechanism, "not applicable" with the reason where it cannot work.
-
-    ``certified`` and the options of the mechanism may be given. Raises ParameterError: the
-    mechanism is unknown, or an argument is out of range.
-    """
-    mechanism = find_mechanism(name)
-    try:
-        return mechanism.compute(family, length, epsilon, **options)
-    except ChainError as error:
-        asked = requested(name, length, epsilon, **asdict(asked_for(options)))
-        return replace(asked, reason=str(error))
-
-
-def certify(
-    family: AnyFamily,
-    length: Lengths,
-    epsilon: float,
-    *,
-    mechanism: str = "mqm-exact",
-    scale: float | None = None,
-    **options: Any,
-) -> dict[str, Any]:
-    """Return a certificate of the scale of a mechanism.
-
-    Parameters
-    ----------
-    family : Family or MarkovChain
-        Θ. Every float stands for its shortest decimal (0.1 for ``0.1``), rows are divided by their
-        exact sum.
-    length : int or sequence of int
-        Segment lengths; only for wasserstein others than the longest, T, matter.
-    epsilon : float
-        ε > 0, likewise read as its shortest decimal.
-    mechanism : str
-        Whose scale, one of those in :data:`pufferflow.verify.MECHANISMS`.
-    scale : float, optional
-        The scale to prove (default: computed); it is raised if it is too small.
-    **options
-        Of the mechanism, such as ``window``, ``side_information`` and ``states``.
-
-    Returns
-    -------
-    dict
-        Plain JSON types. ``float(certificate["scale"])`` is the scale, at which the verifier's
-        bound of the loss is at most ε.
-
-    Raises
-    ------
-    ParameterError
-        An argument is out of range, the mechanism is not applicable, or there is no proof for this
-        mechanism or this kind of family.
-    """
-    asked = asdict(asked_for(options))
-    found = requested(mechanism, length, epsilon, **asked)
-    if scale is not None:
-        found = replace(found, scale=check_positive(scale, "scale", or_zero=True))
-    proved = KNOWN.get(mechanism) if isinstance(mechanism, str) else None
-    if proved is not None and (not scale or not proved.every_query):
-        computed = compute_scale(mechanism, family, length, epsilon, **options)
-        found = replace(computed, scale=scale) if scale and computed.scale is not None else computed
-    certificate = found.certified(family).certificate
-    assert certificate is not None
-    return certificate

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pufferflow._util.checks import Lengths, check_positive, check_type, check_whole, longest
-from pufferflow._util.protection import Protection, SideInformation
+from pufferflow._util.protection import Protection, SideInformation, asked_for
 from pufferflow.bounds.of_families import MOST_STATES, Part, kept, loss_bounds
 from pufferflow.bounds.periodic import PeriodicLeakage
 from pufferflow.bounds.roots import SMALLEST_EPSILON
-from pufferflow.mechanisms.base import Mechanism, NoiseScale, compute_scale, requested
+from pufferflow.mechanisms.base import NoiseScale, requested
 from pufferflow.mechanisms.baselines import group_dp
+from pufferflow.mechanisms.quilts import mqm_exact
 from pufferflow.models.families import AnyFamily, as_family, standing_chains
 from pufferflow.models.periodic import PeriodicChain
 
@@ -64,18 +65,11 @@ def leakage(
         With a node that decides: beyond a short beginning of the chain all nodes share a bound, and
         one of them is named. ``quilt`` and ``influence`` are those of MQMExact where its bound is
         the smallest.
-
-    Raises
-    ------
-    ParameterError
-        ε, a length, ``window``, ``side_information`` or ``max_states`` is out of range.
     """
     asked = requested("leakage", length, epsilon, window, side_information)
-    protection = Protection(window, side_information)
-    max_states = check_whole(max_states, "max_states", 0)
-    theta = as_family(family)
-    parts = loss_bounds(theta, asked.length, protection, max_states)
-    scales = [_scale(part, asked, protection) for part in parts]
+    protection, theta = Protection(window, side_information), as_family(family)
+    parts = loss_bounds(theta, asked.length, protection, check_whole(max_states, "max_states", 0))
+    scales = [_scale(part, asked) for part in parts]
     index = max(range(len(scales)), key=lambda i: scales[i].scale or math.inf)
     chain = index if standing_chains(theta) else None
     return replace(scales[index], mechanism="leakage", chain=chain)
@@ -106,19 +100,12 @@ def leakage_loss(
     float
         In nats, rounded up; at most T / scale. Quilts are not tried: at a scale of :func:`leakage`
         that they decide (its ``quilt`` is not None) this may be above ε.
-
-    Raises
-    ------
-    ParameterError
-        An argument is out of range.
     """
-    records = longest(length)
-    protection = Protection(window, side_information)
-    max_states = check_whole(max_states, "max_states", 0)
-    scale = check_positive(scale, "scale", (1e-90, 1e100))
-    cost = math.nextafter(1 / scale, math.inf)
-    parts = loss_bounds(as_family(family), records, protection, max_states)
-    return max(_loss(part, records, cost) for part in parts)
+    records, cost = longest(length), _cost(scale)
+    theta, protection = as_family(family), Protection(window, side_information)
+    parts = loss_bounds(theta, records, protection, check_whole(max_states, "max_states", 0))
+    every = math.nextafter(records * cost, math.inf)  # what all records of the segment reveal
+    return max(every if p.bound is None else p.bound.loss(cost).value for p in parts)
 
 
 def loss_profile(
@@ -131,11 +118,7 @@ def loss_profile(
 ) -> pd.DataFrame:
     """Upper bound of the loss at each phase of the period; :func:`leakage_loss` is the largest.
 
-    Parameters
-    ----------
-    chain : PeriodicChain
-    length, scale, window, side_information
-        As for :func:`leakage_loss`.
+    Parameters are those of :func:`leakage_loss`.
 
     Returns
     -------
@@ -145,36 +128,29 @@ def loss_profile(
         whatever the phase at which its segment begins.
     """
     check_type(chain, "chain", PeriodicChain)
-    protection = Protection(window, side_information)
-    cost = math.nextafter(1 / check_positive(scale, "scale", (1e-90, 1e100)), math.inf)
-    losses = kept(PeriodicLeakage, chain, longest(length), protection).profile(cost)
-    phases = np.arange(chain.period)
+    bound = kept(PeriodicLeakage, chain, longest(length), Protection(window, side_information))
+    losses, phases = bound.profile(_cost(scale)), np.arange(chain.period)
     import pandas as pd
 
     return pd.DataFrame({"phase": phases, "matrix": phases // chain.repeat, "loss_nats": losses})
 
 
-def _loss(part: Part, records: int, cost: float) -> float:
-    if part.bound is not None:
-        return part.bound.loss(cost).value
-    return math.nextafter(records * cost, math.inf)  # what every record of the segment reveals
+def _cost(scale: float) -> float:
+    """What one record changes at most, rounded up."""
+    return math.nextafter(1 / check_positive(scale, "scale", (1e-90, 1e100)), math.inf)
 
 
-def _scale(part: Part, asked: NoiseScale, protection: Protection) -> NoiseScale:
+def _scale(part: Part, asked: NoiseScale) -> NoiseScale:
     """The scale of a part, or that of the other mechanism with the least noise if it is smaller."""
-    records, epsilon = asked.length, asked.epsilon
-    known = compute_scale("mqm-exact", part.family, records, epsilon, **asdict(protection))
-    if known.scale is None:  # a quilt is never worse than none at all
-        known = group_dp(part.family, records, epsilon, **asdict(protection))
+    quilts = standing_chains(part.family) and asked.side_information == "none"
+    other, hidden = mqm_exact if quilts else group_dp, asked_for(vars(asked))
+    known = other(part.family, asked.length, asked.epsilon, **asdict(hidden))
     assert known.scale is not None
     if part.bound is None:
         return replace(known, reason=f"the scale of {known.mechanism}: {part.why}")
-    bounded = part.bound.scale(epsilon, known.scale)
+    bounded = part.bound.scale(asked.epsilon, known.scale)
     if bounded is not None and bounded[0] < known.scale:
         return replace(asked, scale=bounded[0], reason=part.why, node=bounded[1])
     why = f"epsilon is below {SMALLEST_EPSILON:g}, where rounding would count"
-    why = f"{why}: the scale of {known.mechanism}" if epsilon < SMALLEST_EPSILON else ""
+    why = f"{why}: the scale of {known.mechanism}" if asked.epsilon < SMALLEST_EPSILON else ""
     return replace(known, reason=part.why or why)
-
-
-LEAKAGE = Mechanism("leakage", leakage)

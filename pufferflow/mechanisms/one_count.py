@@ -10,7 +10,7 @@ import numpy as np
 from pufferflow._util.checks import Lengths
 from pufferflow._util.protection import PROTECTION, SideInformation
 from pufferflow.errors import ChainError
-from pufferflow.mechanisms.base import Count, Mechanism, NoiseScale, requested
+from pufferflow.mechanisms.base import Count, NoiseScale, requested
 from pufferflow.models.families import AnyFamily, finite_chains
 
 MOST_WORK = 1e11
@@ -35,30 +35,20 @@ def wasserstein(
 
     Parameters
     ----------
-    family : Family or MarkovChain
-        Θ, finitely many chains.
-    length : int or sequence of int
-        Segment lengths. The largest scale over all of them is returned: a short one may decide.
-    epsilon : float
-        ε > 0.
+    family, length, epsilon, window, side_information
+        As for :func:`pufferflow.mqm_exact`; finitely many chains, single records and no side
+        information only. Any segment may decide: a short one can have the largest scale.
     states : sequence of int, optional
         The states counted, from 0. May be left out for two states, where both counts have the same
         W.
-    window, side_information
-        "not applicable", but for single records and no side information.
 
     Returns
     -------
     NoiseScale
-        ``length`` is that of the segment that decides. "not applicable", with the reason, where Θ
-        is not finite, where there are more than two states and ``states`` is missing, or where the
-        exact distributions, which take time of order T³, are out of reach. The scale is 0 where the
-        secrets have no effect on the count, as for a single state.
-
-    Raises
-    ------
-    ParameterError
-        An argument is out of range, or ``states`` is not a set of states of every chain.
+        ``length`` is that of the segment that decides. "not applicable" also where there are more
+        than two states and ``states`` is missing, or where the exact distributions, which take time
+        of order T³, are out of reach. The scale is 0 where the secrets have no effect on the count,
+        as for a single state.
     """
     from pufferflow.audit.count_distributions import starts_of
     from pufferflow.audit.queries import CountQuery
@@ -95,6 +85,3 @@ def wasserstein(
         chain=found.chain,
         count=count,
     )
-
-
-WASSERSTEIN = Mechanism("wasserstein", wasserstein, every_query=False)

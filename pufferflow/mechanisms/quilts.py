@@ -10,10 +10,10 @@ from pufferflow._util.checks import Lengths, check_choice
 from pufferflow._util.protection import SideInformation
 from pufferflow._util.rounding import UNIT_ROUNDOFF, divide_up
 from pufferflow.influence.quilts import Candidate, Convention, QuiltSearch, influence_tables
-from pufferflow.mechanisms.base import Mechanism, NoiseScale, Quilt, requested
+from pufferflow.mechanisms.base import NoiseScale, Quilt, requested
 from pufferflow.models.families import AnyFamily, GapKind, as_family
 
-UNSERVED = ("side_information",)  # the max-influence is that on adversaries who know no records
+_LACKS = ("side_information",)  # the max-influence is that on adversaries who know no records
 
 
 def mqm_exact(
@@ -41,11 +41,9 @@ def mqm_exact(
     epsilon : float
         ε > 0.
     window : int
-        How many consecutive records are protected together: X_N grows by as many as they have
-        beyond one.
+        How many consecutive records are protected together.
     side_information : {"none", "any"}
-        With ``"any"`` the mechanism is not applicable: the max-influence is that on adversaries
-        who know no records.
+        With ``"any"``, which stands for adversaries who know other records, not applicable.
     convention : {"exact", "published"}
         ``"exact"`` lets the left quilt node take only values it can take (Definition 4.1);
         ``"published"`` uses eq. 5 as printed, which is never smaller.
@@ -57,12 +55,10 @@ def mqm_exact(
 
     Raises
     ------
-    ParameterError
-        ε, a length, ``window``, ``side_information`` or the convention is out of range.
     ChainError
         No finite set of chains stands for the family; use leakage there.
     """
-    asked = requested("mqm-exact", length, epsilon, window, side_information, UNSERVED)
+    asked = requested("mqm-exact", length, epsilon, window, side_information, _LACKS)
     check_choice(convention, "convention", get_args(Convention))
     if asked.reason:
         return asked
@@ -89,10 +85,8 @@ def mqm_approx(
 
     Parameters
     ----------
-    family : Family or MarkovChain
-        Θ; every chain irreducible and aperiodic.
-    length, epsilon, window, side_information
-        As for :func:`pufferflow.mqm_exact`.
+    family, length, epsilon, window, side_information
+        As for :func:`pufferflow.mqm_exact`; every chain irreducible and aperiodic.
     eigengap : {"auto", "general", "reversible"}
         Which g to use: that of PP*, valid for all chains, or the larger one of reversible chains;
         ``"auto"`` takes the latter exactly for the chains in detailed balance.
@@ -102,7 +96,7 @@ def mqm_approx(
     ChainError
         A chain is reducible or periodic, or not reversible where that is requested.
     """
-    asked = requested("mqm-approx", length, epsilon, window, side_information, UNSERVED)
+    asked = requested("mqm-approx", length, epsilon, window, side_information, _LACKS)
     check_choice(eigengap, "eigengap", get_args(GapKind))
     if asked.reason:
         return asked
@@ -177,7 +171,3 @@ class MixingQuilts(NamedTuple):
         if delta >= 1:
             return math.inf
         return (math.log1p(delta) - math.log1p(-delta)) * (1 + 8 * UNIT_ROUNDOFF)
-
-
-MQM_EXACT = Mechanism("mqm-exact", mqm_exact)
-MQM_APPROX = Mechanism("mqm-approx", mqm_approx)

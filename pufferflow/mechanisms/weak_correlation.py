@@ -10,7 +10,7 @@ from pufferflow._util.checks import Lengths
 from pufferflow._util.protection import PROTECTION, SideInformation
 from pufferflow._util.rounding import UNIT_ROUNDOFF, divide_up
 from pufferflow._util.types import Floats
-from pufferflow.mechanisms.base import Mechanism, NoiseScale, requested
+from pufferflow.mechanisms.base import NoiseScale, requested
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import AnyFamily, as_family
 
@@ -30,20 +30,10 @@ def gk16(
 
     Γ is tridiagonal with γ_ij = ½ sup log P(x_i | x_j, rest) / P(x_i | x_j', rest). Where its
     spectral norm is below 1, σ = 2 max_i Σ_j Φ_ij / ε with Φ = (I − Γ)^-1. All interior nodes share
-    their entries; the two ends have their own (the first depends on the initial distribution).
-
-    Parameters
-    ----------
-    family : Family or MarkovChain
-        Θ; entries are suprema over its chains.
-    length, epsilon, window, side_information
-        As for :func:`pufferflow.mqm_exact`; Φ grows with the length, so the longest decides.
-
-    Returns
-    -------
-    NoiseScale
-        "not applicable", with the reason, for windows or side information, or where a transition
-        has probability 0 or the norm reaches 1.
+    their entries; the two ends have their own (the first depends on the initial distribution). Over
+    a family entries are suprema, and Φ grows with the length, so the longest decides. Not
+    applicable to windows or side information, or where a transition has probability 0 or the norm
+    reaches 1. Parameters are those of :func:`pufferflow.mqm_exact`.
     """
     asked = requested("gk16", length, epsilon, window, side_information, PROTECTION)
     chains = as_family(family).chains
@@ -126,6 +116,3 @@ def _largest_row_sum(lower: Floats, upper: Floats, length: int) -> float | None:
     residual[:-1] -= upper * sums[1:]
     proved = float(residual.min()) - 8 * UNIT_ROUNDOFF * float(sums.max())
     return float(sums.max()) / proved if proved > 0 else None
-
-
-GK16 = Mechanism("gk16", gk16)

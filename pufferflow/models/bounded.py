@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import fsum, nextafter
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,29 +18,15 @@ from pufferflow.models.row_sets import Masses, RowSets, between
 
 
 class BoundedFamily(Family):
-    """All chains whose rows lie in sets, one per state; each step may follow other rows.
-
-    Attributes
-    ----------
-    low, high : float array, shape (k, k)
-        Bounds of the transition probabilities, as tight as the row sums allow; read-only.
-    rows : RowSets
-        The sets.
-    backward : BoundedFamily or None
-        Sets of the distributions of a record given the one after it, where they are known.
-    """
+    """All chains whose rows lie in sets, one per state; each step may follow other rows."""
 
     no_chains = (
         "this needs finitely many chains, which a family between bounds does not have; use "
         "leakage, or give chains of it or a binary interval"
     )
 
-    kind: ClassVar[str]
-    """Key of model files."""
-    parameters: ClassVar[tuple[str, str]]
-    """Attributes that describe the rows, and fields of model files."""
-
     rows: RowSets
+    """The sets."""
 
     def __init__(self, low: ArrayLike, high: ArrayLike, backward: Self | None) -> None:
         lower = checked_matrix(low, "low", square=True)
@@ -55,6 +41,7 @@ class BoundedFamily(Family):
             _tighten(*row, i)
         lower.flags.writeable = upper.flags.writeable = False
         self.low, self.high = lower, upper
+        """Bounds of the transition probabilities, as tight as the row sums allow; read-only."""
         self.states: int = len(lower)
         if backward is not None:
             check_type(backward, "backward", type(self))
@@ -65,6 +52,7 @@ class BoundedFamily(Family):
                 what = "backward has backward bounds itself"
                 raise ChainError(f"{what}; give those of the reversed chain alone")
         self.backward: Self | None = backward
+        """Sets of the distributions of a record given the one after it, where they are known."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.states} states{', both ways' * bool(self.backward)})"
@@ -76,9 +64,10 @@ class BoundedFamily(Family):
 
     def document(self) -> dict[str, Any]:
         """Return the model as plain JSON types."""
-        fields = {name: getattr(self, name).tolist() for name in self.parameters}
-        backward = {"backward": self.backward.document()[self.kind]} if self.backward else {}
-        return {self.kind: fields | backward}
+        document = super().document()
+        if self.backward:
+            document[self.kind]["backward"] = self.backward.document()[self.kind]
+        return document
 
 
 class IntervalFamily(BoundedFamily):
@@ -110,9 +99,8 @@ class IntervalFamily(BoundedFamily):
 class TotalVariationFamily(BoundedFamily):
     """All chains whose rows are within a total variation distance of given ones, from any start.
 
-    Each step may follow other rows, so chains that change with time are among them. The distance
-    of two distributions is ½ Σ_z |p(z) − q(z)|, the largest difference in the probability of an
-    event. Immutable.
+    Chains that change with time are among them. The distance of two distributions is
+    ½ Σ_z |p(z) − q(z)|, the largest difference in the probability of an event. Immutable.
 
     Parameters
     ----------
@@ -120,8 +108,7 @@ class TotalVariationFamily(BoundedFamily):
     radius : float or array_like, shape (k,)
         Largest distance, of all rows or of each.
     backward : TotalVariationFamily, optional
-        What is known of the distribution of a record given the one *after* it: then the family is
-        smaller, those chains for which both hold, and :func:`pufferflow.leakage` needs less noise.
+        As for :class:`IntervalFamily`.
     """
 
     kind, parameters = "total_variation", ("transition_matrix", "radius")
@@ -178,6 +165,4 @@ def _radii(radius: float | ArrayLike, states: int) -> Floats:
     if not ((radii >= 0) & (radii <= 1)).all():
         what = "it is the largest difference of two probabilities"
         raise ChainError(f"a radius is not between 0 and 1; {what}")
-    radii = np.broadcast_to(radii, (states,)).copy()
-    radii.flags.writeable = False
-    return radii
+    return np.broadcast_to(radii, (states,))

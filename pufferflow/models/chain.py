@@ -52,20 +52,17 @@ class MarkovChain(ByValue):
             rows: Any = [initial_distribution]
             self._given = checked_distributions(rows, "initial distribution")[0]
             if len(self._given) != self.states:
-                raise ChainError(
-                    f"the initial distribution has {len(self._given)} entries, the transition "
-                    f"matrix {self.states} states; give one probability per state"
-                )
+                entries = f"the initial distribution has {len(self._given)} entries"
+                states = f"the transition matrix {self.states} states"
+                raise ChainError(f"{entries}, {states}; give one probability per state")
         elif initial_distribution == ANY:
             self.start = "any"
         elif initial_distribution == STATIONARY:
             self.start = "stationary"
             _ = self.stationary_distribution  # raises where it is not unique
         else:
-            raise ChainError(
-                f"initial distribution {shown(initial_distribution)} is unknown; "
-                'give "stationary", "any" or a list of probabilities'
-            )
+            what = f"initial distribution {shown(initial_distribution)} is unknown"
+            raise ChainError(f'{what}; give "stationary", "any" or a list of probabilities')
 
     def __repr__(self) -> str:
         return f"MarkovChain({self.states} states, initial_distribution={self.start})"
@@ -81,25 +78,32 @@ class MarkovChain(ByValue):
         return {"transition_matrix": self.transition_matrix.tolist(), "initial_distribution": start}
 
     @cached_property
+    def _reached(self) -> Bools:
+        """Which states can be reached from each, itself included, shape (k, k)."""
+        reached = np.eye(self.states, dtype=np.bool_) | (self.transition_matrix > 0)
+        while not reached.all():
+            further = (reached.astype(np.float32) @ reached) > 0
+            if (further == reached).all():
+                break
+            reached = further
+        return reached
+
+    @cached_property
     def initial_support(self) -> Bools:
         """States X_1 may take, shape (k,)."""
         if self.start == "stationary":
             return self._closed_classes[0]
         return np.ones(self.states, dtype=np.bool_) if self._given is None else self._given > 0
 
-    @cached_property
+    @property
     def occurring(self) -> Bools:
         """States that can occur at some time, shape (k,)."""
-        reached, edges = self.initial_support, self.transition_matrix > 0
-        while (further := edges[reached].any(axis=0) & ~reached).any():
-            reached = reached | further
-        return reached
+        return np.asarray(self._reached[self.initial_support].any(axis=0))
 
     def simulate(self, length: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """Return a path X_1 … X_T, states 0 … k−1, shape (length,).
 
-        Raises ParameterError: the length is below 1, or the initial distribution is "any", so that
-        there is none to draw from.
+        Raises ParameterError: the initial distribution is "any", which there is none to draw from.
         """
         check_type(rng, "rng", np.random.Generator)
         length = check_whole(length, "length", most=10**9)
@@ -123,44 +127,35 @@ class MarkovChain(ByValue):
         return MarkovChain(self.transition_matrix[np.ix_(states, states)], start)
 
     @cached_property
-    def _classes(self) -> NDArray[np.int32]:
-        """The communicating class of each state, numbered from 0, shape (k,)."""
-        edges = self.transition_matrix > 0
-        if edges.all():
-            return np.zeros(self.states, dtype=np.int32)
-        # imported where it is needed: loading it takes longer than most noise scales
-        from scipy.sparse.csgraph import connected_components
+    def _classes(self) -> Bools:
+        """Communicating classes, each a row with a mask of states."""
+        mutual = self._reached & self._reached.T
+        return np.asarray(mutual[mutual.argmax(axis=1) == np.arange(self.states)])
 
-        labels: NDArray[np.int32] = connected_components(edges, connection="strong")[1]
-        return labels
-
-    @cached_property
+    @property
     def _closed_classes(self) -> list[Bools]:
-        """Communicating classes that are never left, each as a mask of states."""
-        edges = self.transition_matrix > 0
-        masks = [self._classes == c for c in range(self._classes.max() + 1)]
-        return [mask for mask in masks if not edges[mask][:, ~mask].any()]
+        """The classes that are never left."""
+        stays = (self._classes @ self._reached == self._classes).all(axis=1)
+        return list(self._classes[stays])
 
     @property
     def is_irreducible(self) -> bool:
         """Whether every state can be reached from every other."""
-        return not self._classes.any()
+        return bool(self._reached.all())
 
     @cached_property
     def period(self) -> int:
         """Greatest common divisor of all cycle lengths; ChainError if the chain is reducible."""
         if not self.is_irreducible:
             raise ChainError("the period is defined for irreducible chains, not for this one")
-        if self.transition_matrix.diagonal().any():
-            return 1
-        from scipy.sparse.csgraph import breadth_first_order
-
-        order, parents = breadth_first_order(self.transition_matrix > 0, 0)
-        depth = np.zeros(self.states, dtype=np.int64)
-        for node in order[1:]:
-            depth[node] = depth[parents[node]] + 1
-        rows, columns = np.nonzero(self.transition_matrix)
-        return int(np.gcd.reduce(depth[rows] + 1 - depth[columns]))
+        edges, steps = self.transition_matrix > 0, np.zeros(self.states, dtype=np.int64)
+        seen = now = np.arange(self.states) == 0
+        while not seen.all():  # steps from the first state to each
+            now = edges[now].any(axis=0) & ~seen
+            seen = seen | now
+            steps[~seen | now] += 1
+        rows, columns = np.nonzero(edges)
+        return int(np.gcd.reduce(steps[rows] + 1 - steps[columns]))
 
     @property
     def is_aperiodic(self) -> bool:
@@ -170,16 +165,13 @@ class MarkovChain(ByValue):
     def require_ergodic(self, who: str) -> None:
         """Raise :class:`ChainError` unless the chain is irreducible and aperiodic."""
         if not self.is_irreducible:
-            classes = f"{self._classes.max() + 1} communicating classes"
-            raise ChainError(
-                f"{who} needs an irreducible chain; this one has {classes}. Fit it with "
-                "smoothing > 0, drop the states that are never revisited, or use mqm-exact"
-            )
+            what = f"this one has {len(self._classes)} communicating classes"
+            advice = "drop the states that are never revisited, or use mqm-exact"
+            needs = f"{who} needs an irreducible chain; {what}"
+            raise ChainError(f"{needs}. Fit it with smoothing > 0, {advice}")
         if self.period != 1:
-            raise ChainError(
-                f"{who} needs an aperiodic chain; this one has period {self.period}. "
-                "Fit it with smoothing > 0, or use mqm-exact"
-            )
+            needs = f"{who} needs an aperiodic chain; this one has period {self.period}"
+            raise ChainError(f"{needs}. Fit it with smoothing > 0, or use mqm-exact")
 
     @cached_property
     def stationary_distribution(self) -> Floats:
@@ -192,12 +184,10 @@ class MarkovChain(ByValue):
         Raises ChainError: there are several closed classes, so it is not unique.
         """
         if (classes := len(self._closed_classes)) > 1:
-            raise ChainError(
-                f"the stationary distribution is not unique: the chain has {classes} closed "
-                "classes of states; give initial_distribution as a list of probabilities"
-            )
-        inside = self._closed_classes[0]
-        distribution = np.zeros(self.states)
+            what = f"the chain has {classes} closed classes of states"
+            advice = "give initial_distribution as a list of probabilities"
+            raise ChainError(f"the stationary distribution is not unique: {what}; {advice}")
+        inside, distribution = self._closed_classes[0], np.zeros(self.states)
         distribution[inside] = _stationary(self.transition_matrix[np.ix_(inside, inside)])
         distribution.flags.writeable = False
         return distribution
@@ -206,10 +196,9 @@ class MarkovChain(ByValue):
     def stationary_error(self) -> float:
         """Bound on the relative error of each entry of :attr:`stationary_distribution`.
 
-        Eliminating state n perturbs the off-diagonal entries of the chain on the states before it
-        by at most (n + 3) roundings, and a relative perturbation η of the off-diagonal entries of
-        an n-state chain moves each π(x) by at most about 2nη (O'Cinneide 1993); the sum over n
-        stays below 8k³ roundings, the input's own rounding included.
+        Eliminating state n perturbs the off-diagonal entries of the chain before it by at most
+        n + 3 roundings, and a relative perturbation η of those of an n-state chain moves each π(x)
+        by at most about 2nη (O'Cinneide 1993): below 8k³ roundings with the input's own.
         """
         return 8.0 * self.states**3 * UNIT_ROUNDOFF
 
@@ -224,18 +213,11 @@ class MarkovChain(ByValue):
             raise ChainError("the time reversal needs an irreducible chain; this one is reducible")
         pi = self.stationary_distribution
         if pi.min() < SAFE_MINIMUM:
-            raise ChainError(
-                f"the time reversal needs stationary probabilities of at least {SAFE_MINIMUM}; "
-                f"state {pi.argmin() + 1} has {pi.min():.3g}"
-            )
+            state = f"state {pi.argmin() + 1} has {pi.min():.3g}"
+            needs = f"the time reversal needs stationary probabilities of at least {SAFE_MINIMUM}"
+            raise ChainError(f"{needs}; {state}")
         with np.errstate(under="ignore"):
-            reversal: Floats = self.transition_matrix.T * pi[None, :] / pi[:, None]
-        return reversal
-
-    @property
-    def _balance_tolerance(self) -> float:
-        """Relative difference of two opposite flows that counts as rounding."""
-        return max(1e-12, 4 * self.stationary_error)
+            return np.asarray(self.transition_matrix.T * pi / pi[:, None])
 
     @cached_property
     def is_reversible(self) -> bool:
@@ -245,6 +227,11 @@ class MarkovChain(ByValue):
         flow = self.stationary_distribution[:, None] * self.transition_matrix
         tolerance = self._balance_tolerance * np.maximum(flow, flow.T)
         return bool(np.all(np.abs(flow - flow.T) <= tolerance))
+
+    @property
+    def _balance_tolerance(self) -> float:
+        """Relative difference of two opposite flows that counts as rounding."""
+        return max(1e-12, 4 * self.stationary_error)
 
     def eigengap(self, kind: Literal["general", "reversible"]) -> float:
         """Gap g of Algorithm 4, rounded down, between 0 and 2.
@@ -261,10 +248,10 @@ class MarkovChain(ByValue):
             raise ChainError(f'eigengap "reversible" needs detailed balance, {advice}')
         if self.states == 1:
             return 2.0 if kind == "reversible" else 1.0
-        if self.stationary_distribution.min() < SAFE_MINIMUM:
+        pi = self.stationary_distribution
+        if pi.min() < SAFE_MINIMUM:
             return 0.0
-        root = np.sqrt(self.stationary_distribution)
-        similar = root[:, None] * self.transition_matrix / root[None, :]
+        similar = np.sqrt(pi)[:, None] * self.transition_matrix / np.sqrt(pi)
         error = 16.0 * self.states * UNIT_ROUNDOFF + self.stationary_error
         if kind == "reversible":
             moduli = np.sort(np.abs(np.linalg.eigvalsh((similar + similar.T) / 2)))

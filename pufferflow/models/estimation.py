@@ -34,8 +34,7 @@ def fit_chain(
         Steps from state (row) to state (column); of order m how often each sequence of m + 1
         records occurred.
     order : int
-        m, the number of records before it on which a record depends; from 2 on the result is a
-        :class:`HiddenChain`.
+        m, the number of records on which the next one depends.
     smoothing : float
         Added to every count between states that occur; 0 is maximum likelihood.
     initial_distribution : {"stationary", "any"}
@@ -43,8 +42,8 @@ def fit_chain(
 
     Returns
     -------
-    chain : MarkovChain or HiddenChain
-        On the k ≤ n states with at least one transition in or out.
+    chain : MarkovChain, or HiddenChain for an order above 1
+        On the states with at least one transition in or out.
     states : int array, shape (k,)
         Which states those are, as indices into the counts.
     """
@@ -70,15 +69,10 @@ def fit_periodic_chain(
 ) -> tuple[PeriodicChain, States]:
     """Return the chain with one matrix for each part of a public period, on the states that occur.
 
-    Results and other parameters are those of :func:`fit_chain` and :class:`PeriodicChain`.
-
-    Parameters
-    ----------
-    transition_counts : int array, shape (p, n, n)
-        Steps from state (row) to state (column) in each part: that of the record they start from.
-    smoothing : float
-        Every row counts as many more steps, distributed as those from its state in the whole
-        period are; so no step becomes possible that never occurred.
+    ``transition_counts``, shape (p, n, n), has the steps from state to state in each part, that of
+    the record they start from. Every row counts ``smoothing`` more steps, distributed as those from
+    its state in the whole period are; so no step becomes possible that never occurred. The rest is
+    as for :func:`fit_chain` and :class:`PeriodicChain`.
     """
     smoothing = check_positive(smoothing, "smoothing", or_zero=True)
     counts = _checked(transition_counts, 3, "square matrices", first=1)
@@ -133,19 +127,10 @@ def confidence_family(
     """Family that holds the unknown transition matrix with probability at least ``coverage``.
 
     The intervals hold for records of any length, also where looking at them decided when they
-    ended; they and their proof are in ``docs/leakage.md``, section 15. They depend on the counts,
-    which must be public or from other records than the ones to protect.
-
-    Parameters
-    ----------
-    transition_counts : int array, shape (k, k)
-        Steps from state (row) to state (column), of one or more independent sequences. A state
-        that was never left gets the full simplex. No transition is taken for impossible.
-    coverage : float
-        Between 0 and 1.
-    backward : bool
-        Whether to bound the distribution of a record given the one after it, too, for chains that
-        are stationary.
+    ended (``docs/leakage.md``, section 15). A state that was never left gets the full simplex; no
+    transition is taken for impossible. The counts, steps from state (row) to state (column) of one
+    or more sequences, must be public or from other records than the ones to protect. ``backward``:
+    bounds given the record after, too, for chains that are stationary.
     """
     coverage = check_confidence(coverage, "coverage")
     counts = _checked(transition_counts, 2, "a square matrix")
@@ -164,16 +149,9 @@ def noisy_confidence_bounds(
     """Ends of confidence intervals for every count that noisy ones may stand for, rounded outwards.
 
     That their ends move with the counts as taken here is proved in ``docs/leakage.md``, section 15.
-
-    Parameters
-    ----------
-    noisy : int array, shape (…, k, k)
-    coverage : float
-        That all intervals are to have, where each true count is within its margin.
-    ways : int
-        2 where the transposed counts are used as well, under the same coverage.
-    margin, others : int
-        How far each true count, and the sum of the others of its row, are from the noisy ones.
+    All intervals have this ``coverage`` together, in 2 ``ways`` with those of transposed counts,
+    where each true count is within ``margin`` of the noisy one, shape (…, k, k), and the sum of the
+    others of its row within ``others``.
     """
     k = noisy.shape[-1]
     intervals = k if k == 2 else k * k  # of two states one interval is the other's mirror image

@@ -34,6 +34,10 @@ class Family(ByValue):
     """All chains of Θ where they are finitely many, otherwise none."""
     states: int | None = None
     """Number of states of its chains; None where they may have any number."""
+    kind: ClassVar[str]
+    """Its key in model files."""
+    parameters: ClassVar[tuple[str, ...]]
+    """Attributes that are the fields of its value there."""
 
     @property
     def chains(self) -> tuple[MarkovChain, ...]:
@@ -63,14 +67,18 @@ class Family(ByValue):
         """Describe these chains in words, with their numbers where they are ``public``."""
         raise NotImplementedError
 
+    def document(self) -> dict[str, Any]:
+        """Return the model as plain JSON types."""
+        values = ((name, np.asarray(getattr(self, name))) for name in self.parameters)
+        return {self.kind: {name: value.tolist() for name, value in values}}
+
     def smallest_stationary_probability(self) -> float:
         """Return π_min = min over θ and x of π_θ(x) (Algorithm 4), rounded down.
 
         Raises ChainError: there are no ``chains``.
         """
-        found = [(c.stationary_distribution.min(), c.stationary_error) for c in self.chains]
-        smallest = min(float(least) * (1 - error) for least, error in found)
-        return smallest if smallest >= SAFE_MINIMUM else 0.0
+        least = (c.stationary_distribution.min() * (1 - c.stationary_error) for c in self.chains)
+        return smallest if (smallest := float(min(least))) >= SAFE_MINIMUM else 0.0
 
     def eigengap(self, kind: GapKind) -> float:
         """Return the smallest eigengap over Θ (Algorithm 4), rounded down.
@@ -87,6 +95,7 @@ class Family(ByValue):
 class ChainFamily(Family):
     """A finite Θ."""
 
+    kind = "chains"
     chains: tuple[MarkovChain, ...] = ()
 
     def __init__(self, chains: Sequence[MarkovChain]) -> None:
@@ -108,13 +117,12 @@ class ChainFamily(Family):
     def text(self, public: bool) -> str:
         """Describe these chains in words."""
         kinds = " or ".join(dict.fromkeys(STARTS[chain.start] for chain in self.chains))
-        count = len(self.chains)
-        one = "the chain of the model"
-        return f"{one if count == 1 else f'one of the {count} chains of the model,'} from {kinds}"
+        several = f"one of the {len(self.chains)} chains of the model,"
+        return f"{several if self.chains[1:] else 'the chain of the model'} from {kinds}"
 
     def document(self) -> dict[str, Any]:
         """Return the model as plain JSON types."""
-        return {"chains": [chain.document() for chain in self.chains]}
+        return {self.kind: [chain.document() for chain in self.chains]}
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +136,7 @@ class BinaryInterval(Family):
 
     low: float
     high: float
-    states = 2
+    kind, parameters, states = "binary_interval", ("low", "high"), 2
 
     def __post_init__(self) -> None:
         ends = self.low, self.high
@@ -154,7 +162,7 @@ class BinaryInterval(Family):
 
     def document(self) -> dict[str, Any]:
         """Return the model as plain JSON types."""
-        return {"binary_interval": [self.low, self.high]}
+        return {self.kind: [self.low, self.high]}
 
     def smallest_stationary_probability(self) -> float:
         """Return π_min, at P = (high, low) or (low, high), rounded down."""
@@ -171,18 +179,14 @@ class HasFamily(Protocol):
     """What was made with a family, such as a fit or a model file."""
 
     @property
-    def family(self) -> Family:
-        """Θ."""
+    def family(self) -> Family: ...  # noqa: D102
 
 
 AnyFamily: TypeAlias = Family | MarkovChain | HasFamily
 
 
 def as_family(family: AnyFamily) -> Family:
-    """Return a family as it is, a single chain as a family, and the family of what has one.
-
-    Raises ParameterError: it is none of these, or something is missing in it.
-    """
+    """Return a family as it is, a chain as a family, the family of what has one; or raise."""
     if isinstance(family, Family):
         if family.unresolved:
             raise ParameterError(family.unresolved)
@@ -199,16 +203,13 @@ def as_family(family: AnyFamily) -> Family:
 
 
 def standing_chains(family: AnyFamily) -> tuple[MarkovChain, ...]:
-    """Return :attr:`Family.chains`, none where there are none; raises as :func:`as_family`."""
+    """Return :attr:`Family.chains`, none where there are none."""
     theta = as_family(family)
     return () if theta.no_chains else theta.chains
 
 
 def finite_chains(family: AnyFamily, who: str) -> tuple[MarkovChain, ...]:
-    """Return the chains of a finite Θ, which ``who`` needs: no dominating chain serves.
-
-    Raises ChainError: Θ is not finite; ParameterError: it is no family.
-    """
+    """Return the chains of a finite Θ, which ``who`` needs; no dominating chain serves."""
     theta = as_family(family)
     if theta.members:
         return theta.members

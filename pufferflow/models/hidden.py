@@ -29,6 +29,7 @@ class HiddenChain(Family):
         The observation of every state of U, counted from 0; several states may have the same.
     """
 
+    kind = "hidden"
     no_chains = "this needs Markov chains, not observations of one; use leakage or group-dp"
 
     def __init__(self, chain: MarkovChain, observations: ArrayLike) -> None:
@@ -56,9 +57,8 @@ class HiddenChain(Family):
         """The history of every state: its last m observations, shape (n, m), if they determine it.
 
         The latest is last. So it is in chains of order m, for which Theorem L2 of
-        ``docs/leakage.md`` holds. None where the observations before a state are not always the
-        same, or do not distinguish the states. Before a state that nothing leads to, observations
-        have numbers of their own, which no record has.
+        ``docs/leakage.md`` holds; None elsewhere. Before a state that nothing leads to,
+        observations have numbers of their own, which no record has.
         """
         steps = self.chain.transition_matrix > 0
         words, distinguished = self.observations[:, None], 0
@@ -82,14 +82,9 @@ class HiddenChain(Family):
     ) -> HiddenChain:
         """Chain of order m: every record depends on the m before it, and these are the state.
 
-        Parameters
-        ----------
-        probabilities : array_like, shape (k,) · (m + 1)
-            ``probabilities[x_1, …, x_m, y]``: of y after x_1, …, x_m, the latest last. Rows of
-            zeros are of m records that never follow each other.
-        initial_distribution : {"stationary", "any"} or array_like, shape (k,) · m
-            Distribution of the last m records at the first record of a segment: of itself and of
-            the m − 1 before it.
+        ``probabilities[x_1, …, x_m, y]`` is that of y after x_1, …, x_m, the latest last; rows of
+        zeros are of m records that never follow each other. The initial distribution, if given, is
+        that of the first record of a segment and the m − 1 before it, shape (k,) · m.
         """
         given = check_numbers(probabilities, "probabilities", ChainError)
         k = given.shape[0] if given.ndim else 0
@@ -118,15 +113,7 @@ class HiddenChain(Family):
 
     @classmethod
     def hidden(cls, chain: MarkovChain, emission: ArrayLike) -> HiddenChain:
-        """Hidden Markov model: every state of a chain shows one of k observations at random.
-
-        Parameters
-        ----------
-        chain : MarkovChain
-            The states behind the records, with their initial distribution.
-        emission : array_like, shape (h, k)
-            ``emission[s, x]``: probability that state s shows observation x.
-        """
+        """Hidden Markov model: state s of a chain shows observation x with ``emission[s, x]``."""
         check_type(chain, "chain", MarkovChain)
         shown = checked_distributions(emission, "emission matrix")
         if len(shown) != chain.states:
@@ -150,15 +137,9 @@ class HiddenChain(Family):
     ) -> HiddenChain:
         """Semi-Markov chain: a visit lasts a random number of records, then another state follows.
 
-        Parameters
-        ----------
-        transition_matrix : array_like, shape (k, k)
-            Distribution of the state after a visit to each state.
-        durations : array_like, shape (k, d)
-            ``durations[x, n − 1]``: probability that a visit to x lasts n records; every visit
-            ends after d.
-        initial_distribution : {"stationary", "any"} or array_like, shape (k,)
-            Distribution of the state at the first record, at which a visit then begins.
+        ``transition_matrix`` has the distributions of the state after a visit to each, and
+        ``durations[x, n − 1]`` is the probability that a visit to x lasts n records. An initial
+        distribution, shape (k,), is that of the first state, whose visit begins there.
         """
         jumps = checked_distributions(transition_matrix, "transition matrix")
         lasts = checked_distributions(durations, "matrix of durations")
@@ -203,7 +184,7 @@ class HiddenChain(Family):
 
     def document(self) -> dict[str, Any]:
         """Return the model as plain JSON types."""
-        return {"hidden": self.chain.document() | {"observations": self.observations.tolist()}}
+        return {self.kind: self.chain.document() | {"observations": self.observations.tolist()}}
 
 
 def _start(given: ArrayLike, shape: tuple[int, ...]) -> Floats:

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Real
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -36,8 +35,7 @@ class MixingFamily(Family):
 
     For every time t and any two values that X_t can take, the distributions of X_{t+m} given
     either overlap by α or more, Σ_z min(p(z), q(z)) ≥ α, and so do those of X_{t−m}. Nothing else
-    is assumed: no matrix is fitted, and it does not depend on the states.
-    :func:`pufferflow.models.mixing_of` computes which such families a given chain lies in.
+    is assumed, of the states neither.
 
     Parameters
     ----------
@@ -47,8 +45,7 @@ class MixingFamily(Family):
         α, above 0 and at most 1; it stands for its shortest decimal (0.4 for ``0.4``). At 1
         records m steps apart are independent.
     time : str, optional
-        m as a time, such as "1h", which becomes steps where the time step is known
-        (:meth:`in_steps`).
+        m as a time, such as "1h", which :meth:`in_steps` makes steps.
 
     Examples
     --------
@@ -57,9 +54,8 @@ class MixingFamily(Family):
     349.5
     """
 
+    kind, parameters, is_chosen = "mixing", ("steps", "overlap"), True
     no_chains = "this needs a transition matrix; use leakage or group-dp, or give chains"
-
-    is_chosen = True
 
     steps: int = 60
     overlap: float = 0.4
@@ -102,10 +98,6 @@ class MixingFamily(Family):
             f"at least {self.overlap!r}"
         )
 
-    def document(self) -> dict[str, Any]:
-        """Return the model as plain JSON types."""
-        return {"mixing": {"steps": self.steps, "overlap": self.overlap}}
-
 
 def mixing(time: str | int, overlap: float) -> MixingFamily:
     """Assume that, given any two values, the distributions ``time`` later and earlier overlap.
@@ -125,16 +117,7 @@ def mixing(time: str | int, overlap: float) -> MixingFamily:
 
 @dataclass(frozen=True)
 class Overlaps:
-    """How far the distributions given two values of a node overlap, some steps away from it.
-
-    Attributes
-    ----------
-    steps : int
-        m.
-    forward, backward : float
-        Least overlap of the distributions of X_{t+m}, and of X_{t−m}, given any two values of X_t;
-        between 0 and 1, rounded down.
-    """
+    """Least overlaps of X_{t+m} and of X_{t−m} given any two values of X_t, rounded down."""
 
     steps: int
     forward: float
@@ -148,8 +131,7 @@ class Overlaps:
     def family(self, margin: float = 0.0) -> MixingFamily:
         """Return the mixing family of these steps, with an overlap that is smaller by ``margin``.
 
-        A margin is taken off because other records than these are going to be released. Raises
-        ParameterError: it is negative, or nothing is left.
+        A margin is taken off because other records than these are going to be released.
         """
         left = self.overlap - check_positive(margin, "margin", or_zero=True)
         if not left > 0:
@@ -176,9 +158,9 @@ def mixing_from_counts(
     """Overlaps that the chain behind some transition counts has with probability ``coverage``.
 
     The chain, which must be stationary, may be any within simultaneous confidence intervals
-    (:func:`pufferflow.models.confidence_family`, half of 1 − ``coverage`` for either direction).
-    With few transitions, or with states that are rarely left, the overlap is 0, and rare states
-    have to be merged. The counts must not be those of the records to protect.
+    (:func:`pufferflow.models.confidence_family`). With few transitions, or with states that are
+    rarely left, the overlap is 0, and rare states have to be merged. The counts must not be those
+    of the records to protect.
     """
     steps = check_whole(steps, "steps", most=MOST_STEPS)
     return overlaps_from_counts(transition_counts, [steps], coverage)[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,7 +27,7 @@ class PeriodicChain(Family):
 
     Parameters
     ----------
-    matrices : sequence of p array_like, each of shape (k, k)
+    transition_matrices : sequence of p array_like, each of shape (k, k)
         One matrix for each part of the period: 24 for the hours of a day, 168 for those of a week.
     repeat : int
         Steps that each matrix serves in a row: 60 for one matrix per hour and a record per minute.
@@ -36,6 +36,7 @@ class PeriodicChain(Family):
         unique, or any.
     """
 
+    kind, parameters = "periodic", ("transition_matrices", "repeat", "initial_distribution")
     no_chains = "this needs one matrix, a periodic chain has several; use leakage or group-dp"
 
     def __init__(
@@ -61,7 +62,7 @@ class PeriodicChain(Family):
         self.period = len(parts) * self.repeat
         """Number of phases."""
         check_choice(initial_distribution, "initial_distribution", (STATIONARY, ANY))
-        self.start = initial_distribution
+        self.start = self.initial_distribution = initial_distribution
         """Which kind of initial distribution the chain has."""
         if self.start == STATIONARY:
             _ = self.stationary_distributions  # raises where they are not unique
@@ -84,11 +85,10 @@ class PeriodicChain(Family):
         try:
             now = self._whole_period[0].stationary_distribution
         except ChainError:
-            raise ChainError(
-                "the distribution of the records at each phase is not unique, for some states of "
-                "phase 0 are never reached from one another; give "
-                'initial_distribution="any", or smooth the matrices'
-            ) from None
+            what = "the distribution of the records at each phase is not unique"
+            why = "for some states of phase 0 are never reached from one another"
+            advice = 'give initial_distribution="any", or smooth the matrices'
+            raise ChainError(f"{what}, {why}; {advice}") from None
         found = np.empty((self.period, self.states))
         with np.errstate(under="ignore"):
             for phase in range(self.period):
@@ -114,9 +114,9 @@ class PeriodicChain(Family):
         """Bound on the relative error of each entry of :attr:`stationary_distributions`.
 
         Down to about 1e-290. That of a product of n matrices is at most n (k + 6) roundings, for
-        all is added and nothing subtracted; a relative error η of the whole period moves its
-        stationary distribution by at most 2kη, and the elimination adds its own. It is infinite
-        where a probability of the whole period is too small for floats.
+        nothing is subtracted; a relative error η of the whole period moves its stationary
+        distribution by at most 2kη, and the elimination adds its own. Infinite where a probability
+        of the whole period is too small for floats.
         """
         k, n = self.states, self.period
         if not self._whole_period[1]:
@@ -142,13 +142,3 @@ class PeriodicChain(Family):
             f"the chain of the model with a public period of {self.period} steps and "
             f"{len(self.transition_matrices)} transition matrices, from {start}, at any phase of it"
         )
-
-    def document(self) -> dict[str, Any]:
-        """Return the model as plain JSON types."""
-        return {
-            "periodic": {
-                "transition_matrices": self.transition_matrices.tolist(),
-                "repeat": self.repeat,
-                "initial_distribution": self.start,
-            }
-        }

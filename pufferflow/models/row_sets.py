@@ -31,13 +31,8 @@ class RowSets:
     Intervals have one part: what is left above the lower bounds. Balls in total variation have
     two: what may stay and what comes. For h ≥ 0 and a row p of the set, p·h is largest (smallest)
     where every part fills the states with the largest (smallest) h first; so these *vertices*
-    depend on the order of h alone.
-
-    Attributes
-    ----------
-    base : float array, shape (k, k)
-    parts : tuple of Masses
-        Floats with a relative error of a few roundings, totals with an absolute one of k.
+    depend on the order of h alone. Floats have a relative error of a few roundings, totals an
+    absolute one of k.
     """
 
     base: Floats
@@ -90,23 +85,21 @@ class RowSets:
         orders = permutations(range(self.states))
         return np.array([self.vertex(row, o if largest else o[::-1], largest) for o in orders])
 
-    def keeps(self, states: Sequence[int]) -> bool:
-        """Whether a chain may stay within these states for ever."""
-        inside = np.isin(np.arange(self.states), states)
-        if self.base[inside][:, ~inside].any():
-            return False
-        room = [widths[inside][:, inside].sum(axis=1) + self._tolerance for widths, _ in self.parts]
-        needed = [totals[inside] for _, totals in self.parts]
-        return bool(np.all(np.array(room) >= needed))
-
     def kept_apart(self) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
         """Two disjoint sets of few states within each of which a chain may stay for ever, if any.
 
         Beyond :data:`MOST_SETS` states only sets of one or two states are looked at.
         """
         k = self.states
+
+        def keeps(states: tuple[int, ...]) -> bool:
+            inside = np.isin(np.arange(k), states)
+            rooms = (w[inside][:, inside].sum(axis=1) - t[inside] for w, t in self.parts)
+            leaves = self.base[inside][:, ~inside].any()
+            return not leaves and all((room >= -self._tolerance).all() for room in rooms)
+
         sizes = range(1, k if k <= MOST_SETS else 3)
-        kept = [s for size in sizes for s in combinations(range(k), size) if self.keeps(s)]
+        kept = [s for size in sizes for s in filter(keeps, combinations(range(k), size))]
         apart = [(s, t) for s, t in combinations(kept, 2) if not set(s) & set(t)]
         return min(apart, key=lambda pair: len(pair[0]) + len(pair[1]), default=None)
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pufferflow.certificates import prove as certificates
-from pufferflow.mechanisms.base import Mechanism, NoiseScale
+from pufferflow.mechanisms import Mechanism, NoiseScale
 
 _KNOWN: dict[Any, Any] = {}
 

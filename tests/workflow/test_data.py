@@ -1,6 +1,8 @@
 """Power and activity as states: the files that are read, windows, gaps and steps, and bad input."""
 
+import ast
 import gzip
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -131,18 +133,6 @@ def test_columns_can_be_named_and_groups_are_kept(tmp_path):
     assert runs["g"].hourly.sum(axis=0).tolist() == [[0, 0, 0], [1, 0, 0], [0, 0, 0]]
 
 
-BAD_POWER = {
-    "unix_ts,MHE,RSE\n0,1,2\n60,2,3\n": "line 1: it is not clear which column holds the values",
-    "unix_ts,WHE\n60,1\n120,-3\n": "a power of -3 is below 0; correct it or leave it blank",
-    uci_text(): "no row of data below the header",
-    uci_text((0, "1.0"), (2, "1.0")): "no two with values that are one step",
-    uci_text((0, "1.0"), (1, "-1.0")): "a power of -1000 is below 0",
-    uci_text((0, "1.0"), (1, "1.0")).replace("00:01:00", "00:01:30"): "line 3: the time is not",
-    # broken off in the last line
-    uci_text((0, "1.0"), (1, "1.0"))[:-33]: "line 3: the time is not",
-}
-
-
 def test_unreadable_files_are_refused(tmp_path):
     with pytest.raises(DataError, match=r"none\.txt: No such file or directory; check the path"):
         power(tmp_path / "none.txt")
@@ -169,27 +159,18 @@ def test_settings_that_do_not_fit_the_file_are_refused(tmp_path):
         activity(write(tmp_path / "activity.csv", GIVEN), states=["s", "run"])
 
 
-BAD_ACTIVITY = {
-    "participant,time,state\n": "a header and no data",
-    "participant,time\na,0\n": "line 1: it is not clear which column holds the values; name it",
-    table("a 0 s;b 0 s"): "2 participants in 2 rows",
-    table("a 0 s;a 60 "): r"line 3: the state is missing",
-    table("a 0 s;a 60 s;b 0 s;b 30 s"): "'a' has no two rows that are 30 s apart",
-    "participant,time,state,group\na,0,s,g\na,60,s,h\n": "line 3: the group is missing or differs",
-}
-
-
-@pytest.mark.parametrize(
-    ("read", "text", "message"),
-    [(power, *case) for case in BAD_POWER.items()]
-    + [(activity, *case) for case in BAD_ACTIVITY.items()],
-)
-def test_bad_files_are_refused_in_one_sentence_with_file_and_line(tmp_path, read, text, message):
-    path = write(tmp_path / "bad.csv", text)
-    with pytest.raises(DataError, match=message) as caught:
-        read(path, **WHOLE)
-    assert str(path) in str(caught.value)
-    assert "\n" not in str(caught.value)
+def test_bad_files_are_refused_in_one_sentence_with_file_and_line(tmp_path, golden):
+    """A line of the stored table: the kind, the text of a file, and what is said of it."""
+    table, path = Path(__file__).with_name("golden") / "bad_files.txt", tmp_path / "bad.csv"
+    found = ""
+    for line in table.read_text(encoding="utf-8").splitlines():
+        given = line.partition(" → ")[0]
+        kind, text = given.split(": ", 1)
+        write(path, ast.literal_eval(text))
+        with pytest.raises(DataError) as caught:
+            {"power": power, "activity": activity}[kind](path, **WHOLE)
+        found += f"{given} → {caught.value}\n".replace(str(path), "bad.csv")
+    golden("bad_files.txt", found)
 
 
 NHANES_HEADER = "seqn,day_index,weekday_1sun_7sat,paxcal,age,sex,bmi,wear_minutes,counts\n"
