@@ -20,6 +20,9 @@ from pufferflow.bounds.solver import LeakageEquation, beginning, post_fixed_poin
 from pufferflow.bounds.walks import Stretch
 from pufferflow.models.powers import followers, largest_after
 
+_SMALL, _COSTLY = 1e-5, 3 * 10**7
+"""A cost at which leakages grow with c; work of bounds that are worth a guess where to start."""
+
 
 class ProcessLoss:
     """Upper bounds of the loss over the windows of a process, for mechanisms known only by c.
@@ -51,16 +54,14 @@ class ProcessLoss:
             side.starts.clear()
 
     def _guess(self, epsilon: float) -> float:
-        """A cost to start from, as if leakages grew with c."""
-        if self._process.exact:
+        """A cost to start from, if leakages grew with c; 0 where that takes as long as the rest."""
+        sides, sets = (self._forward, self._backward), list[DistributionSet]()
+        for side in sides:
+            sets += side.side.sets
+        quick = all(any(rows.centre for rows in side.side.sets) for side in sides)
+        if self._process.exact or not (quick or any(rows.work > _COSTLY for rows in sets)):
             return 0.0
-        leakage = 0.0
-        for side in (self._forward, self._backward):
-            centred = [n for n, rows in enumerate(side.side.sets) if rows.centre is not None]
-            if not centred:
-                return 0.0
-            leakage += min(float(side.beginning(number).max()) for number in centred)
-        return epsilon / (self._process.window + leakage)
+        return epsilon / (self._process.window + sum(side.guess() for side in sides))
 
     def _nearby(self, cost: float) -> Loss:
         """The loss, from post-fixed points found at the last cost."""
@@ -150,11 +151,7 @@ class _Leakages:
 
         The bound serves every node further on.
         """
-        process, side = self._process, self.side
-        most = (process.around if process.histories is None else process.length) * cost
-        cap = most * (1 + 16 * UNIT_ROUNDOFF) * self._away
-        costs = cost * process.distance
-        cap = side.blocks.caps(cap, cost, costs)
+        process, (costs, cap) = self._process, self._limits(cost)
         if self._all is not None:
             stored, _ = self._all.walk(self._zeros, costs, cap, self._trees)
             found = list(stored.astype(np.float64))
@@ -163,6 +160,13 @@ class _Leakages:
             for _ in range(process.around if process.exact else 0):
                 found.append(self._step(found[-1], costs, cap))
         return found if process.exact else [*found, self._tail(cost, costs, cap, found[-1])]
+
+    def _limits(self, cost: float) -> tuple[Floats, Floats]:
+        """The costs of pairs of values, and bounds of all leakages."""
+        process, costs = self._process, cost * self._process.distance
+        most = (process.around if process.histories is None else process.length) * cost
+        cap = most * (1 + 16 * UNIT_ROUNDOFF) * self._away
+        return costs, self.side.blocks.caps(cap, cost, costs)
 
     def _step(self, before: Floats, costs: Floats, cap: Floats) -> Floats:
         """Leakages of a node from those of its neighbour; each set bounds them."""
@@ -178,7 +182,7 @@ class _Leakages:
         tail = cap
         for number, rows in enumerate(self.side.sets):
             start = self.starts.get(number)
-            start = self.beginning(number) if start is None else start
+            start = self._beginning(number) if start is None else start
             found = self._fixed(rows, costs, cap, floor, start * cost)
             self.starts[number] = found / cost
             tail = np.minimum(tail, found)
@@ -196,7 +200,17 @@ class _Leakages:
         )
         return post_fixed_point(equation, start)
 
-    def beginning(self, number: int) -> Floats:
+    def guess(self) -> float:
+        """About how large the leakages are, in units of c, where that is small."""
+        sets = list(enumerate(self.side.sets))
+        if near := [number for number, rows in sets if rows.centre is not None]:
+            return min(float(self._beginning(number).max()) for number in near)
+        costs, cap = self._limits(_SMALL)
+        starts = [(rows, self._beginning(number) * _SMALL) for number, rows in sets]
+        found = [self._fixed(rows, costs, cap, self._zeros, start) for rows, start in starts]
+        return min(float(leakages.max()) for leakages in found) / _SMALL
+
+    def _beginning(self, number: int) -> Floats:
         """Leakages to start from where none are known, in units of c; the same in every search."""
         if number not in self._beginnings:
             self._beginnings[number] = beginning(self.side.sets[number])
