@@ -93,14 +93,14 @@ class Couplings:
     @property
     def work(self) -> int:
         """Operations of :meth:`bound`, about."""
-        return self._pairs * len(self._apart) ** 3
+        return self._pairs * len(self._apart) ** 2
 
     def bound(self, costs: Floats) -> Floats:
         """As :meth:`PairBound.bound`, the largest of a pair's distributions."""
         k, tolerance = len(costs), OFF * float(costs.max())
         upper, costs = np.zeros((k, k)), constant(costs)
         given = self._rows, self._sets, costs, self._trees, upper, tolerance
-        for_all_pairs(lambda places: couple(*given, places), k, self.work // k**2)
+        for_all_pairs(lambda places: couple(*given, places), k, self.work // k)
         return np.where(self._apart, upper + self._margin, 0.0)
 
     def derivative(self) -> Arcs:

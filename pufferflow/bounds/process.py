@@ -40,7 +40,7 @@ from pufferflow.models.row_sets import RowSets
 _EXACT_WORK = 20_000
 _EXACT_NODES, _EXACT_STATES = 400, 12
 """Early nodes whose leakages are computed one by one, all of them for so many states."""
-_SETS_WORK, _SETS_NODES = 5 * 10**6, 64
+_SETS_WORK, _SETS_NODES = 10**6, 64
 
 NEAR = 0.5
 """Spread up to which a distribution is near another one."""
