@@ -366,6 +366,8 @@ def solve(pair: Any, root: int, tree: Any, work: Any, order: Any) -> Any:
 def proved(pair: Any, root: int, tree: Any, work: Any, value: float) -> Any:
     """Upper bound of the pair's value from its tree's flow, optimal or not, rounding included.
 
+    ∞ where that is not a number.
+
     For g ≥ 0 with p(y) − out(y) + Σ g(z, y) e^{w(z, y)} ≤ Λ q(y) at every state y, p·h ≤ Λ q·h. In
     tilted units the inequality reads P(y) − out + Σ in · e^{w − u(z) + u(y)} ≤ ρ Q(y), and Λ = ρ
     e^value.
@@ -419,14 +421,8 @@ def proved(pair: Any, root: int, tree: Any, work: Any, value: float) -> Any:
         share = Q[v] * (1 - rounding)
         if Q[v] >= SAFE_MINIMUM and net[v] > share:
             ratio = max(ratio, net[v] / share)
-    return value + math.log(ratio) + rounding + 4 * UNIT_ROUNDOFF * abs(value)
-
-
-@kernel
-def at_least(value: float, bound: float) -> float:
-    """The larger one of a tree's value and what its flow proves; ∞ if that is not a number."""
-    larger = bound if bound >= value else value
-    return larger if bound == bound and value == value else np.inf
+    bound = value + math.log(ratio) + rounding + 4 * UNIT_ROUNDOFF * abs(value)
+    return bound if bound == bound else np.inf
 
 
 @kernel

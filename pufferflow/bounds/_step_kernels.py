@@ -17,7 +17,6 @@ import numpy as np
 from pufferflow._util.jit import PATIENCE, kernel
 from pufferflow._util.rounding import UNIT_ROUNDOFF
 from pufferflow.bounds._pair_kernels import (
-    at_least,
     proved,
     read_tree,
     room,
@@ -203,7 +202,7 @@ def couple(
             if value > best:
                 best = value
                 write_tree(tree, work, order, names, n, stored)
-            bound = at_least(value, proved((p, q, costs, n), root, tree, work, value))
+            bound = proved((p, q, costs, n), root, tree, work, value)
             upper[x, y] = max(upper[x, y], bound)
     return taken
 
