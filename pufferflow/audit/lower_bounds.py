@@ -36,16 +36,13 @@ class LowerBound:
 
     Attributes
     ----------
-    epsilon : float
-    length : int
-        The segment length that decides.
+    epsilon, length : float, int
+        ε, and the segment length that decides.
     scale : float
         Every Laplace scale below it breaks ε for the count; rounded down. 0 if no record has two
         values.
-    node : int
-        The record whose values are distinguished, from 1.
-    pair : tuple of int
-        These two values, as indices of states.
+    node, pair : int, tuple of int
+        The record whose values are distinguished, from 1, and these two, as indices of states.
     states : tuple of int
         S_t at the node.
     chain : int
@@ -66,11 +63,9 @@ class LowerBound:
 
     def counted(self, record: int) -> tuple[int, ...]:
         """S_t of one record, from 1: the states that count there, none beyond those looked at."""
-        distance = record - self.node
-        if not distance:
-            return self.states
-        sets = self.earlier if distance < 0 else self.later
-        return sets[abs(distance) - 1] if abs(distance) <= len(sets) else ()
+        distance = abs(record - self.node)
+        sets = (self.states, *(self.earlier if record < self.node else self.later))
+        return sets[distance] if distance < len(sets) else ()
 
 
 def lower_bound(
@@ -96,10 +91,6 @@ def lower_bound(
         is 1/ε, the scale that one record needs by itself.
     alternating : bool
         Whether sets may change with time; else one S counts for all records.
-
-    Returns
-    -------
-    LowerBound
 
     Raises
     ------
