@@ -38,6 +38,7 @@ let decide text =
     if not (List.for_all Checker.model_ok claim.family) then
       refuse "a row of a matrix is no distribution";
     if Z.sign claim.scale.qnum <= 0 then refuse "without noise a loss is not bounded";
+    let attempt bits = try attempt bits with Search.Open -> false in
     if List.exists attempt precisions then Accepted
     else if List.exists (Search.first_matters claim) claim.family then
       Uncovered "windows whose first record restricts the last"

@@ -5,6 +5,7 @@
 open Parse
 
 exception Unproved of string
+exception Open (* a period does not end at or below where it starts, in these numbers *)
 
 let unproved text = raise (Unproved text)
 
@@ -300,10 +301,14 @@ let cycle n k rows phases proof (s : Parse.side) around =
    | None -> ()
    | Some start ->
      let start, steps = sized s start k period in
-     let near = ref (begins n k (rows 0).can [] start around all) in
+     let first = begins n k (rows 0).can [] start around all in
+     let near = ref first in
      List.iter2 (fun p step' ->
          found.(p) <- step n k (rows p) proof step' (growth n !near) all;
-         near := fst found.(p)) phases steps);
+         near := fst found.(p)) phases steps;
+     Array.iteri (fun x row -> Array.iteri (fun y a ->
+         let e = !near.(x).(y) in
+         if Z.sign a > 0 && (Z.sign e = 0 || Z.gt e a) then raise Open) row) first);
   Array.to_list (Array.map (fun (e, w) -> (table e, table w)) found)
 
 (* -- a chain -------------------------------------------------------------------------------- *)
