@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -106,13 +107,12 @@ def test_noise_of_the_scale_is_private(epsilon):
             continue
         scale = chain_sensitivity(floats(matrix, start), length, weights).scale(epsilon)
         for node in range(1, length + 1):
-            laws = list(laws_given_secrets(matrix, start, length, weights, node).values())
-            for index, first in enumerate(laws):
-                for second in laws[:index]:
-                    if first != second:
-                        worst = loss(first, second, scale)
-                        assert worst <= epsilon * (1 + 1e-9)
-                        reached = max(reached, worst)
+            laws = laws_given_secrets(matrix, start, length, weights, node).values()
+            for first, second in combinations(laws, 2):
+                if first != second:
+                    worst = loss(first, second, scale)
+                    assert worst <= epsilon * (1 + 1e-9)
+                    reached = max(reached, worst)
     assert reached > 0.99 * epsilon
 
 
