@@ -99,6 +99,7 @@ KNOWN_STATES = Schema(
     fitted=Fitted("2024-01-03T00:00:00Z", "2024-01-04T00:00:00Z", 25),
 )
 OF_OTHERS = PublicModel(pf.ChainFamily([CHAIN]), KNOWN_STATES)
+IN_PARIS = Schema(timezone="Europe/Paris")
 Charge, Promise, UNBOUNDED = account.Charge, account.Promise, account.UNBOUNDED
 READING, PARTICIPANT = Level(1), Level(None)
 
