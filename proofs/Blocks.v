@@ -178,6 +178,33 @@ Proof.
   - apply sum_nonneg; intros y Hy. apply Rmult_le_pos; auto.
 Qed.
 
+Lemma power_app m n : forall t x z, (x < k)%nat -> (z < k)%nat ->
+  power t (m + n) x z = sum k (fun y => power t m x y * power (t + m) n y z).
+Proof.
+  induction n as [|n IH]; intros t x z Hx Hz.
+  - rewrite Nat.add_0_r. cbn [power].
+    rewrite (sum_ext k _ (fun y => (if (z =? y)%nat then 1 else 0) * power t m x y)).
+    + now rewrite sum_one.
+    + intros y _. rewrite Nat.eqb_sym. ring.
+  - rewrite Nat.add_succ_r. cbn [power].
+    rewrite (sum_ext k (fun y => power t m x y * sum k (fun v => power (t + m) n y v
+      * P (t + m + n)%nat v z)) (fun y => sum k (fun v => power t m x y * power (t + m) n y v
+      * P (t + m + n)%nat v z))).
+    + rewrite sum_swap. apply sum_ext; intros v Hv. rewrite IH by assumption.
+      rewrite (Rmult_comm (sum _ _)), <- sum_scale.
+      apply sum_ext; intros. rewrite Nat.add_assoc. ring.
+    + intros y Hy. rewrite <- sum_scale. apply sum_ext; intros; ring.
+Qed.
+
+Lemma power_same m : (forall t, P t = P 0%nat) -> forall t, power t m = power 0 m.
+Proof.
+  intros H t. assert (A : forall t x z, power t m x z = power 0 m x z).
+  { clear t. induction m as [|n IH]; intros t x z; [reflexivity|]. cbn [power].
+    apply sum_ext; intros y _. now rewrite IH, (H (t + n)%nat), (H (0 + n)%nat). }
+  apply FunctionalExtensionality.functional_extensionality; intros x.
+  apply FunctionalExtensionality.functional_extensionality; intros z. apply A.
+Qed.
+
 Variable q : nat -> R.
 Hypothesis Ch : chain k q P.
 

@@ -207,6 +207,12 @@ Definition backward_rows (one : Z) (k : nat) (M : list (list Q)) (pi pi' : list 
     (seq 0 k)) (seq 0 k) in
   {| can := fun x => 0 <? weight pi' x; high := table up; low := table down |}.
 
+(* Nodes from, ..., upto (from 1) have a quilt so many steps to the left and right. *)
+Record quilt := { from : Z; upto : Z; to_left : option positive; to_right : option positive }.
+
+(* Tables of the largest ratios of distributions so many steps away. *)
+Definition ratios := list (positive * table).
+
 (* -- certificates ----------------------------------------------------------------------------- *)
 
 Record hints := {
@@ -218,7 +224,10 @@ Record hints := {
   past : side;
   cycle_ahead : list (table * witnesses);  (* instead, for periodic chains *)
   cycle_past : list (table * witnesses);
-  capped_cycle : bool
+  capped_cycle : bool;
+  quilts : list quilt;  (* instead, for Markov quilts *)
+  quilts_ahead : ratios;
+  quilts_past : ratios
 }.
 
 Definition cost (a : claim) : Q := Qinv (scale a).
@@ -268,6 +277,80 @@ Definition periodic_chain_ok (a : claim) (m : model) (h : hints) : bool :=
   && phases_ok (one h) k L N (hidden a) (exp_of h (hidden a) (cost a))
        (fun p x => 0 <? weight (pi p) x) (cycle_ahead h) (cycle_past h).
 
+(* -- Markov quilts ------------------------------------------------------------------------------- *)
+
+Fixpoint dot_Z (l s : list Z) : Z :=
+  match l, s with a :: l', b :: s' => a * b + dot_Z l' s' | _, _ => 0 end.
+
+(* Products of matrices, and powers, rounded in one direction. *)
+Definition product (round : Z -> Z -> Z) (one : Z) (k : nat) (A B : table) : table :=
+  let columns := map (fun y => map (fun z => get B z y) (seq 0 k)) (seq 0 k) in
+  map (fun row => map (fun column => round (dot_Z row column) one) columns) A.
+
+Fixpoint power_of (round : Z -> Z -> Z) (one : Z) (k : nat) (M : table) (n : positive) : table :=
+  match n with
+  | xH => M
+  | xO n' => let H := power_of round one k M n' in product round one k H H
+  | xI n' => let H := power_of round one k M n' in
+             product round one k (product round one k H H) M
+  end.
+
+Definition rows_after (one : Z) (k : nat) (M : list (list Q)) (n : positive) : rows :=
+  let r := forward_rows one M in
+  {| can := fun _ => true;
+     high := power_of up one k (high r) n; low := power_of down one k (low r) n |}.
+
+Definition rows_before (one : Z) (k : nat) (M : list (list Q)) (pi : list Z) (n : positive) : rows :=
+  let r := rows_after one k M n in
+  let turned (round : Z -> Z -> Z) E := map (fun x => map (fun z =>
+    round (weight pi z * get E z x) (weight pi x)) (seq 0 k)) (seq 0 k) in
+  {| can := fun x => 0 <? weight pi x; high := turned up (high r); low := turned down (low r) |}.
+
+Definition ratio_of (l : ratios) (n : positive) : table :=
+  match find (fun p => (fst p =? n)%positive) l with Some p => snd p | None => [] end.
+
+Definition ratios_ok (one : Z) (k : nat) (r : positive -> rows) (l : ratios) : bool :=
+  forallb (fun p =>
+    let rows := r (fst p) in
+    forallb (forallb (Z.leb 0)) (low rows)
+    && step_ok one k rows [] (snd p) 0 (repeat (repeat (Flows []) k) k)) l.
+
+Fixpoint covering (covered windows : Z) (l : list quilt) : bool :=
+  match l with
+  | [] => windows <=? covered
+  | s :: l' =>
+      (from s =? covered + 1) && (from s <=? upto s) && (upto s <=? windows)
+      && match to_left s with None => true | Some n => Zpos n <? from s end
+      && match to_right s with None => true | Some n => Zpos n <=? windows - upto s end
+      && covering (upto s) windows l'
+  end.
+
+Definition quilts_ok (a : claim) (m : model) (h : hints) (l : list quilt) (ahead past : ratios)
+  : bool :=
+  let k := states m in
+  let M := matrix m 0 in
+  let pi := weights (stationary h) 0 in
+  let windows := others a + 1 in
+  let count n := exp_of h n (cost a) in
+  let L := exp_down (one h) (halvings h) (Qnum (epsilon a)) (Zpos (Qden (epsilon a))) in
+  let cw := exp_of h (hidden a) (cost a) in
+  let level (can : nat -> bool) n :=
+    map (fun x => map (fun y => if can x && can y then count n else 0) (seq 0 k)) (seq 0 k) in
+  let away l n := growth (one h) (count (Zpos n - 1)) (ratio_of l n) in
+  let possible x := 0 <? weight pi x in
+  (period m =? 1)%nat && (0 <? one h) && (0 <? cw) && (0 <? count 1)
+  && stationary_ok m (stationary h) && unique_ok m (stationary h) (order h)
+  && ratios_ok (one h) k (rows_after (one h) k M) ahead
+  && ratios_ok (one h) k (rows_before (one h) k M pi) past
+  && covering 0 windows l
+  && forallb (fun s =>
+       match to_left s with None => 0 <? count (upto s - 1) | Some n => 0 <? count (Zpos n - 1) end
+       && match to_right s with
+          | None => 0 <? count (windows - from s) | Some n => 0 <? count (Zpos n - 1) end
+       && read_ok (one h) k L (hidden a) cw possible possible
+            (match to_right s with None => level (fun _ => true) (windows - from s) | Some n => away ahead n end)
+            (match to_left s with None => level possible (upto s - 1) | Some n => away past n end)) l.
+
 (* -- mixing families ----------------------------------------------------------------------------- *)
 
 Fixpoint all2 (f : Z -> Z -> bool) (l s : list Z) : bool :=
@@ -307,10 +390,18 @@ Definition proved (a : claim) (m : model) (h : hints) : bool :=
   | _ => false
   end.
 
+(* A chain with its hints, or with quilts. *)
+Definition with_quilts (a : claim) (m : model) (h : hints) : bool :=
+  match initial m with
+  | Stationary => quilts_ok a m h (quilts h) (quilts_ahead h) (quilts_past h)
+  | _ => false
+  end.
+
 Fixpoint all_proved (a : claim) (l : list model) (hs : list hints) : bool :=
   match l, hs with
   | [], _ => true
-  | m :: l', h :: hs' => proved a m h && all_proved a l' hs'
+  | m :: l', h :: hs' =>
+      (match quilts h with [] => proved a m h | _ => with_quilts a m h end) && all_proved a l' hs'
   | _, _ => false
   end.
 

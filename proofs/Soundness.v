@@ -1,7 +1,7 @@
 (* What the checker accepts is true. *)
 From Coq Require Import Reals Lra Lia List Arith ZArith QArith Qreals Bool.
 From Pufferflow Require Import Sums Chains Sides Reversal Segments Blocks Numbers Claims Checker
-  Steps Models Overlap.
+  Steps Models Overlap Quilts.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -455,6 +455,179 @@ Proof.
       with (Z.of_nat ((phase + i) mod N + (w - 1))) by (unfold w in *; lia).
     rewrite <- Nat2Z.inj_mod, Nat2Z.id, Nat.add_mod_idemp_l by lia. f_equal. lia.
 Qed.
+(* -- Markov quilts ---------------------------------------------------------------------------- *)
+
+Lemma no_bounds k C K n o : bounds k C K n (real o []).
+Proof.
+  intros x y g _ _ Pos. unfold real, value, get in Pos. exfalso.
+  destruct x, y; simpl in Pos; unfold Rdiv in Pos; rewrite Rmult_0_l in Pos; lra.
+Qed.
+
+Lemma ratio_in l n rows o k : ratios_ok o k rows l = true -> ratio_of l n <> [] ->
+  forallb (forallb (Z.leb 0)) (low (rows n)) = true /\
+  step_ok o k (rows n) [] (ratio_of l n) 0 (repeat (repeat (Flows []) k) k) = true.
+Proof.
+  unfold ratios_ok, ratio_of. intros H. destruct (find _ l) as [p|] eqn:F; [|easy]. intros _.
+  apply find_some in F as [In1 E]. apply Pos.eqb_eq in E. rewrite forallb_forall in H.
+  specialize (H p In1). cbv zeta in H. rewrite E in H. now apply andb_prop in H.
+Qed.
+
+Lemma growth_nil o d : growth o d [] = [].
+Proof. reflexivity. Qed.
+
+Theorem quilts_sound m h l ah pa phase q :
+  model_ok m = true -> quilts_ok a m h l ah pa = true -> initial m = Stationary ->
+  starts m phase q -> chain (states m) q (steps m phase) ->
+  private (states m) q (steps m phase) c eps (Z.to_nat (longest a)) (Z.to_nat (hidden a)).
+Proof.
+  intros ok H St Hq Ch. unfold quilts_ok in H. cbv zeta in H.
+  repeat (let X := fresh "A" in apply andb_prop in H as [H X]).
+  apply Nat.eqb_eq in H. apply Z.ltb_lt in A7, A6, A5. rename H into Per.
+  destruct Hq as (_ & _ & Q). rewrite St in Q.
+  set (k := states m) in *. set (P := steps m phase) in *. set (o := one h) in *.
+  set (pi := weights (stationary h) 0) in *.
+  destruct (stationary_weights m ok phase q Ch Q (stationary h) A4 (order h) A3) as [s [Hs Eq]].
+  fold k P in Eq.
+  assert (Mat : forall p, matrix m p = matrix m 0).
+  { intros p. unfold matrix. now rewrite Per, !Nat.mod_1_r. }
+  assert (Before : forall t x, (x < k)%nat -> before k q P t x = s * IZR (weight pi x)).
+  { intros t x Hx. rewrite Eq by assumption. rewrite Per, Nat.mod_1_r. reflexivity. }
+  assert (PE : forall t x z, P t x z = Q2R (at_xy (matrix m 0) x z)).
+  { intros t x z. unfold P, steps. now rewrite Mat. }
+  assert (Same : forall t, P t = P 0%nat).
+  { intros t. unfold P, steps. now rewrite (Mat (phase + t)%nat), (Mat (phase + 0)%nat). }
+  assert (C1 : 1 <= exp c) by (apply exp_ge_1, c_nonneg).
+  assert (Po : 0 < IZR o) by (now apply IZR_lt).
+  assert (Count : forall n, (0 < exp_of h (Z.of_nat n) (cost a))%Z ->
+    exp c ^ n <= value o (exp_of h (Z.of_nat n) (cost a))).
+  { intros n. now apply exp_of_above. }
+  assert (One : exp c <= value o (exp_of h 1 (cost a))).
+  { rewrite <- (pow_1 (exp c)). now apply (Count 1%nat). }
+  assert (Can : forall t y, (y < k)%nat -> 0 < before k q P t y -> (0 <? weight pi y)%Z = true).
+  { intros t y Hy Pos. rewrite Before in Pos by assumption. apply Z.ltb_lt, lt_IZR.
+    destruct (Rlt_le_dec 0 (IZR (weight pi y))); [assumption|nra]. }
+  assert (Len : length (matrix m 0) = k).
+  { pose proof ok as O. unfold model_ok in O. apply andb_prop in O as [_ O].
+    rewrite forallb_forall in O. specialize (O (matrix m 0)).
+    unfold matrix_ok in O. assert (I : In (matrix m 0) (matrices m)).
+    { apply nth_In. rewrite Per. unfold period in Per. rewrite Per. simpl. lia. }
+    specialize (O I). apply andb_prop in O as [O _]. now apply Nat.eqb_eq in O. }
+  assert (Num : forall x y, (x < k)%nat -> (0 <= Qnum (at_xy (matrix m 0) x y))%Z)
+    by (intros x y Hx; now apply (row_facts m ok 0 x Hx)).
+  assert (Low : forall n, under_table o k (low (rows_after o k (matrix m 0) n))
+    (power k P 0 (Pos.to_nat n))).
+  { intros n. apply power_under; auto. split; [simpl; now rewrite map_length|].
+    intros x z Hx Hz. simpl. unfold real. rewrite nth_table_map.
+    - split; [apply down_nonneg; [|reflexivity]; specialize (Num x z Hx); nia|].
+      rewrite PE. now apply Q2R_down.
+    - simpl. rewrite Z.mul_0_r. reflexivity. }
+  assert (High : forall n, over_table o k (high (rows_after o k (matrix m 0) n))
+    (power k P 0 (Pos.to_nat n))).
+  { intros n. apply power_over; auto. split; [simpl; now rewrite map_length|].
+    intros x z Hx Hz. simpl. unfold real. rewrite nth_table_map.
+    - rewrite PE. split; [now apply Q2R_nonneg, Num|]. now apply Q2R_up.
+    - simpl. rewrite Z.mul_0_r. reflexivity. }
+  apply private_by_tables with h; auto.
+  intros i j HT. rewrite (nodes_facts i j HT) in *. pose proof hidden_facts as Hid.
+  set (T := Z.to_nat (longest a)) in *. set (w := Z.to_nat (hidden a)) in *.
+  assert (Hw : (1 <= w)%nat) by (unfold w; lia).
+  destruct (covering_spec _ _ _ A0 (Z.of_nat i + 1)%Z ltac:(lia))
+    as (s' & In1 & R1 & R2 & R3 & Le & Ri).
+  rewrite forallb_forall in A. specialize (A s' In1). cbv beta in A.
+  apply andb_prop in A as [A Rd]. apply andb_prop in A as [Al Ar].
+  exists (fun x => (0 <? weight pi x)%Z), (fun x => (0 <? weight pi x)%Z).
+  do 2 eexists. repeat split; [| |apply Can|apply Can|exact Rd].
+  - destruct (to_right s') as [n|].
+    + specialize (Ri n eq_refl). apply Z.ltb_lt in Ar.
+      destruct (list_eq_dec (list_eq_dec Z.eq_dec) (ratio_of ah n) []) as [E|Ne].
+      { rewrite E, growth_nil. apply no_bounds. }
+      destruct (ratio_in _ _ _ _ _ A2 Ne) as [Ln St1].
+      assert (exists d, Pos.to_nat n = S d) as [d Ed] by (exists (Pos.to_nat n - 1)%nat; lia).
+      assert (exists r, j = (S d + r)%nat) as [r Er] by (exists (j - S d)%nat; lia).
+      rewrite Er. apply (block_bounds o A7 k (exp c) C1 _ One (forward k P T)) with (E := []) (r := rows_after o k (matrix m 0) n)
+        (W := repeat (repeat (Flows []) k) k) (D := fun x z => power k P 0 (Pos.to_nat n) x z); auto.
+      * intros; apply forward_nonneg; auto; apply Ch.
+      * now apply nonneg_table.
+      * intros x Hx _. split.
+        -- intros F. rewrite Ed. rewrite <- (power_same k P (S d) Same (T - 1 - r - S d)).
+           apply forward_through; auto; [lia|]. intros; now apply (forward_P m ok).
+        -- intros z Hz. split; [now apply Low|now apply High].
+      * replace (Z.pos n - 1)%Z with (Z.of_nat d) in * by lia. now apply Count.
+      * lia.
+      * apply no_bounds.
+    + apply Z.ltb_lt in Ar. intros x y g Hx Hy Pos L. unfold real in *. rewrite get_seq in * by assumption.
+      simpl andb in *. cbv iota in *.
+      replace (Z.of_nat (i + j) + 1 - from s')%Z
+        with (Z.of_nat (Z.to_nat (Z.of_nat (i + j) + 1 - from s'))) in * by lia.
+      set (n := Z.to_nat (Z.of_nat (i + j) + 1 - from s')) in *.
+      apply Rle_trans with (exp c ^ j * beyond k (forward k P T) j y g).
+      * apply Sides.count; auto; try (now apply (forward_1 m ok)).
+        intros; apply forward_nonneg; auto; apply Ch.
+      * apply Rmult_le_compat_r; [apply beyond_nonneg; auto; [|intro; apply L];
+          intros; apply forward_nonneg; auto; apply Ch|].
+        apply Rle_trans with (2 := Count n Ar). apply Rle_pow; [assumption|lia].
+  - destruct (to_left s') as [n|].
+    + specialize (Le n eq_refl). apply Z.ltb_lt in Al.
+      destruct (list_eq_dec (list_eq_dec Z.eq_dec) (ratio_of pa n) []) as [E|Ne].
+      { rewrite E, growth_nil. apply no_bounds. }
+      destruct (ratio_in _ _ _ _ _ A1 Ne) as [Ln St1].
+      assert (exists d, Pos.to_nat n = S d) as [d Ed] by (exists (Pos.to_nat n - 1)%nat; lia).
+      assert (exists r, i = (S d + r)%nat) as [r Er] by (exists (i - S d)%nat; lia).
+      rewrite Er. apply (block_bounds o A7 k (exp c) C1 _ One (backward k q P)) with (E := [])
+        (r := rows_before o k (matrix m 0) pi n) (W := repeat (repeat (Flows []) k) k)
+        (D := fun x z => IZR (weight pi z) * power k P 0 (Pos.to_nat n) z x / IZR (weight pi x)); auto.
+      * intros; apply backward_nonneg; auto; apply Ch.
+      * now apply nonneg_table.
+      * intros x Hx Cx. simpl in Cx. apply Z.ltb_lt in Cx.
+        assert (Px : 0 < IZR (weight pi x)) by (now apply IZR_lt). split.
+        -- intros F. rewrite Ed. pose proof (backward_through k P q Ch r (S d) x F Hx) as B.
+           rewrite Before in B by assumption.
+           apply Rmult_eq_reg_l with (s * IZR (weight pi x)); [|nra].
+           rewrite B, <- sum_scale. apply sum_ext; intros z Hz. rewrite Before by assumption.
+           rewrite (power_same k P (S d) Same r). field. lra.
+        -- intros z Hz. simpl. unfold real. rewrite !get_seq by assumption.
+           destruct (Low n) as [_ L1]. destruct (L1 z x Hz Hx) as [_ L2].
+           destruct (High n) as [_ H1]. destruct (H1 z x Hz Hx) as [_ H2].
+           unfold real, value in L2, H2. simpl in L2, H2.
+           assert (Pz : 0 <= IZR (weight pi z)).
+           { pose proof (before_nonneg k q P (proj1 Ch) (proj1 (proj2 (proj2 Ch))) 0 z Hz) as B.
+             rewrite Before in B by assumption. nra. }
+           set (lo := get (power_of down o k _ n) z x) in *.
+           set (hi := get (power_of up o k _ n) z x) in *.
+           assert (V : forall v, IZR (weight pi z) * (IZR v / IZR o) / IZR (weight pi x)
+             = IZR (weight pi z * v) / IZR (weight pi x) / IZR o)
+             by (intros v; rewrite mult_IZR; field; lra).
+           assert (Ip : 0 < / IZR (weight pi x)) by (now apply Rinv_0_lt_compat).
+           assert (Io : 0 < / IZR o) by (now apply Rinv_0_lt_compat).
+           unfold value. split.
+           ++ apply Rle_trans with (IZR (weight pi z) * (IZR lo / IZR o) / IZR (weight pi x)).
+              ** rewrite V. apply Rmult_le_compat_r; [lra|]. now apply down_le.
+              ** unfold Rdiv. apply Rmult_le_compat_r; [lra|]. now apply Rmult_le_compat_l.
+           ++ apply Rle_trans with (IZR (weight pi z) * (IZR hi / IZR o) / IZR (weight pi x)).
+              ** unfold Rdiv. apply Rmult_le_compat_r; [lra|]. now apply Rmult_le_compat_l.
+              ** rewrite V. apply Rmult_le_compat_r; [lra|]. now apply up_ge.
+      * replace (Z.pos n - 1)%Z with (Z.of_nat d) in * by lia. now apply Count.
+      * lia.
+      * apply no_bounds.
+    + apply Z.ltb_lt in Al. intros x y g Hx Hy Pos L. unfold real in *.
+      rewrite get_seq in * by assumption.
+      destruct (0 <? weight pi x)%Z eqn:Px; simpl andb in *;
+        [|unfold value, Rdiv in Pos; rewrite Rmult_0_l in Pos; lra].
+      destruct (0 <? weight pi y)%Z eqn:Py; cbv iota in *;
+        [|unfold value, Rdiv in Pos; rewrite Rmult_0_l in Pos; lra].
+      replace (upto s' - 1)%Z with (Z.of_nat (Z.to_nat (upto s' - 1))) in * by lia.
+      set (n := Z.to_nat (upto s' - 1)) in *.
+      assert (Mass : forall v, (v < k)%nat -> (0 <? weight pi v)%Z = true ->
+        0 < before k q P i v).
+      { intros v Hv Pv. rewrite Before by assumption. apply Z.ltb_lt, IZR_lt in Pv. nra. }
+      apply Rle_trans with (exp c ^ i * beyond k (backward k q P) i y g).
+      * apply Sides.count; auto; try (apply backward_sums_to_1; auto; apply Ch).
+        intros; apply backward_nonneg; auto; apply Ch.
+      * apply Rmult_le_compat_r; [apply beyond_nonneg; auto; [|intro; apply L];
+          intros; apply backward_nonneg; auto; apply Ch|].
+        apply Rle_trans with (2 := Count n Al). apply Rle_pow; [assumption|lia].
+Qed.
+
 (* -- mixing families ----------------------------------------------------------------------------- *)
 
 Lemma all2_spec f l s : all2 f l s = true ->
@@ -648,13 +821,17 @@ Proof.
       - intros; now apply P_sum. }
     split; [assumption|]. apply orb_prop in A as [G|G]; [now apply Group|].
     apply andb_prop in G as [G _].
-    assert (exists h, proved a m h = true) as [h Ph].
+    assert (exists h, (match quilts h with [] => proved a m h | _ => with_quilts a m h end) = true)
+      as [h Ph].
     { clear - Hm G. revert hs G. induction (family a) as [|m' l IH]; intros hs G; [contradiction|].
       destruct hs as [|h hs]; [discriminate|]. simpl in G. apply andb_prop in G as [G1 G2].
       destruct Hm as [->|Hm]; [now exists h|now apply IH with hs]. }
-    unfold proved in Ph. destruct (initial m) eqn:St; try discriminate.
     apply private_within with (T := Z.to_nat (longest a)) (w := Z.to_nat (hidden a));
       unfold hidden; try lia; auto.
+    destruct (quilts h) as [|first more] eqn:Qu.
+    2: { unfold with_quilts in Ph. destruct (initial m) eqn:St; try discriminate.
+         now apply (quilts_sound a H A3 A2 A1 m h) with (2 := Ph). }
+    unfold proved in Ph. destruct (initial m) eqn:St; try discriminate.
     destruct (period m =? 1)%nat.
     + now apply (stationary_chain_sound a H A3 A2 A1) with h.
     + now apply (periodic_chain_sound a H A3 A2 A1) with h.

@@ -1,6 +1,6 @@
 (* The rules COUNT, STEP and CLOSE of the checker are sound. *)
 From Coq Require Import Reals Lra Lia List Arith ZArith QArith Qreals Bool.
-From Pufferflow Require Import Sums Sides Numbers Claims Checker.
+From Pufferflow Require Import Sums Sides Blocks Numbers Claims Checker.
 Import ListNotations.
 Open Scope Z_scope.
 
@@ -226,6 +226,68 @@ Proof.
         -- rewrite nth_overflow by assumption. constructor.
       * intros z Hz. apply Ex; assumption.
       * intros z Hz. apply Ey; assumption.
+Qed.
+
+(* The same through several steps; the records in between cost e^c each. *)
+Lemma block_bounds n m r E F W D cm :
+  Forall (Forall (fun b => 0 <= b)) (low r) ->
+  (forall x, (x < k)%nat -> can r x = true ->
+    (forall H, through k K (S m) n x H = sum k (fun z => D x z * H z)%R) /\
+    forall z, (z < k)%nat -> (real (low r) x z <= D x z <= real (high r) x z)%R) ->
+  shaped k E = true -> (C ^ m <= value one cm)%R -> 0 <= cm ->
+  step_ok one k r (growth one c E) F 0 W = true ->
+  bounds k C K n (real E) -> bounds k C K (S m + n) (real (growth one cm F)).
+Proof.
+  intros Low En Sh Hcm Pcm St B x y g Hx Hy Pos Lg.
+  pose proof one_R as Po.
+  assert (Pg : (0 <= beyond k K (S m + n) y g)%R)
+    by (apply beyond_nonneg; auto; intro; apply Lg).
+  assert (G : get (growth one cm F) x y = up (cm * get F x y) one).
+  { unfold growth. apply (get_map (fun e => up (cm * e) one)).
+    rewrite Z.mul_0_r. unfold up. now rewrite Z.div_0_l by lia. }
+  apply real_pos in Pos. rewrite G in Pos.
+  assert (Pe : 0 < get F x y).
+  { destruct (Z.lt_ge_cases 0 (get F x y)) as [|Ge]; [assumption|exfalso].
+    unfold up in Pos. assert (0 <= - (cm * get F x y) / one) by (apply Z.div_pos; nia). lia. }
+  assert (Up : (C ^ m * value one (get F x y) <= real (growth one cm F) x y)%R).
+  { unfold real. rewrite G. pose proof (up_ge (cm * get F x y) one one_pos) as U.
+    rewrite mult_IZR in U. apply IZR_lt in Pe. unfold value in *.
+    apply Rmult_le_reg_r with (IZR one); [assumption|].
+    replace (IZR (up (cm * get F x y) one) / IZR one * IZR one)%R
+      with (IZR (up (cm * get F x y) one)) by (field; lra).
+    replace (C ^ m * (IZR (get F x y) / IZR one) * IZR one)%R with (C ^ m * IZR (get F x y))%R
+      by (field; lra).
+    apply Rle_trans with (2 := U).
+    replace (IZR cm * IZR (get F x y) / IZR one)%R with (IZR cm / IZR one * IZR (get F x y))%R
+      by (field; lra). apply Rmult_le_compat_r; lra. }
+  unfold step_ok in St. ands. specialize (St x Hx). ands. specialize (St y Hy).
+  apply orb_prop in St. destruct St as [St|St]; [ands; lia|]. ands.
+  destruct (En x Hx H) as [Tx Ex]. destruct (En y Hy H1) as [Ty Ey].
+  apply orb_prop in H0. destruct H0 as [Dg|Dg].
+  - ands. subst y. apply (value_le one _ _ one_pos) in H2. unfold value at 1 in H2.
+    replace (IZR one / IZR one)%R with 1%R in H2 by (field; lra).
+    assert (C0 : (1 <= C ^ m)%R) by (now apply pow_R1_Rle).
+    assert (1 <= real (growth one cm F) x x)%R by nra. nra.
+  - unfold pair_ok in Dg. destruct (nth y (nth x W []) Count) as [|arcs]; [ands; lia|].
+    destruct (move _ _ _ _) as [net|] eqn:M; [|discriminate].
+    destruct (block k C C1 K K_nonneg m n (real E) g B Lg) as (h & Gr & Bl).
+    destruct (Bl x Hx) as [Bx _]. destruct (Bl y Hy) as [_ By].
+    assert (Fl : (sum k (fun z => D x z * h z) <= value one (get F x y)
+      * sum k (fun z => D y z * h z))%R).
+    { apply (flows_bound k (growth one c E) h) with (1 := growth_growing E h Gr) (3 := M) (4 := Dg).
+      - now apply growth_shaped.
+      - lia.
+      - destruct (Nat.lt_ge_cases y (length (low r))) as [Ly|Ge].
+        + rewrite Forall_forall in Low. apply Low. now apply nth_In.
+        + rewrite nth_overflow by assumption. constructor.
+      - intros z Hz. apply Ex; assumption.
+      - intros z Hz. apply Ey; assumption. }
+    rewrite <- Tx, <- Ty in Fl.
+    assert (V0 : (0 <= value one (get F x y))%R) by (left; now apply value_pos).
+    apply Rle_trans with (1 := Bx). apply Rle_trans with (1 := Fl).
+    apply Rle_trans with (value one (get F x y) * (C ^ m * beyond k K (S m + n) y g))%R.
+    + now apply Rmult_le_compat_l.
+    + rewrite <- Rmult_assoc, (Rmult_comm (value _ _)). now apply Rmult_le_compat_r.
 Qed.
 
 Lemma within_spec E F : within k E F = true -> forall x y, (x < k)%nat -> (y < k)%nat ->

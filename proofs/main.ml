@@ -23,7 +23,7 @@ let decide text =
     let whole = Checker.qmult (Checker.inject_Z claim.longest) (Checker.cost claim) in
     let any = { claim with epsilon = Checker.qplus claim.epsilon (Checker.qmult whole four) } in
     let program m = function
-      | Some h -> Checker.proved (if Checker.group_ok claim then any else claim) m h
+      | Some h -> Checker.all_proved (if Checker.group_ok claim then any else claim) [m] [h]
       | None -> true in
     let attempt bits =
       let hints = match claim.mixings with

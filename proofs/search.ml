@@ -329,25 +329,78 @@ let first_matters (a : Checker.claim) (m : Checker.model) =
 let nothing : Checker.hints =
   let side = { Checker.early = []; begin0 = []; rest = []; proof = []; capped = false } in
   { Checker.one = Z.one; halvings = Checker.O; stationary = []; order = []; ahead = side;
-    past = side; cycle_ahead = []; cycle_past = []; capped_cycle = false }
+    past = side; cycle_ahead = []; cycle_past = []; capped_cycle = false; quilts = [];
+    quilts_ahead = []; quilts_past = [] }
+
+(* Stationary weights, and how all values lead to one. *)
+let start matrices =
+  match if Array.length matrices = 1 then Option.map (fun v -> [| v |]) (stationary matrices.(0))
+    else of_phases matrices with
+  | None -> refuse "the stationary distribution is not unique"
+  | Some pis ->
+    let root = ref 0 in
+    Array.iteri (fun x v -> if Z.gt v pis.(0).(!root) then root := x) pis.(0);
+    (pis, order matrices !root)
+
+(* -- Markov quilts -------------------------------------------------------------------------------- *)
+
+let of_quilts bits (a : Checker.claim) (m : Checker.model) l : Checker.hints =
+  if m.initial <> Checker.Stationary || List.length m.matrices <> 1 then
+    unproved "Markov quilts of a start that is not stationary";
+  let one = Z.shift_left Z.one bits and windows = Z.succ (Checker.others a) in
+  let rows = List.hd m.matrices in
+  let k = List.length rows and cost = Checker.cost a in
+  let distance = Option.map (fun n ->
+      if Z.sign n <= 0 then refuse "a quilt does not fit" else n) in
+  let quilts = List.map (fun (from, upto, left, right) ->
+      { Checker.from; upto; to_left = distance left; to_right = distance right }) l in
+  if l = [] || not (Checker.covering zero windows quilts) then
+    refuse "the quilts do not fit, or do not cover all nodes";
+  let records (s : Checker.quilt) =
+    let side far = function None -> far | Some n -> Z.pred n in
+    Z.add (Checker.hidden a)
+      (Z.add (side (Z.sub windows s.from) s.to_right) (side (Z.pred s.upto) s.to_left)) in
+  let dear s = Z.gt (Z.mul (Z.mul (records s) cost.qnum) a.epsilon.qden)
+      (Z.mul a.epsilon.qnum cost.qden) in
+  if (not (Checker.group_ok a)) && List.exists dear quilts then
+    refuse "the records around a node reveal too much";
+  let pis, order = start [| array rows |] in
+  let weights = Array.to_list pis.(0) in
+  let table rows n =
+    let r : Checker.rows = rows n in
+    let high = array r.high and low = array r.low in
+    let can = Array.init k (fun x -> r.can (nat x)) in
+    let ratio x y =
+      if x = y && can.(x) then one
+      else if not (can.(x) && can.(y)) then zero
+      else
+        let rec most e z =
+          if z = k then e
+          else if Z.sign high.(x).(z) = 0 then most e (z + 1)
+          else if Z.sign low.(y).(z) = 0 then zero
+          else most (Z.max e (up (Z.mul one high.(x).(z)) low.(y).(z))) (z + 1) in
+        most one 0 in
+    (n, List.init k (fun x -> List.init k (ratio x))) in
+  let distances of_quilt = List.sort_uniq Z.compare (List.filter_map of_quilt quilts) in
+  { nothing with
+    Checker.one; halvings = nat (bits / 2); stationary = [weights]; order; quilts;
+    quilts_ahead = List.map (table (Checker.rows_after one (nat k) rows))
+        (distances (fun s -> s.Checker.to_right));
+    quilts_past = List.map (table (Checker.rows_before one (nat k) rows weights))
+        (distances (fun s -> s.Checker.to_left)) }
 
 let hints bits (a : Checker.claim) (m : Checker.model) proof : Checker.hints option =
   let one = Z.shift_left Z.one bits and halvings = nat (bits / 2) in
   let cost = Checker.cost a in
   let windows = Z.succ (Checker.others a) in
-  if proof.quilts <> None then unproved "Markov quilts";
+  match proof.quilts with Some l -> Some (of_quilts bits a m l) | None ->
   match proof.forward, proof.backward with
   | Some forward, Some backward when Z.gt windows Z.one ->
     if m.initial <> Checker.Stationary then unproved "a start that is not stationary";
     let period = List.length m.matrices and k = List.length (List.hd m.matrices) in
     let rows = Array.of_list m.matrices in
     let matrices = Array.map array rows in
-    let pis = match if period = 1 then Option.map (fun v -> [| v |]) (stationary matrices.(0))
-        else of_phases matrices with
-      | Some pis -> pis
-      | None -> refuse "the stationary distribution is not unique" in
-    let root = ref 0 in
-    Array.iteri (fun x v -> if Z.gt v pis.(0).(!root) then root := x) pis.(0);
+    let pis, order = start matrices in
     let c = Checker.exp_up one halvings cost.qnum cost.qden in
     let n = { one; halvings; c; cost } in
     let weights p = Array.to_list pis.(p) in
@@ -360,7 +413,7 @@ let hints bits (a : Checker.claim) (m : Checker.model) proof : Checker.hints opt
     let around = Checker.others a in
     let found = { nothing with
                   Checker.one; halvings; stationary = List.init period weights;
-                  order = order matrices !root } in
+                  order } in
     if period = 1 then
       Some { found with
              ahead = side n k (fun _ -> ahead.(0)) ahead.(0) proof forward around;

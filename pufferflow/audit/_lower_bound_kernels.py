@@ -92,26 +92,11 @@ def sweep(
 
     Where no single set can be improved no query at all is better (Theorem 10 of docs/leakage.md).
 
-    Parameters
-    ----------
-    matrices : tuple of float arrays, shape (k, k)
-        K and its transpose.
-    sets : bool array, shape (n, k)
-        Changed in place.
-    low : float
-    pair : pair of int
-        Rows of K whose ratio is to be large.
-    tables : tuple of float arrays, shapes (n + 1, k), (n, k) and (n, k)
-        What stands behind each record, from :func:`pull_back`, and what the two rows give there.
-    begin : int
-        The record to begin with: 0, then what the last sweep returned.
-
-    Returns
-    -------
-    value : float
-        Logarithm of the ratio, not rounded in any direction.
-    begin : int
-        Where the way back changed a set last; −1 where it changed none.
+    ``matrices`` are K and its transpose, ``sets`` of shape (n, k), ``pair`` the rows of K whose
+    ratio is to be large. ``tables`` hold what stands behind each record, from :func:`pull_back`,
+    and what the two rows give there, of shapes (n + 1, k), (n, k) and (n, k). ``begin`` is the
+    record to begin with: 0, then what the last sweep returned second, where its way back changed a
+    set last; −1 for none. First comes the logarithm of the ratio, rounded to nearest.
     """
     (matrix, transposed), (values, first, second) = matrices, tables
     if begin == 0:

@@ -86,17 +86,9 @@ def raise_shift(
 ) -> int:
     """Return the smallest w ≥ ``shift`` with P(N ≤ n | s) ≤ P(N ≤ n + w | s') for all n, s and s'.
 
-    Parameters
-    ----------
-    sizes : float array, shape (starts, states)
-        log P(state | start).
-    below, above : float arrays, shape (starts, states, counts)
-        log P(N ≤ n | start, state) and log P(N > n | start, state): either proves.
-    shift : int
-    tolerance : float
-        How far off two logarithms may be together.
-    pair : int array, shape (2,)
-        Filled with the two states that raised the value last.
+    ``sizes`` are log P(state | start), shape (starts, states); ``below`` and ``above``
+    log P(N ≤ n | start, state) and log P(N > n | start, state), of which either proves, shape
+    (starts, states, counts). ``pair`` is filled with the two states that raised the value last.
     """
     for x in range(sizes.shape[1]):
         for y in range(sizes.shape[1]):
@@ -140,18 +132,10 @@ def raise_gap(
     Over mixtures of starts, pairs of secrets, and outputs: where the bound is exceeded, to what
     the mixture that exceeds it most attains, until none does (Dinkelbach).
 
-    Parameters
-    ----------
-    node : int
-    sizes : float array, shape (starts, secrets)
-        log P(secret | start).
-    values : float array, shape (starts, secrets, places)
-        Log densities.
-    outputs : int array
-        Those to look at.
-    tolerance : float
-        By how much more the node, secrets and output attain that are named in ``place``, the third
-        gap being theirs.
+    ``sizes`` are log P(secret | start), shape (starts, secrets), ``values`` the log densities, of
+    shape (starts, secrets, outputs), of which some ``outputs`` are looked at. ``place`` names the
+    node, secrets and output that attain the third gap, others only if they attain more by
+    ``tolerance``.
     """
     starts, secrets = sizes.shape
     for x, y, u, v in np.ndindex(secrets, secrets, starts, starts):

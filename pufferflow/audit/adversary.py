@@ -60,19 +60,14 @@ def close_adversary(
         Θ, finitely many chains. For one with initial distribution "any" the member of Θ with that
         of ``theta_tilde`` is taken, which gives an upper bound.
     theta_tilde : MarkovChain
-        What the adversary believes.
+        What the adversary believes: a chain with a given or the stationary distribution.
     length : int
         T.
-
-    Returns
-    -------
-    CloseAdversary
 
     Raises
     ------
     ChainError
-        Θ is not finite, the numbers of states differ, or ``theta_tilde`` has no initial
-        distribution of its own.
+        Θ is not finite, a number of states differs, or ``theta_tilde`` has "any" start.
     ParameterError
         ``length`` is not a positive integer, or too large.
     """

@@ -15,7 +15,6 @@ from itertools import islice
 
 import numpy as np
 
-from pufferflow._util.jit import constant
 from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._util.types import Floats
 from pufferflow.audit._count_kernels import (
@@ -69,41 +68,24 @@ def counts_at_records(
 ) -> Iterator[tuple[Floats, Numbers]]:
     """Yield the distributions of Σ_t weights[X_t] at every record i that begins a window.
 
-    Parameters
-    ----------
-    chain : MarkovChain
-    length : int
-        Records, T.
-    weights : sequence of int, shape (k,)
-        What each state adds, at least 0.
-    secrets : sequence of (first, last, own)
-        The first and the last state of a window of records, and what the window adds.
-    window : int
-        Its records.
-
-    Yields
-    ------
-    sizes : float array, shape (starts, secrets)
-        log P(X_i = first) from each start; −∞ where it cannot be.
-    given : Numbers, shape (starts, secrets, counts)
-        The distributions given each secret; zeros where it cannot be.
+    A secret is the first and the last state of a window, and what the window adds; each state adds
+    its weight, at least 0. First come log P(X_i = first), of shape (starts, secrets), −∞ where it
+    cannot be, then the distributions, of shape (starts, secrets, counts), zeros where it cannot be.
     """
-    moves, asked = np.array(weights, dtype=np.int64), np.array(secrets, dtype=np.int64)
-    most = max(weights)
+    moves, most, matrix = np.array(weights, dtype=np.int64), max(weights), chain.transition_matrix
 
-    def prepend(matrix: Floats, given: Numbers) -> Numbers:
+    def prepend(rows: Numbers, given: Numbers) -> Numbers:
         out = empty_numbers(*given[0].shape[:2], given[0].shape[2] + most)
-        prepend_record(fixed(numbers(matrix)), constant(moves), fixed(given), out)
+        prepend_record(rows, moves, given, out)
         return out
 
-    matrix = chain.transition_matrix
-    ahead, behind = partial(prepend, matrix), partial(prepend, matrix.T)
+    ahead, behind = (partial(prepend, numbers(each)) for each in (matrix, matrix.T))
     past = numbers(starts_of(chain)[:, :, None])
     futures = _last_first(numbers(np.ones((1, chain.states, 1))), ahead, length - 1)
     for m, e in islice(futures, window - 1, None):
         sizes = np.empty((len(past[0]), len(secrets)))
         given = empty_numbers(*sizes.shape, length * most + 1)
-        distributions(fixed(past), fixed((m[0], e[0])), constant(asked), sizes, given)
+        distributions(past, (m[0], e[0]), np.array(secrets, dtype=np.int64), sizes, given)
         yield sizes, given
         past = behind(past)
 
@@ -126,14 +108,8 @@ def _last_first(
 
 def numbers(values: Floats) -> Numbers:
     """Return floats as mantissas and exponents."""
-    m, e = np.frexp(values)
+    m, e = np.frexp(np.ascontiguousarray(values))
     return m, np.where(m > 0, e.astype(np.int64), NOTHING)
-
-
-def exponential(logs: Floats) -> Numbers:
-    """Return e^log of each, as mantissas of about 1 and exponents."""
-    whole = np.floor(np.maximum(logs / math.log(2.0), NOTHING))
-    return np.exp(logs - whole * math.log(2.0)), whole.astype(np.int64)
 
 
 def empty_numbers(*shape: int) -> Numbers:
@@ -141,15 +117,9 @@ def empty_numbers(*shape: int) -> Numbers:
     return np.empty(shape), np.empty(shape, dtype=np.int64)
 
 
-def fixed(given: Numbers) -> Numbers:
-    """Return both arrays as kernels take them in."""
-    return constant(given[0]), constant(given[1])
-
-
 def log_sums(given: Numbers, decay: float = 1.0) -> tuple[Floats, Floats]:
     """Logarithms of Σ_{j ≤ n} decay^(n − j) p(j) and Σ_{j > n} decay^(j − n) p(j), for each p."""
-    shape = given[0].shape
-    below, above = np.empty(shape), np.empty(shape)
-    rows = fixed((given[0].reshape(-1, shape[-1]), given[1].reshape(-1, shape[-1])))
-    fill_log_sums(rows, decay, below.reshape(-1, shape[-1]), above.reshape(-1, shape[-1]))
+    size, (below, above) = given[0].shape[-1], (np.empty(given[0].shape) for _ in range(2))
+    rows = given[0].reshape(-1, size), given[1].reshape(-1, size)
+    fill_log_sums(rows, decay, below.reshape(-1, size), above.reshape(-1, size))
     return below, above

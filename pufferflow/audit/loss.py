@@ -42,15 +42,10 @@ class PrivacyLoss:
 
     Attributes
     ----------
-    query : CountQuery or HistogramQuery
-    length : int
-        Records, T.
-    scale : float
-        Laplace scale for a 1-Lipschitz query; every coordinate has ``query.lipschitz`` times it.
-    loss : float
-        Never below the exact loss, in nats.
-    lower : float
-        Never above the exact loss; the two differ by rounding only.
+    query, length, scale, window
+        As for :func:`privacy_loss`.
+    loss, lower : float
+        Never below, and never above the exact loss, in nats; the two differ by rounding only.
     node : int or None
         A worst record, from 1, of windows the first one; None if no output distinguishes secrets.
     pair : tuple of int, of tuples, or None
@@ -60,8 +55,6 @@ class PrivacyLoss:
         The output at which they have it. An end of [0, length] stands for everything beyond it too.
     chain : int
         Index in the family, from 0, of the chain that decides.
-    window : int
-        Consecutive records whose values are the secrets.
     """
 
     query: Query
@@ -97,16 +90,11 @@ def privacy_loss(
     length : int
         Records, T.
     scale : float
-        Laplace scale for a 1-Lipschitz query, in records, as a mechanism returns it.
+        Laplace scale for a 1-Lipschitz query, in records, as a mechanism returns it; every
+        coordinate has ``query.lipschitz`` times it.
     query : CountQuery or HistogramQuery
     window : int
         Secrets are the values of so many consecutive records; above 1 for counts only.
-
-    Returns
-    -------
-    PrivacyLoss
-        ``loss`` is never below the exact value and ``lower`` never above: the bound on the rounding
-        errors, from their number, is added and taken off.
 
     Raises
     ------
@@ -162,11 +150,6 @@ def smallest_scale(
         As :func:`privacy_loss`.
     epsilon : float
         ε > 0.
-
-    Returns
-    -------
-    PrivacyLoss
-        At that scale, its ``scale``.
 
     Raises
     ------

@@ -36,16 +36,13 @@ class LowerBound:
 
     Attributes
     ----------
-    epsilon : float
-    length : int
-        The segment length that decides.
+    epsilon, length : float, int
+        ε, and the segment length that decides.
     scale : float
         Every Laplace scale below it breaks ε for the count; rounded down. 0 if no record has two
         values.
-    node : int
-        The record whose values are distinguished, from 1.
-    pair : tuple of int
-        These two values, as indices of states.
+    node, pair : int, tuple of int
+        The record whose values are distinguished, from 1, and these two, as indices of states.
     states : tuple of int
         S_t at the node.
     chain : int
@@ -66,11 +63,9 @@ class LowerBound:
 
     def counted(self, record: int) -> tuple[int, ...]:
         """S_t of one record, from 1: the states that count there, none beyond those looked at."""
-        distance = record - self.node
-        if not distance:
-            return self.states
-        sets = self.earlier if distance < 0 else self.later
-        return sets[abs(distance) - 1] if abs(distance) <= len(sets) else ()
+        distance = abs(record - self.node)
+        sets = (self.states, *(self.earlier if record < self.node else self.later))
+        return sets[distance] if distance < len(sets) else ()
 
 
 def lower_bound(
@@ -96,10 +91,6 @@ def lower_bound(
         is 1/ε, the scale that one record needs by itself.
     alternating : bool
         Whether sets may change with time; else one S counts for all records.
-
-    Returns
-    -------
-    LowerBound
 
     Raises
     ------
@@ -284,21 +275,23 @@ class _Search:
     def _everywhere(self, cost: float, near: _Query | None) -> _Query | None:
         """The query that loses most at a c; near one where it is known."""
         seen: dict[int, _Query | None] = {}
+        pairs = self._pairs if near is None else [near.pair]
 
         def value(node: int) -> float:
             if node not in seen:
-                seen[node] = self._at(node, cost, self._pairs if near is None else [near.pair])
+                seen[node] = self._at(node, cost, pairs)
             query = seen[node]
             return -math.inf if query is None else query.value
 
         last = self._length
-        nodes = [(last + 1) // 2 if near is None else near.node]
-        if near is None and last <= FEW_NODES:
-            nodes = list(range(1, last + 1))
-        elif near is None and not (value(nodes[0]) and self._even(seen[nodes[0]])):
+        node = (last + 1) // 2 if near is None else near.node
+        value(node)
+        if near is None and not self._even(seen[node]):
             early = range(1, 1 if self._stationary else last.bit_length())
-            nodes += [1, last, *(2**i for i in early)]
-        node = max(nodes, key=value)
+            some = [node, 1, last, *(2**i for i in early)]
+            node = max(range(1, last + 1) if last <= FEW_NODES else some, key=value)
+        if (best := seen[node]) is not None:
+            pairs = [best.pair]
         step = min(node, last - node) // 3 + 1
         while step and last > FEW_NODES and not self._even(seen[node]):
             beside = [n for n in (node - step, node + step) if 1 <= n <= last]
@@ -331,7 +324,7 @@ class _Search:
                 before, after = self._warm[0, pair], self._warm[1, pair]
                 logs = sides[0].logs(before, cost) + sides[1].logs(after, cost)
                 value, pair = _farthest(logs, possible)
-                if found is None or cost + value > found.value:
+                if cost + value > (found.value if found else -math.inf):
                     found = _Query(node, pair, sides, (before, after), cost + value)
         return found
 
@@ -412,7 +405,9 @@ class _Search:
 
 
 def _farthest(logs: Floats, possible: Bools) -> tuple[float, Pair]:
-    """The largest difference of two logs, and of which values it is."""
-    known = np.isfinite(logs) & possible
-    x, y = int(np.where(known, logs, -np.inf).argmax()), int(np.where(known, logs, np.inf).argmin())
-    return float(logs[x] - logs[y]) if known.any() else -math.inf, (x, y)
+    """The largest difference of the logs of two values, and these two."""
+    known = np.flatnonzero(np.isfinite(logs) & possible)
+    if len(known) < 2:
+        return -math.inf, (0, 0)
+    order = known[np.argsort(logs[known], kind="stable")]
+    return float(logs[order[-1]] - logs[order[0]]), (int(order[-1]), int(order[0]))

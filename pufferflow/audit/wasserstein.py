@@ -19,6 +19,7 @@ adds at most log(1 + 2^-30) and rounding to the loss.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -29,16 +30,13 @@ import numpy as np
 from tqdm import tqdm
 
 from pufferflow._util.checks import check_list, check_type, longest, shown
-from pufferflow._util.jit import constant
 from pufferflow._util.rounding import UNIT_ROUNDOFF, divide_up
 from pufferflow._util.types import Floats
-from pufferflow.audit._count_kernels import Numbers, movable, prepend_record
+from pufferflow.audit._count_kernels import NOTHING, Numbers, movable, prepend_record
 from pufferflow.audit._mixture_kernels import raise_shift
 from pufferflow.audit.count_distributions import (
     counts_at_records,
     empty_numbers,
-    exponential,
-    fixed,
     log_sums,
     relative_error,
 )
@@ -107,10 +105,6 @@ def chain_sensitivity(
     weights : sequence of int, shape (k,)
         What a visit to each state adds.
 
-    Returns
-    -------
-    ChainSensitivity
-
     Raises
     ------
     ParameterError
@@ -178,9 +172,11 @@ def _moves(given: Numbers, sizes: Floats, reach: int) -> bool:
 
     def mixed(rows: list[int], state: int, logs: Floats) -> Numbers:
         """The sum of the distributions from two starts times e^log."""
-        both = fixed((given[0][rows, state][None], given[1][rows, state][None]))
         m, e = empty_numbers(1, 1, given[0].shape[2])
-        prepend_record(fixed(exponential(logs[None])), constant(np.zeros(2, int)), both, (m, e))
+        whole = np.floor(np.maximum(logs / math.log(2.0), NOTHING))
+        weights = np.exp(logs - whole * math.log(2.0))[None], whole.astype(np.int64)[None]
+        both = given[0][rows, state][None], given[1][rows, state][None]
+        prepend_record(weights, np.zeros(2, dtype=np.int64), both, (m, e))
         return m[0, 0], e[0, 0]
 
     couples = list(combinations_with_replacement(range(starts), 2))
@@ -189,6 +185,6 @@ def _moves(given: Numbers, sizes: Floats, reach: int) -> bool:
         if logs.max() > -np.inf:
             mass, room = mixed([u, v], x, logs), mixed([v, u], y, logs)
             # relative errors of mass and room are far below 2^-33 each
-            if not movable(fixed(mass), fixed(room), 1 + 2.0**-31, reach):
+            if not movable(mass, room, 1 + 2.0**-31, reach):
                 return False
     return True

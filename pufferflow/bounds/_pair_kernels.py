@@ -163,64 +163,6 @@ def _turned(w: Any, n: int) -> Any:
 
 
 @kernel
-def _opposed(pair: Any, tree: Any, work: Any) -> None:
-    """Potentials to start from, and their arcs.
-
-    What p has more of is as high, then the others as low, as these let them.
-
-    More than in the ratio that is best for equal costs. If the costs keep no triangle inequality,
-    potentials are 0.
-    """
-    (p, q, w, n), (parent, up) = pair, tree
-    u, high = work[0], work[4]
-    ratio, heavy = 1.0, 0
-    total = 0.0
-    for v in range(n):
-        if q[v] > q[heavy]:
-            heavy = v
-    for v in range(n):
-        total += w[v, heavy]
-    growth = math.expm1(min(total / n, 700.0))
-    for _ in range(3):
-        in_p, in_q = 0.0, 0.0
-        for v in range(n):
-            if p[v] > ratio * q[v]:
-                in_p += p[v]
-                in_q += q[v]
-        ratio = (1 + growth * in_p) / (1 + growth * in_q)
-    for v in range(n):
-        u[v] = 0.0
-        high[v] = p[v] > ratio * q[v]
-        parent[v] = -1
-    for z in range(n):
-        if high[z] == 1:
-            least, at = np.inf, -1
-            for y in range(n):
-                if high[y] != 1 and w[z, y] < least:
-                    least, at = w[z, y], y
-            if at >= 0:
-                u[z], parent[z], up[z] = least, at, True
-                high[at] = -1.0
-    for y in range(n):
-        if high[y] == 0:
-            most, at = -np.inf, -1
-            for z in range(n):
-                if high[z] == 1 and u[z] - w[z, y] > most:
-                    most, at = u[z] - w[z, y], z
-            if at >= 0:
-                u[y], parent[y], up[y] = most, at, False
-    violated = 0
-    for z in range(n):
-        here = u[z] - 1e-12 * abs(u[z])
-        for y in range(n):
-            violated += u[y] + w[z, y] < here
-    if violated:
-        for v in range(n):
-            u[v] = 0.0
-            parent[v] = -1
-
-
-@kernel
 def _repaired(pair: Any, tree: Any, work: Any, order: Any) -> int:
     """Make the potentials of a tree feasible: −1 if they are, else how many states had to follow.
 
@@ -256,82 +198,52 @@ def _repaired(pair: Any, tree: Any, work: Any, order: Any) -> int:
 
 
 @kernel
-def _feasible(pair: Any, root: int, tree: Any, work: Any, order: Any) -> int:
-    """Make the potentials of a tree feasible and a tree of tight arcs again; return its root.
-
-    Where ``root`` < 0 there is no tree.
-
-    Returns it as −1 − root where nothing had to be done.
-    """
+def _restart(pair: Any, root: int, tree: Any, work: Any, order: Any) -> int:
+    """Feasible potentials, from the given tree if ``root`` ≥ 0, on tight arcs; the tree's root."""
     (p, q, w, n), (parent, up) = pair, tree
-    u, free, weights = work[0], work[4], work[5]
-    inside = order[3]
+    u, free, component, inside = work[0], work[4], order[1], order[3]
     changed = n
     if root >= 0:
+        climb(pair, root, tree, work, order)
         changed = _repaired(pair, tree, work, order)
         if changed < 0:
-            return -1 - root
+            return root
     if changed > n // _FAR:
-        _opposed(pair, tree, work)
-    component = order[1]
+        u[:], parent[:] = 0.0, -1
+    largest = 0
     for v in range(n):
         component[v] = v
         while parent[component[v]] >= 0:
             component[v] = parent[component[v]]
-    largest = 0
-    for v in range(n):
         if p[v] + q[v] > p[largest] + q[largest]:
             largest = v
-    home = component[largest]
-    turned, fresh, known = w, True, False
+    home, turned = component[largest], _turned(w, n)
     for v in range(n):
         if component[v] != v or v == home:
             continue
         # merge the component whose root is v in the direction in which the objective rises
-        if not known:
-            shift = -np.inf
-            for a in range(n):
-                shift = max(shift, u[a])
-            for a in range(n):
-                weights[a] = math.exp(u[a] - shift)
-            if fresh:
-                turned, fresh = _turned(w, n), False
-            known = True
+        highest = u[:n].max()
         sum_p, sum_q, in_p, in_q = 0.0, 0.0, 0.0, 0.0
         for a in range(n):
+            weight = math.exp(u[a] - highest)
+            sum_p += p[a] * weight
+            sum_q += q[a] * weight
             inside[a] = component[a] == v
-            sum_p += p[a] * weights[a]
-            sum_q += q[a] * weights[a]
             if inside[a]:
-                in_p += p[a] * weights[a]
-                in_q += q[a] * weights[a]
+                in_p += p[a] * weight
+                in_q += q[a] * weight
         falling = in_p * sum_q < in_q * sum_p
         least, inner, outer = _nearest(turned if falling else w, u, n, inside, free, falling)
         _attach(inner, outer, not falling, parent, up)
         joined = component[outer]
-        change = -least if falling else least
-        growth = math.exp(min(change, _LONG))
-        known = change < _LONG
         for a in range(n):
             if inside[a]:
-                u[a] += change
-                weights[a] *= growth
+                u[a] += -least if falling else least
                 component[a] = joined
     while parent[largest] >= 0:
         largest = parent[largest]
+    climb(pair, largest, tree, work, order)
     return largest
-
-
-@kernel
-def restart(pair: Any, root: int, tree: Any, work: Any, order: Any) -> int:
-    """Feasible potentials, from the given tree if ``root`` ≥ 0, on tight arcs; the tree's root."""
-    if root >= 0:
-        climb(pair, root, tree, work, order)
-    root = _feasible(pair, root, tree, work, order)
-    if root < 0:
-        return -1 - root
-    climb(pair, root, tree, work, order)
-    return root
 
 
 @kernel
@@ -397,7 +309,7 @@ def solve(pair: Any, root: int, tree: Any, work: Any, order: Any) -> Any:
     u, flow = work[0], work[3]
     inside = order[3]
     given = root >= 0
-    root = restart(pair, root, tree, work, order)
+    root = _restart(pair, root, tree, work, order)
     value = weigh(pair, tree, work, order)
     if given:
         negative = 0
@@ -405,7 +317,7 @@ def solve(pair: Any, root: int, tree: Any, work: Any, order: Any) -> Any:
             if v != root and flow[v] < _NEGATIVE:
                 negative += 1
         if negative > n // _FAR:
-            root = restart(pair, -1, tree, work, order)
+            root = _restart(pair, -1, tree, work, order)
             value = weigh(pair, tree, work, order)
     turned, exact = w, True
     for step in range(30 * n + 100):

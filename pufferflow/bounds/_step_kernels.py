@@ -30,10 +30,16 @@ from pufferflow.bounds._reweighting_kernels import reweight
 FARTHEST = 1e250
 """Costs beyond it, or that are no numbers, prove nothing: along a tree they cannot be added up."""
 
+_FAR = 1e150
+_LITTLE = 1e-9
+"""What an unsure distribution adds, in c, for nobody to look at what any distribution reveals."""
+
 
 @kernel
 def _value_of_tree(p: Any, q: Any, growth: Any, stored: Any, n: int, work: Any) -> float:
     """Log (p·h)/(q·h) for a tree's potentials; −1 unless all its flows are surely not negative.
+
+    Nor is anything sure of numbers near the ends of floats.
 
     ``growth`` has e^w by the arcs of :func:`read_tree`, and e^−w. Rows of ``work``: h, flow, mass,
     in the tree's order.
@@ -44,6 +50,8 @@ def _value_of_tree(p: Any, q: Any, growth: Any, stored: Any, n: int, work: Any) 
     h[0] = 1.0
     for i in range(1, n):
         h[i] = h[above[i]] * growth[arcs[i]]
+        if not 1 / _FAR < h[i] < _FAR:
+            return -1.0
     sum_p, sum_q = 0.0, 0.0
     for i in range(n):
         flow[i] = p[nodes[i]] * h[i]
@@ -53,6 +61,8 @@ def _value_of_tree(p: Any, q: Any, growth: Any, stored: Any, n: int, work: Any) 
     share_p, share_q = 1 / sum_p, 1 / sum_q
     for i in range(n):
         from_p, from_q = flow[i] * share_p, mass[i] * share_q
+        if from_p + from_q < 1 / _FAR and p[nodes[i]] + q[nodes[i]] > 0:
+            return -1.0
         flow[i] = from_p - from_q
         mass[i] = (from_p + from_q) * (4.0 * (n + 8) * UNIT_ROUNDOFF)  # rounding of the flow
     sure = True
@@ -93,6 +103,18 @@ def add_costs(leakages: Any, cost: Any, w: Any) -> float:
             w[z, y] = leakages[z, y] + cost[z, y] if z != y else 0.0
             farthest = max(farthest, w[z, y] if w[z, y] <= FARTHEST else np.inf)
     return farthest
+
+
+@kernel
+def _states(one: Any, other: Any, names: Any, local: Any) -> int:
+    """Number the states in one of two supports, the others −1; return how many they are."""
+    n = 0
+    for v in range(len(local)):
+        local[v] = -1
+        if one[v] or other[v]:
+            local[v], names[n] = n, v
+            n += 1
+    return n
 
 
 @kernel(
@@ -140,8 +162,8 @@ def couple(
     k, taken = len(w), 0
     names, local = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64)
     tree, work, order = room(k)
-    p, q, costs, quick, growth = np.empty(k), np.empty(k), w.copy(), np.empty((3, k)), np.empty(0)
-    flows = np.zeros(k)
+    p, q, flows = np.empty(k), np.empty(k), np.zeros(k)
+    costs, quick = np.empty((k, k)), np.empty((3, k))
     known = add_costs(w, np.zeros((k, k)), costs) <= FARTHEST
     growth = np.exp(np.append(w, -w))
     for place in range(places[0], places[1]):
@@ -152,12 +174,7 @@ def couple(
             flows[:] = 0.0
         if not (known and apart[x, y]):
             continue
-        n, copied, best = 0, False, -1.0
-        for v in range(k):
-            local[v] = -1
-            if support[x, v] or support[y, v]:
-                local[v], names[n] = n, v
-                n += 1
+        n, copied, best = _states(support[x], support[y], names, local), False, -1.0
         stored = trees[0][x, y], trees[1][x, y], trees[2][x, y], flows
         for i in range(starts[place], starts[place + 1]):
             row_p, row_q, root = rows[pairs[i, 0]], rows[pairs[i, 1]], -1
@@ -296,25 +313,28 @@ def walk(
         if first == 0:
             before[:] = now
             through[:] = caps[min(step, len(caps) - 1)]
-            if which[step] >= 0:
-                add_costs(before, cost, w)
-                reweight(roots[which[step]], w, 0.0, (through, arcs, slopes), (0, k * k))
-                left -= 5 * k**4
-            for b in range(len(steps) if which[step] >= 0 else 0):
+        farthest = add_costs(before, cost, w)
+        more = 2 * math.log1p(error * math.expm1(min(farthest, 700.0))) * (1 + 8 * UNIT_ROUNDOFF)
+        if spreads[step] < np.inf:
+            more += beyond_stationary(spreads[step], spreads[step + 1], farthest)
+        else:
+            more = np.inf
+        # any distribution reveals at least what a known one does
+        if first == 0 and which[step] >= 0 and not more <= _LITTLE * largest:
+            reweight(roots[which[step]], w, 0.0, (through, arcs, slopes), (0, k * k))
+            left -= 5 * k**4
+            for b in range(len(steps)):
                 if steps[b] <= step + 1 and (step + 1) % every[b] == 0:
                     add_costs(out[step + 1 - steps[b]], cost, w)
                     reweight(block_roots[b], w, extra[b], (through, arcs, slopes), (0, k * k))
                     left -= 5 * k**4
-        last, more = k * k, np.inf
-        farthest = add_costs(before, cost, w)
+            add_costs(before, cost, w)
         for x in range(k):
             for z in range(k):
                 apart[x, z] = x != z and there[x] and there[z]
+        last = k * k
         if spreads[step] < np.inf:
             last = min(last, first + portion)
-            more = 2 * math.log1p(error * math.expm1(min(farthest, 700.0)))
-            more *= 1 + 8 * UNIT_ROUNDOFF
-            more += beyond_stationary(spreads[step], spreads[step + 1], farthest)
             check = step % checks[0] == 0 or step & (step - 1) == 0
             rows_of = rows[min(step, len(rows) - 1)]
             sets = pairs, starts, apart & ~alike, rows_of > 0
@@ -322,9 +342,9 @@ def walk(
             left -= couple(rows_of, sets, w, trees, now, tolerance, (first, last))
         for at in range(first, last):
             x, z = at // k, at % k
-            bound = now[x, z] + more if not alike[x, z] else 0.0
-            known = bound if bound <= through[x, z] else through[x, z]
-            now[x, z] = known if apart[x, z] else 0.0
+            bound = 0.0 if alike[x, z] else now[x, z] + more
+            bound = bound if bound <= through[x, z] else through[x, z]
+            now[x, z] = bound if apart[x, z] else 0.0
         place += last - first
         if last == k * k:
             store(now, out[step + 1])

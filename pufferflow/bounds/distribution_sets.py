@@ -97,15 +97,10 @@ class Couplings:
 
     def bound(self, costs: Floats) -> Floats:
         """As :meth:`PairBound.bound`, the largest of a pair's distributions."""
-        k = len(costs)
-        upper, tolerance = np.zeros((k, k)), OFF * float(costs.max())
-        for_all_pairs(
-            lambda places: couple(
-                self._rows, self._sets, constant(costs), self._trees, upper, tolerance, places
-            ),
-            k,
-            self.work // k**2,
-        )
+        k, tolerance = len(costs), OFF * float(costs.max())
+        upper, costs = np.zeros((k, k)), constant(costs)
+        given = self._rows, self._sets, costs, self._trees, upper, tolerance
+        for_all_pairs(lambda places: couple(*given, places), k, self.work // k**2)
         return np.where(self._apart, upper + self._margin, 0.0)
 
     def derivative(self) -> Arcs:
@@ -113,6 +108,22 @@ class Couplings:
         _, _, arcs, flows = self._trees
         k, filled = len(flows), np.flatnonzero(flows)
         return filled // k, arcs.ravel()[filled].astype(np.int64) % k**2, flows.ravel()[filled]
+
+    def parents(self) -> Iterator[tuple[int, int, list[int]]]:
+        """Yield the tree of every pair: each state's parent, from 1, and 0 for the root.
+
+        The parent is negative where the arc leads from there to the state.
+        """
+        nodes, above, arcs, _ = self._trees
+        k = len(nodes)
+        for x, y in np.argwhere(nodes[:, :, 0] >= 0).tolist():
+            line = nodes[x, y].tolist()
+            parents = [line[0] + 1] * k  # of states that follow neither x nor y
+            parents[line[0]] = 0
+            for i in range(1, line.index(-1) if -1 in line else k):
+                up = 1 if arcs[x, y, i] < k * k else -1
+                parents[line[i]] = up * (line[above[x, y, i]] + 1)
+            yield x, y, parents
 
 
 class ExactRows(Couplings):
@@ -174,11 +185,6 @@ class ExactRows(Couplings):
         """As :attr:`DistributionSet.centre`."""
         return self
 
-    @property
-    def alike(self) -> Bools:
-        """Pairs of values with surely the same distribution."""
-        return ~self._apart
-
 
 class ReweightedRows:
     """Distributions of the neighbour that are known up to any reweighting: Lemma 6.
@@ -208,9 +214,8 @@ class ReweightedRows:
         """As :meth:`PairBound.bound`, the largest over all reweightings."""
         k = len(costs)
         bound = np.where(np.eye(k), 0.0, np.inf)
-        filled = bound, self._arcs, self._slopes
-        for pairs in portions(k, k**2):
-            reweight(self.roots, constant(costs), 0.0, filled, pairs)
+        filled, costs = (bound, self._arcs, self._slopes), constant(costs)
+        for_all_pairs(lambda places: reweight(self.roots, costs, 0.0, filled, places), k, k**2)
         return bound
 
     def derivative(self) -> Arcs:
@@ -268,13 +273,6 @@ def each_pair(k: int) -> tuple[Ints, Ints]:
     return np.indices((k, k)).reshape(2, -1).T, np.arange(k * k + 1)
 
 
-def portions(k: int, work: int) -> Iterator[tuple[int, int]]:
-    """Cut the k² pairs of states, of so much ``work`` each, so that a signal never waits long."""
-    size = max(1, PORTION // work)
-    for start in range(0, k * k, size):
-        yield start, min(start + size, k * k)
-
-
 def for_all_pairs(kernel: Callable[[tuple[int, int]], object], k: int, work: int) -> None:
     """Call ``kernel`` with ranges of the k² pairs, of so much ``work`` each, on numba's threads.
 
@@ -283,7 +281,8 @@ def for_all_pairs(kernel: Callable[[tuple[int, int]], object], k: int, work: int
     if k * k * work <= PORTION:
         kernel((0, k * k))
         return
-    parts, threads = list(portions(k, work)), most_threads()
+    size, threads = max(1, PORTION // work), most_threads()  # so that a signal never waits long
+    parts = [(start, min(start + size, k * k)) for start in range(0, k * k, size)]
     if threads == 1 or len(parts) < 2 * threads:
         for part in parts:
             kernel(part)
@@ -320,6 +319,12 @@ def largest_logs(rows: Floats) -> Floats:
         if len(logs) <= DENSE:
             return np.asarray(np.fmax.reduce(logs[:, None, :] - logs, axis=2, initial=-np.inf))
         return np.array([np.fmax.reduce(row - logs, axis=1, initial=-np.inf) for row in logs])
+
+
+def conditional(joint: Floats) -> Floats:
+    """The last axis of joint distributions given what the others are; 0 where that never occurs."""
+    totals = joint.sum(axis=-1, keepdims=True)
+    return np.asarray(np.divide(joint, totals, out=np.zeros_like(joint), where=totals > 0))
 
 
 def reached(states: Bools, matrix: Floats) -> Bools:

@@ -52,12 +52,15 @@ class ProcessLoss:
 
     def _guess(self, epsilon: float) -> float:
         """A cost to start from, as if leakages grew with c."""
-        sides = self._forward.side.sets, self._backward.side.sets
-        centres = [[rows.centre for rows in sets if rows.centre is not None] for sets in sides]
-        if self._process.exact or not all(centres):
+        if self._process.exact:
             return 0.0
-        leakages = (min(float(beginning(rows).max()) for rows in rows_of) for rows_of in centres)
-        return epsilon / (self._process.window + sum(leakages))
+        leakage = 0.0
+        for side in (self._forward, self._backward):
+            centred = [n for n, rows in enumerate(side.side.sets) if rows.centre is not None]
+            if not centred:
+                return 0.0
+            leakage += min(float(side.beginning(number).max()) for number in centred)
+        return epsilon / (self._process.window + leakage)
 
     def _nearby(self, cost: float) -> Loss:
         """The loss, from post-fixed points found at the last cost."""
@@ -137,12 +140,9 @@ class _Leakages:
         possible = np.ones((self._process.around + 1, len(self._zeros)), dtype=np.bool_)
         (rows,) = sets if len(sets) == 1 else (None,)
         if isinstance(rows, ExactRows):
-            error = 2 * rows.error + 4 * UNIT_ROUNDOFF
-            return Stretch(
-                possible, rows.rows[None], error, alike=rows.alike, limits=rows.limit[None]
-            )
+            return Stretch(possible, rows.rows[None], rows.error)
         if isinstance(rows, ReweightedRows):
-            return Stretch(possible, reweighted=[rows], limits=rows.limit[None])
+            return Stretch(possible, reweighted=[rows])
         return None
 
     def tables(self, cost: float) -> list[Floats]:

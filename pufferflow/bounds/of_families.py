@@ -21,12 +21,12 @@ from pufferflow.bounds.process import (
     MOST_ROBUST_STATES,
     Process,
     of_chain,
-    of_hidden,
     of_histories,
     of_sets,
 )
 from pufferflow.bounds.roots import Loss
 from pufferflow.models.bounded import BoundedFamily
+from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import ChainFamily, Family
 from pufferflow.models.hidden import HiddenChain
 from pufferflow.models.mixing import MixingFamily
@@ -44,10 +44,6 @@ _Made = TypeVar("_Made")
 
 MOST_BLOCK_STATES = 200
 """Most states for which blocks of steps are computed: time grows faster than the cube."""
-_TOO_MANY = (
-    "of {} states other bounds would take minutes, they are computed for at most "
-    f"{MOST_BLOCK_STATES}"
-)
 
 
 class LossBound(Protocol):
@@ -98,17 +94,23 @@ def loss_bounds(family: Family, length: int, protection: Protection, max_states:
         Largest number of states for which couplings of all pairs of values are computed.
     """
     return [
-        _of_chain(ChainFamily([chain]), length, protection, max_states) for chain in family.chains
+        _of_chain(ChainFamily([chain]), chain, chain.states, length, protection, max_states)
+        for chain in family.chains
     ]
 
 
-def _of_chain(family: ChainFamily, length: int, protection: Protection, max_states: int) -> Part:
-    (chain,) = family.chains
-    if chain.states > MOST_BLOCK_STATES:
-        return Part(family, None, _TOO_MANY.format(chain.states))
-    return Part(
-        family, kept(_made, of_chain, chain, length, protection, pairs=chain.states <= max_states)
-    )
+def _of_chain(
+    family: Family,
+    chain: MarkovChain | HiddenChain,
+    k: int,
+    length: int,
+    protection: Protection,
+    max_states: int,
+) -> Part:
+    if k > MOST_BLOCK_STATES:
+        why = f"of {k} states other bounds would take minutes, they are computed for at most "
+        return Part(family, None, f"{why}{MOST_BLOCK_STATES}")
+    return Part(family, kept(_made, of_chain, chain, length, protection, pairs=k <= max_states))
 
 
 def _made(process: Callable[..., Process], *arguments: Any, **options: Any) -> LossBound:
@@ -125,20 +127,16 @@ def _(family: MixingFamily, length: int, protection: Protection, max_states: int
 
 @loss_bounds.register
 def _(family: HiddenChain, length: int, protection: Protection, max_states: int) -> list[Part]:
-    hidden = family.chain.states
-    if hidden > MOST_BLOCK_STATES:
-        return [Part(family, None, _TOO_MANY.format(hidden))]
-    bound: LossBound = kept(
-        _made, of_hidden, family, length, protection, pairs=hidden <= max_states
-    )
-    if protection.side_information == "none" or family.words is None:
-        return [Part(family, bound)]
+    hidden, histories = family.chain.states, family.words
+    part = _of_chain(family, family, hidden, length, protection, max_states)
+    if part.bound is None or protection.side_information == "none" or histories is None:
+        return [part]
     if (most := min(max_states, MOST_HISTORIES)) < hidden:
-        order = family.words.shape[1]
         limit = f"where there are at most {most}, not {hidden}"
-        why = f"histories of {order} observations are compared {limit}"
-        return [Part(family, bound, why)]
-    return [Part(family, _Least((bound, kept(_made, of_histories, family, length, protection))))]
+        why = f"histories of {histories.shape[1]} observations are compared {limit}"
+        return [part._replace(why=why)]
+    other = kept(_made, of_histories, family, length, protection)
+    return [Part(family, _Least((part.bound, other)))]
 
 
 @loss_bounds.register

@@ -5,10 +5,10 @@ from __future__ import annotations
 import copy
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from pufferflow.bounds.blocks import Block, block, times
 from pufferflow.bounds.distribution_sets import (
     ExactRows,
     Trees,
-    largest_logs,
+    conditional,
     no_trees,
     reweighted_rows,
 )
@@ -72,6 +72,9 @@ class Way:
         self._trees: list[Trees] = []
         self._checks = SELDOM if is_slow(chain) else ALWAYS
         self._ends: tuple[float, float, Floats] | None = None
+        self.start: Floats | None = None
+        """Leakages at the end of a period, in units of c, from the last ones found."""
+        self._found_at = 0.0  # the c they were found at; 0: they are a guess
 
     def phases(self, piece: int) -> Phases:
         """Phases of the nodes of a piece, in the order of the walk."""
@@ -110,35 +113,17 @@ class Way:
         possible: Bools = chain.possible[np.concatenate([before, phases]) % chain.period]
         numbers, which = np.unique(steps % chain.period // chain.repeat, return_inverse=True)
         matrices = chain.transition_matrices[numbers]
-        turned = matrices.transpose(0, 2, 1)
         if not self._is_known:
-            sets = [reweighted_rows(weights) for weights in (matrices if self._ahead else turned)]
-            return Stretch(
-                possible, reweighted=[sets[number] for number in which], blocks=blocks, every=False
-            )
-        shared = self._ahead and len(matrices) == 1
-        rows, error = (
-            (matrices if shared else matrices[which], 0.0)
-            if self._ahead
-            else reversed_rows(chain, phases)
-        )
-        equal: Bools = (rows[0][:, None] == rows[0]).all(axis=-1) & shared
-        ratios = np.array(
-            [largest_logs(matrix) for matrix in (matrices if self._ahead else turned)]
-        )
-        limits = self._limits(ratios if shared else ratios[which], phases)
-        return Stretch(possible, rows, 2 * error + 4 * UNIT_ROUNDOFF, alike=equal, limits=limits)
-
-    def _limits(self, ratios: Floats, phases: Phases) -> Floats:
-        """Bounds, rounded up, of the largest log ratio given two values, from those of steps."""
-        error = 2000 * UNIT_ROUNDOFF
-        # the distribution of the record before is the joint one over that of the record
-        if not self._ahead:
-            known = self._chain.stationary_distributions[phases % self._chain.period]
-            logs = np.log(known, out=np.zeros_like(known), where=known > 0)
-            ratios = ratios + (logs[:, None, :] - logs[:, :, None])
-            error = 4.1 * self._chain.stationary_error + 8000 * UNIT_ROUNDOFF
-        return np.maximum(ratios, 0.0) + 8 * UNIT_ROUNDOFF * np.abs(ratios) + error
+            weights = matrices if self._ahead else matrices.transpose(0, 2, 1)
+            sets = [reweighted_rows(table) for table in weights]
+            reweighted = [sets[number] for number in which]
+            return Stretch(possible, reweighted=reweighted, blocks=blocks, every=False)
+        if self._ahead:
+            return Stretch(possible, matrices[which] if len(matrices) > 1 else matrices)
+        past = chain.stationary_distributions[steps % chain.period]
+        rows = conditional(past[:, None, :] * matrices[which].transpose(0, 2, 1))
+        error = 2 * chain.stationary_error + 2 * (chain.states + 4) * UNIT_ROUNDOFF
+        return Stretch(possible, rows, error)
 
     # -- through several steps, where distributions may be reweighted ------------------------------
 
@@ -207,18 +192,76 @@ class Way:
             self._ends = cost, cap, ends
         return self._ends[2]
 
+    # -- a period that ends where it starts, or below ----------------------------------------------
 
-def reversed_rows(chain: PeriodicChain, phases: NDArray[np.intp]) -> tuple[Floats, float]:
-    """Distribution of the record before one of each phase given its value, shape (n, k, k).
+    def begin(self, length: int) -> float:
+        """Forget what was found: start from leakages of the average matrix, for a small c."""
+        chain = self._chain
+        matrix = chain.transition_matrices.mean(axis=0)
+        if not self._ahead:
+            past = np.ones(chain.states)
+            if chain.start == "stationary":
+                past = chain.stationary_distributions.mean(axis=0)
+            matrix = conditional(matrix.T * past)
+        cap = np.full_like(matrix, (length - 1) * _SMALL)
+        equation = LeakageEquation(ExactRows(matrix), _SMALL, cap)
+        start = np.random.default_rng(0).random(matrix.shape) / 2 * _SMALL
+        self.start, self._found_at = post_fixed_point(equation, start) / _SMALL, 0.0
+        return float(self.start.max())
 
-    With a bound of relative errors.
-    """
-    before = chain.stationary_distributions[(phases - 1) % chain.period]
-    steps = chain.transition_matrices[(phases - 1) % chain.period // chain.repeat]
-    rows = before[:, None, :] * steps.transpose(0, 2, 1)
-    totals = rows.sum(axis=2, keepdims=True)
-    rows = np.divide(rows, totals, out=np.zeros_like(rows), where=totals > 0)
-    return rows, 2 * chain.stationary_error + 2 * (chain.states + 4) * UNIT_ROUNDOFF
+    def family(self, cost: float, cap: float) -> Stored:
+        """Leakages at every phase at c that another period would hardly change.
+
+        Period after period, from above those known, or below if that does not lead down. Those that
+        end at or below where they started are a family. So are those of which a part was replaced
+        by a further round, started where they had ended, once it came to lie on or below them
+        again.
+        """
+        assert self.start is not None
+        room, k = _ROOM, len(self.start)
+        if self._found_at:
+            room = min(room, 1 + _NEAR[0] + _NEAR[1] * abs(math.log(cost / self._found_at)))
+        self._found = np.empty((self._chain.period, k, k), dtype=np.float32)
+        self._corners = np.empty((self.pieces, k, k))
+        above, safe, fallen, proved = cap * (1 - np.eye(k)), None, 0.0, False
+        start = np.minimum(room * cost * self.start, above)
+        for turn in range(_PASSES + _STEPS // self._chain.period):
+            now, joined = self._round(start, cost, cap, join=proved and safe is start)
+            proved = joined or bool((now <= start).all())
+            if joined or (proved and (start - now).max() <= _CLOSE * now.max()):
+                break
+            if proved:  # go on, or guess where it will end; if too low, back to where it was
+                before, fallen = fallen, float((start - now).max())
+                ratio = fallen / before if before else 0.0
+                last, safe, start = start, now, now
+                if _SLOW < ratio < 1:
+                    start = np.maximum(now - 0.9 * ratio / (1 - ratio) * (last - now), 0.0)
+            elif safe is not None:  # too low a guess, or trees prove less than those before
+                if start is safe:
+                    safe = np.minimum(np.maximum(safe, now) * (1 + _CLOSE), above)
+                start, fallen = safe, 0.0
+            elif turn == 0:  # too low, or beyond a fixed point from which leakages only grow
+                start = np.zeros((k, k))
+            else:  # from below, slightly more each time, to end below the start in the end
+                start = np.minimum(np.maximum(start, now * (1 + _CLOSE)), above)
+        if not proved:
+            now, _ = self._round(above, cost, cap, join=False)  # never above where it started
+        self.start, self._found_at = now / cost, cost
+        return self._found
+
+    def _round(self, start: Floats, cost: float, cap: float, *, join: bool) -> tuple[Floats, bool]:
+        """One period; the leakages at its end, and whether it has joined the one before.
+
+        ``_corners`` and ``_found`` have the leakages after each piece, and all of them rounded up.
+        """
+        now = start.copy()
+        for piece in range(self.pieces):
+            self._found[self.phases(piece)] = self.walk(piece, now, cost, cap)
+            corner = self._corners[piece]
+            if join and (now <= corner).all() and (corner - now).max() <= _CLOSE * now.max():
+                return self._corners[-1], True
+            self._corners[piece] = now
+        return now, False
 
 
 class PeriodicLeakage:
@@ -230,7 +273,7 @@ class PeriodicLeakage:
     """
 
     def __init__(self, chain: PeriodicChain, length: int, protection: Protection) -> None:
-        self._chain, self._length, self._protection = chain, length, protection
+        self._chain, self._length = chain, length
         self._window = min(protection.window, length)
         informed = protection.side_information == "any"
         reversible = chain.start == "stationary" and not informed and chain.stationary_error < 1
@@ -240,34 +283,39 @@ class PeriodicLeakage:
         self._past = Way(chain, ahead=False, known=reversible)
         work = length * chain.period
         self._exact = work <= _EXACT_STEPS and work * chain.states**3 <= _EXACT_WORK
-        self._starts: list[Floats] = []  # of both directions, in units of c
-        self._found_at = 0.0  # the c they were found at; 0: they are a guess
 
     def loss(self, cost: float) -> Loss:
         """Bound of the loss at c, at the worst phase, which a node in the middle can have."""
-        self._starts, self._found_at = [], 0.0
-        return self._nearby(cost)
-
-    def _nearby(self, cost: float) -> Loss:
-        """The same, from leakages found at the last cost."""
-        losses = self._profile(cost)
-        return Loss(float(losses.max()), (self._length + 2) // 2)
+        return Loss(float(self.profile(cost).max()), (self._length + 2) // 2)
 
     def profile(self, cost: float) -> Floats:
         """Bound of the loss at c of a record (of a window that begins) at each phase, (period,).
 
         Over segments that begin at any phase, so that every node can have every phase.
         """
-        self._starts, self._found_at = [], 0.0
+        self._begin()
         return self._profile(cost)
+
+    def scale(self, epsilon: float, upper: float) -> tuple[float, int] | None:
+        """Smallest scale that these bounds give for ε, and a deciding node; None if ≥ ``upper``."""
+        guess = 1 + self._begin()
+        tolerance = _TOLERANCE if is_slow(self._chain) else TOLERANCE
+
+        def loss(cost: float) -> Loss:
+            return Loss(float(self._profile(cost).max()), (self._length + 2) // 2)
+
+        return scale_below(loss, epsilon, upper, max(1 / upper, epsilon / guess), tolerance)
+
+    def _begin(self) -> float:
+        """Start anew: what is found depends on nothing found before; about the leakage over c."""
+        ways = (self._ahead, self._past) if not self._exact else ()
+        return sum(way.begin(self._length) for way in ways)
 
     def _profile(self, cost: float) -> Floats:
         cap = (self._length - 1) * cost * (1 + 4 * UNIT_ROUNDOFF)
         bound = self._node_by_node(cost) if self._exact else self._all_round(cost, cap)
-        losses = np.minimum(self._window * cost + bound, self._length * cost) * (
-            1 + 4 * UNIT_ROUNDOFF
-        )
-        return np.asarray(losses)
+        bound = np.minimum(self._window * cost + bound, self._length * cost)
+        return np.asarray(bound * (1 + 4 * UNIT_ROUNDOFF))
 
     # -- short segments ----------------------------------------------------------------------------
 
@@ -292,36 +340,25 @@ class PeriodicLeakage:
 
     def _all_round(self, cost: float, cap: float) -> Floats:
         """The same, over nodes of segments of any length."""
-        chain = self._chain
-        self._begin()
-        room = self._room(cost)
-
-        def family(way: Way, start: Floats) -> _Family:
-            return Rounds(way, chain.period, cost, cap).family(start * cost, room)
-
-        sides = (self._ahead, self._past), self._starts
-        families = (
-            tuple(map(family, *sides)) if most_threads() == 1 else self._at_once(family, *sides)
-        )
-        ahead, past = families
-        self._starts, self._found_at = [family.start / cost for family in families], cost
+        ways = self._ahead, self._past
+        if most_threads() == 1:
+            ahead, past = (way.family(cost, cap) for way in ways)
+        else:
+            ahead, past = self._at_once(cost, cap)
         if self._window == 1:
-            bound = [
-                float((a + b).max()) for a, b in zip(ahead.leakages, past.leakages, strict=True)
-            ]
+            bound = [float((a + b).max()) for a, b in zip(ahead, past, strict=True)]
             return np.array(bound) * (1 + 2e-7)
-        last = np.roll(ahead.leakages.max(axis=(1, 2)), 1 - self._window).astype(np.float64)
-        return np.asarray(last + past.leakages.max(axis=(1, 2)))
+        last = np.roll(ahead.max(axis=(1, 2)), 1 - self._window).astype(np.float64)
+        return np.asarray(last + past.max(axis=(1, 2)))
 
-    def _at_once(
-        self, family: Callable[[Way, Floats], _Family], ways: tuple[Way, Way], starts: list[Floats]
-    ) -> tuple[_Family, ...]:
+    def _at_once(self, cost: float, cap: float) -> list[Stored]:
         """The families of both sides, on two threads that end once this one is interrupted."""
+        ways = self._ahead, self._past
         for way in ways:
             way.ended.clear()
         threads = ThreadPoolExecutor(2)
         try:
-            return tuple(threads.map(family, ways, starts))
+            return list(threads.map(lambda way: way.family(cost, cap), ways))
         except BaseException:
             for way in ways:
                 way.ended.set()
@@ -329,121 +366,7 @@ class PeriodicLeakage:
         finally:
             threads.shutdown(cancel_futures=True)
 
-    def _room(self, cost: float) -> float:
-        """How much above those known the leakages at c may be."""
-        if not self._found_at:
-            return _ROOM
-        return min(_ROOM, 1 + _NEAR[0] + _NEAR[1] * abs(math.log(cost / self._found_at)))
-
-    def _begin(self) -> None:
-        if not self._starts:
-            self._starts = [
-                average_leakages(self._chain, self._length, ahead=ahead) for ahead in (True, False)
-            ]
-
-    # -- scales ------------------------------------------------------------------------------------
-
-    def scale(self, epsilon: float, upper: float) -> tuple[float, int] | None:
-        """Smallest scale that these bounds give for ε, and a deciding node; None if ≥ ``upper``."""
-        self._starts, self._found_at = [], 0.0
-        cost = epsilon
-        if not self._exact:
-            self._begin()
-            cost = epsilon / (1 + sum(float(start.max()) for start in self._starts))
-        tolerance = _TOLERANCE if is_slow(self._chain) else TOLERANCE
-        return scale_below(self._nearby, epsilon, upper, max(1 / upper, cost), tolerance)
-
-
-def average_leakages(chain: PeriodicChain, length: int, *, ahead: bool) -> Floats:
-    """What leakages may be, in units of c: those of the average matrix, for a small c."""
-    matrix = chain.transition_matrices.mean(axis=0)
-    if not ahead:
-        distribution = np.ones(chain.states)
-        if chain.start == "stationary":
-            distribution = chain.stationary_distributions.mean(axis=0)
-        matrix = matrix.T * distribution
-        matrix = np.divide(
-            matrix, (totals := matrix.sum(axis=1, keepdims=True)), where=totals > 0, out=matrix
-        )
-    cap = np.full_like(matrix, (length - 1) * _SMALL)
-    equation = LeakageEquation(ExactRows(matrix), _SMALL, cap)
-    start = np.random.default_rng(0).random(matrix.shape) / 2 * _SMALL
-    return post_fixed_point(equation, start) / _SMALL
-
 
 def is_slow(chain: PeriodicChain) -> bool:
     """Whether a period takes seconds, so that exactness has a price."""
     return chain.period * chain.states**3 > _SLOW_WORK
-
-
-class _Family(NamedTuple):
-    """Leakages of a side at every phase, and those of the node at which a period begins."""
-
-    leakages: Stored
-    start: Floats
-
-
-class Rounds:
-    """Leakages of a side, period after period, from above, or below if that does not lead down.
-
-    Those that end at or below where they started are a family. So are those of which a part was
-    replaced by a further round, started where they had ended, once it came to lie on or below them
-    again.
-    """
-
-    def __init__(self, way: Way, period: int, cost: float, cap: float) -> None:
-        self._way, self._cost, self._cap, self._period = way, cost, cap, period
-
-    def family(self, start: Floats, room: float = _ROOM) -> _Family:
-        """Return a family that another round would hardly change.
-
-        ``start`` is a guess of where it begins: not above ``room`` times it.
-        """
-        k = len(start)
-        above = self._cap * (1 - np.eye(k))
-        self._clear(k)
-        start = np.minimum(room * start, above)
-        safe, fallen, joined, proved, rising = None, 0.0, False, False, False
-        for _ in range(_PASSES + _STEPS // self._period):
-            now, joined = self.round(start, proved and safe is start)
-            proved = bool((now <= start).all()) or joined
-            if joined or (proved and (start - now).max() <= _CLOSE * now.max()):
-                break
-            if proved:
-                before, fallen = fallen, float((start - now).max())
-                ratio = fallen / before if before else 0.0
-                last, safe = start, now
-                start = now
-                # a guess where it will end; if it is too low, back to where it was
-                if _SLOW < ratio < 1:
-                    start = np.maximum(now - 0.9 * ratio / (1 - ratio) * (last - now), 0.0)
-            elif safe is not None:  # too low a guess, or trees prove less than those before
-                if start is safe:
-                    safe = np.minimum(np.maximum(safe, now) * (1 + _CLOSE), above)
-                start, fallen = safe, 0.0
-            elif not rising:
-                # too low, or beyond a fixed point from which leakages only grow: from below, then
-                rising, start = True, np.zeros((k, k))
-            else:  # slightly more at every step, so that a round ends below its start in the end
-                start = np.minimum(np.maximum(start, now * (1 + _CLOSE)), above)
-        if not proved:
-            now, _ = self.round(above, False)  # never above where it started
-        return _Family(self.found, now)
-
-    def _clear(self, k: int) -> None:
-        self.found = np.empty((self._period, k, k), dtype=np.float32)
-        self.corners = np.empty((self._way.pieces, k, k))
-
-    def round(self, start: Floats, join: bool) -> tuple[Floats, bool]:
-        """One round; the leakages at its end, and whether it has joined the round before.
-
-        ``corners`` and ``found`` have the leakages after each piece, and all of them rounded up.
-        """
-        now = start.copy()
-        for piece in range(self._way.pieces):
-            self.found[self._way.phases(piece)] = self._way.walk(piece, now, self._cost, self._cap)
-            corner = self.corners[piece]
-            if join and (now <= corner).all() and (corner - now).max() <= _CLOSE * now.max():
-                return self.corners[-1], True
-            self.corners[piece] = now
-        return now, False

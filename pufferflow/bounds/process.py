@@ -23,6 +23,7 @@ from pufferflow.bounds.distribution_sets import (
     DistributionSet,
     ExactRows,
     ReweightedRows,
+    conditional,
     reached,
     reweighted_rows,
     reweighted_within,
@@ -172,23 +173,23 @@ def of_histories(family: HiddenChain, length: int, protection: Protection) -> Pr
     )
 
 
-def of_hidden(
-    family: HiddenChain, length: int, protection: Protection = NARROWEST, *, pairs: bool = True
-) -> Process:
-    """A hidden chain: a change of its state costs c only where the observation changes."""
-    chain, seen = family.chain, family.observations
-    if chain.start == "stationary":
-        seen, chain = seen[chain.initial_support], chain.restricted(chain.initial_support)
-    return _ChainProcess(chain, length, protection, pairs, seen).process
-
-
 def of_chain(
-    chain: MarkovChain, length: int, protection: Protection = NARROWEST, *, pairs: bool = True
+    family: MarkovChain | HiddenChain,
+    length: int,
+    protection: Protection = NARROWEST,
+    *,
+    pairs: bool = True,
 ) -> Process:
-    """One chain; without ``pairs`` of blocks alone, which cost less on many states."""
+    """One chain; a change of a hidden state costs c only where the observation changes.
+
+    Without ``pairs`` of blocks alone, which cost less on many states.
+    """
+    chain = family if isinstance(family, MarkovChain) else family.chain
+    seen = family.observations if isinstance(family, HiddenChain) else None
     if chain.start == "stationary":  # transient states never occur
+        seen = None if seen is None else seen[chain.initial_support]
         chain = chain.restricted(chain.initial_support)
-    return _ChainProcess(chain, length, protection, pairs).process
+    return _ChainProcess(chain, length, protection, pairs, seen).process
 
 
 class _ChainProcess:
@@ -205,7 +206,7 @@ class _ChainProcess:
         length: int,
         protection: Protection,
         pairs: bool,
-        seen: Ints | None = None,
+        seen: Ints | None,
     ) -> None:
         self.chain, self.matrix, self.pairs, self.seen = chain, chain.transition_matrix, pairs, seen
         self.informed = protection.side_information == "any"
@@ -216,7 +217,7 @@ class _ChainProcess:
         self.early = min(self.count, most) if pairs else 1
         self.error = 2 * chain.stationary_error + 4 * UNIT_ROUNDOFF
         self.reversal: Floats | None = None
-        self._conditionals: dict[int, ExactRows | None] = {}
+        self._seen_rows: dict[int, ExactRows | None] = {}
         if chain.is_irreducible and not self.informed:
             with suppress(ChainError):  # stationary probabilities too small to divide by
                 reversal = chain.time_reversal
@@ -230,6 +231,7 @@ class _ChainProcess:
         if self.seen is not None:
             distance = (self.seen[:, None] != self.seen[None, :]).astype(np.float64)
         exact = self.pairs and self.early == self.count
+        looks = self.pairs and self.window == 1 and self.seen is not None and not self.informed
         forward, backward = self._forward(), self._backward()
         possible = self._possible[:1] if backward.early is None else self._possible
         later = reached(np.ones(k, dtype=np.bool_), self.matrix)
@@ -244,9 +246,7 @@ class _ChainProcess:
             exact,
             [*possible, later],
             step=self.matrix,
-            observed=None
-            if self.seen is None or self.window > 1 or not self.pairs
-            else self._observed,
+            observed=self._observed if looks else None,
         )
 
     @property
@@ -282,26 +282,20 @@ class _ChainProcess:
     def _stretch(self, blocks: Blocks) -> Stretch:
         """The first nodes, each with the distributions of the one before it."""
         n, possible = self.early - 1, np.array(self._possible)
-        tables: dict[bytes, ReweightedRows] = {}
-        for states in possible[:-1]:
-            if states.tobytes() not in tables:
-                tables[states.tobytes()] = reweighted_rows((self.matrix * states[:, None]).T)
-        reweighted: list[ReweightedRows | None] = [
-            tables[states.tobytes()] for states in possible[:-1]
-        ]
+        before, which = np.unique(possible[:-1], axis=0, return_inverse=True)
+        tables = [reweighted_rows((self.matrix * states[:, None]).T) for states in before]
+        reweighted: list[ReweightedRows | None] = [tables[i] for i in which]
         rows, error, spreads = None, 0.0, None
         if self.chain.start == "given" and not self.informed:
-            known = [self._conditional(node) for node in range(1, self.early)]
-            spreads = np.array([*(math.inf if table is None else 0.0 for table in known), 0.0])
-            rows = np.array(
-                [self.matrix if table is None else table for table in known] or [self.matrix]
-            )
-            error = 4 * self.early * (self.chain.states + 3) * UNIT_ROUNDOFF
+            rows, unsure = self._conditionals(possible)
+            error = 2 * self.early * (self.chain.states + 3) * UNIT_ROUNDOFF
+            spreads = np.append(np.where(unsure, np.inf, 0.0), 0.0)
             reweighted = [
-                old if new is None else None for old, new in zip(reweighted, known, strict=True)
+                table if spread else None
+                for table, spread in zip(reweighted, spreads, strict=False)
             ]
         elif self.chain.start == "any" and self.reversal is not None:
-            rows, error = self.reversal[None], 2 * self.error + 4 * UNIT_ROUNDOFF
+            rows, error = self.reversal[None], self.error
             spreads = np.array([self._spread(node) for node in range(n + 1)])
         return Stretch(
             possible,
@@ -311,6 +305,18 @@ class _ChainProcess:
             reweighted=reweighted or [None],
             blocks=blocks.pairwise,
         )
+
+    def _conditionals(self, possible: Bools) -> tuple[Floats, Bools]:
+        """Distributions of the node before each early one but the first, given its value.
+
+        And where floats do not hold them.
+        """
+        given = np.array(self._given[: self.early])
+        rare: Bools = np.asarray(((given < SAFE_MINIMUM) & possible).any(axis=1))
+        joint = given[:-1, None, :] * self.matrix.T
+        there = possible[:-1, None, :] & (self.matrix.T > 0)
+        rows, unsure = conditional(joint), ((joint < SAFE_MINIMUM) & there).any(axis=(1, 2))
+        return rows, unsure | rare[1:] | rare[:-1]
 
     @cached_property
     def _possible(self) -> list[Bools]:
@@ -329,22 +335,6 @@ class _ChainProcess:
         while len(given) <= self.early:
             given.append(given[-1] @ self.matrix)
         return given
-
-    def _conditional(self, node: int) -> Floats | None:
-        """Distributions of the node before this one (0, 1, …), given its value.
-
-        None where floats do not hold them.
-        """
-        before, states = self._given[node - 1], self._possible[node - 1]
-        now, values = self._given[node], self._possible[node]
-        if before[states].min() < SAFE_MINIMUM or now[values].min() < SAFE_MINIMUM:
-            return None
-        rows = np.zeros_like(self.matrix)
-        rows[values] = (before[None, :] * self.matrix.T)[values]
-        if rows[values][(states[None, :] & (self.matrix.T > 0))[values]].min() < SAFE_MINIMUM:
-            return None
-        rows[values] /= rows[values].sum(axis=1, keepdims=True)
-        return rows
 
     # -- spreads (Lemma 7) -------------------------------------------------------------------------
 
@@ -377,43 +367,31 @@ class _ChainProcess:
     # -- observations ------------------------------------------------------------------------------
 
     def _observed(self, node: int) -> ExactRows | None:
-        """Distributions of a node's hidden state given its observation; None if unknown.
+        """Distributions of the state of node 0, 1, … given its observation; None if unknown."""
+        node = 0 if self.chain.start == "stationary" else min(node, self.early)
+        if node not in self._seen_rows:
+            self._seen_rows[node] = self._of_observations(node)
+        return self._seen_rows[node]
 
-        The node is 0, 1, …
-        """
-        if self.informed:
-            return None
+    def _of_observations(self, node: int) -> ExactRows | None:
+        assert self.seen is not None
+        k, spread = self.chain.states, 0.0
         if self.chain.start == "given" and node < self.early:
-            error = 2 * (node + 1) * (self.chain.states + 3) * UNIT_ROUNDOFF
-            return self._of_observations(node, self._given[node], self._possible[node], error, 0.0)
-        if self.reversal is None and self.chain.start != "stationary":
-            return None
-        spread = 0.0
-        if self.chain.start != "stationary":
-            spread = self._spread(min(node, self.early - 1))
-        if spread == math.inf:
-            return None
-        known = self.chain.stationary_distribution
-        number = -1 - min(node, self.early) if self.chain.start == "any" else -1
-        return self._of_observations(
-            number, known, known > 0, 2 * self.chain.stationary_error, spread
+            known, states = self._given[node], self._possible[node]
+            error = 2 * (node + 1) * (k + 3) * UNIT_ROUNDOFF
+        else:
+            if self.chain.start != "stationary":
+                spread = self._spread(min(node, self.early - 1))
+            if spread == math.inf:
+                return None
+            known, error = self.chain.stationary_distribution, 2 * self.chain.stationary_error
+            states = known > 0
+        there = np.unique(self.seen[states])
+        rows = np.zeros((k, k))
+        rows[: len(there)] = conditional(
+            np.where(states & (self.seen == there[:, None]), known, 0.0)
         )
-
-    def _of_observations(
-        self, node: int, known: Floats, states: Bools, error: float, spread: float
-    ) -> ExactRows | None:
-        if node not in self._conditionals:
-            assert self.seen is not None
-            rows, there = np.zeros_like(self.matrix), np.unique(self.seen[states])
-            for row, observation in zip(rows, there, strict=False):
-                row[:] = np.where(states & (self.seen == observation), known, 0.0)
-            secret = np.arange(len(known)) < len(there)
-            found = None
-            if known[states].min() >= SAFE_MINIMUM:
-                rows[secret] /= rows[secret].sum(axis=1, keepdims=True)
-                if rows[rows > 0].min() >= SAFE_MINIMUM:
-                    found = ExactRows(
-                        rows, error + (len(known) + 4) * UNIT_ROUNDOFF, secret, spread
-                    )
-            self._conditionals[node] = found
-        return self._conditionals[node]
+        if min(known[states].min(), rows[rows > 0].min()) < SAFE_MINIMUM:
+            return None
+        error += (k + 4) * UNIT_ROUNDOFF
+        return ExactRows(rows, error, np.arange(k) < len(there), spread)

@@ -60,47 +60,33 @@ def crossing(
     return low, high
 
 
-def largest_cost(
-    loss: Callable[[float], Loss], epsilon: float, cost: float, tolerance: float = TOLERANCE
-) -> tuple[float, Loss] | None:
-    """A c with ε (1 − 3 tolerance) ≤ loss(c) ≤ ε, in few losses; None where none was found.
+def scale_below(
+    loss: Callable[[float], Loss],
+    epsilon: float,
+    upper: float,
+    cost: float,
+    tolerance: float = TOLERANCE,
+) -> tuple[float, int] | None:
+    """Smallest scale with loss ≤ ε, rounded up, and a deciding node; None if ≥ ``upper``.
 
     ``cost`` is where to start from. No c is above ε, as one record alone loses c.
     """
+    if epsilon < SMALLEST_EPSILON:
+        return None
     found: dict[float, Loss] = {}
 
     def value(cost: float) -> float:
         found[cost] = loss(cost)
         return found[cost].value
 
-    below, _ = crossing(
-        value, epsilon, min(cost, epsilon), epsilon * (1 + tolerance), tolerance, above=False
-    )
-    return (below, found[below]) if below else None
-
-
-def rounded_scale(cost: float) -> float:
-    """Smallest scale whose inverse, as a float, is at most c."""
-    scale = math.nextafter(1 / cost, math.inf)
-    while 1 / scale > cost:
+    most = epsilon * (1 + tolerance)
+    below, _ = crossing(value, epsilon, min(cost, epsilon), most, tolerance, above=False)
+    if not below:
+        return None
+    scale = math.nextafter(1 / below, math.inf)
+    while 1 / scale > below:
         scale = math.nextafter(scale, math.inf)
-    return scale
-
-
-def scale_below(
-    loss: Callable[[float], Loss],
-    epsilon: float,
-    upper: float,
-    cost: float | None = None,
-    tolerance: float = TOLERANCE,
-) -> tuple[float, int] | None:
-    """Smallest scale with loss ≤ ε, rounded up, and a deciding node; None if ≥ ``upper``."""
-    if epsilon < SMALLEST_EPSILON:
-        return None
-    found = largest_cost(loss, epsilon, 1 / upper if cost is None else cost, tolerance)
-    if found is None or (scale := rounded_scale(found[0])) >= upper:
-        return None
-    return scale, found[1].node
+    return (scale, found[below].node) if scale < upper else None
 
 
 def least_cost(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pufferflow._util.jit import constant
+from pufferflow._util.rounding import UNIT_ROUNDOFF
 from pufferflow._util.types import Bools, Floats
 from pufferflow.bounds._step_kernels import walk
 from pufferflow.bounds.blocks import Block
@@ -18,7 +19,7 @@ from pufferflow.bounds.distribution_sets import (
     ReweightedRows,
     Trees,
     each_pair,
-    no_trees,
+    largest_log_ratios,
 )
 
 Stored = NDArray[np.float32]
@@ -41,9 +42,7 @@ class Stretch:
     rows : float array, shape (n, k, k) or (1, k, k), optional
         Known distributions, of each node or of all of them.
     error : float
-        By how much one differs from the true one at most, in total variation.
-    alike : bool array, shape (k, k), optional
-        Pairs of values with surely the same distribution, at every node.
+        Bound on the relative error of each entry, beyond a few roundings.
     spreads : float array, shape (n + 1,), optional
         How far the distributions are from those that rows are of, from the neighbour of the first
         node on; ∞ where rows say nothing of the node that follows. 0 by default.
@@ -53,8 +52,6 @@ class Stretch:
         Of such distributions some steps away.
     every : bool
         Whether blocks are taken at every node, or at every so many as they have steps.
-    limits : float array, shape (n, k, k) or (1, k, k), optional
-        Bounds of the leakages at any c.
     """
 
     def __init__(
@@ -63,25 +60,28 @@ class Stretch:
         rows: Floats | None = None,
         error: float = 0.0,
         *,
-        alike: Bools | None = None,
         spreads: Floats | None = None,
-        reweighted: Sequence[ReweightedRows | None] = (),
+        reweighted: Sequence[ReweightedRows | None] = (None,),
         blocks: Sequence[Block] = (),
         every: bool = True,
-        limits: Floats | None = None,
     ) -> None:
         self.count, k = len(possible) - 1, possible.shape[1]
         self.possible: Bools = constant(possible)
+        alike, limits = np.zeros((k, k), dtype=np.bool_), np.full((1, k, k), np.inf)
+        if rows is not None and spreads is None:
+            others, margin = ~np.eye(k, dtype=np.bool_), 4.1 * error + 4 * UNIT_ROUNDOFF
+            limits = np.array([largest_log_ratios(table, others) + margin for table in rows])
+            if len(rows) == 1 and not error:
+                alike = (rows[0][:, None] == rows[0]).all(axis=-1)
         if spreads is None:
             spreads = np.full(self.count + 1, np.inf if rows is None else 0.0)
-        alike = np.zeros((k, k), dtype=np.bool_) if alike is None else alike
         rows = np.zeros((1, k, k)) if rows is None else rows
         pairs, starts = map(constant, each_pair(k))
+        error = 2 * error + 4 * UNIT_ROUNDOFF
         self._exact = constant(rows), error, constant(alike), constant(spreads), (pairs, starts)
+        self._limits = limits
         tables = list(dict.fromkeys(table for table in reweighted if table is not None))
-        which = np.array(
-            [-1 if table is None else tables.index(table) for table in reweighted or [None]]
-        )
+        which = np.array([-1 if table is None else tables.index(table) for table in reweighted])
         which = np.broadcast_to(which, (self.count,))
         roots = np.array([table.roots for table in tables]) if tables else np.zeros((0, k, k, k))
         self._which, self._roots = constant(which), constant(roots)
@@ -93,7 +93,6 @@ class Stretch:
             constant(np.ones_like(steps) if every else steps),
             constant(np.array(block_roots) if block_roots else np.zeros((0, k, k, k))),
         )
-        self.limits: Floats = np.full((1, k, k), np.inf) if limits is None else limits
 
     def walk(
         self,
@@ -112,7 +111,7 @@ class Stretch:
         tables = start, start.copy(), np.empty_like(start), np.empty_like(start)
         extra = np.array([block.extra(float(costs.max())) for block in self._blocks])
         reweighted = self._which, self._roots, (*self._stacked, extra)
-        limits = costs, constant(np.minimum(cap, self.limits))
+        limits = costs, constant(np.minimum(cap, self._limits))
         out, place = np.zeros((self.count + 1, *start.shape), dtype=np.float32), 0
         while place < out[1:].size:
             if ended is not None and ended.is_set():
@@ -122,28 +121,3 @@ class Stretch:
                 self._exact, reweighted, self.possible, tables, limits, trees, checks, out, portion
             )
         return out, tables[1]
-
-
-def tree_parents(trees: Trees) -> Iterator[tuple[int, int, list[int]]]:
-    """Yield the tree of every pair: each node's parent, from 1, and 0 for the root.
-
-    The parent is negative where the arc leads from there to the node.
-    """
-    nodes, above, arcs, _ = trees
-    k = len(nodes)
-    for x, y in np.argwhere(nodes[:, :, 0] >= 0).tolist():
-        line = nodes[x, y].tolist()
-        parents = [line[0] + 1] * k  # of states that follow neither x nor y
-        parents[line[0]] = 0
-        for i in range(1, line.index(-1) if -1 in line else k):
-            parents[line[i]] = (1 if arcs[x, y, i] < k * k else -1) * (line[above[x, y, i]] + 1)
-        yield x, y, parents
-
-
-def walk_once(
-    rows: Floats, possible: Bools, leakages: Floats, costs: Floats
-) -> tuple[float, Trees]:
-    """Largest Φ of pairs of distributions, rounded up, and the trees that prove it."""
-    there, trees = np.array([np.ones_like(possible), possible]), no_trees(len(rows))
-    _, now = Stretch(there, rows[None]).walk(leakages, costs, np.inf, trees)
-    return float(now.max()), trees

@@ -16,7 +16,6 @@ from pufferflow._util.types import Bools, Floats
 from pufferflow.bounds.affine import AffineRows, RobustFlows
 from pufferflow.bounds.distribution_sets import ExactRows, costs_of, reweighted_within
 from pufferflow.bounds.solver import LeakageEquation, beginning, post_fixed_point
-from pufferflow.bounds.walks import tree_parents, walk_once
 from pufferflow.verify import MOST_WORK, CertificateError
 from pufferflow.verify.balls import Table, Work, below
 from pufferflow.verify.interpret import Interpreter
@@ -148,8 +147,9 @@ class Writer:
 
     def _trees(self, rows: Floats, possible: Bools, leakages: Floats) -> list[Any]:
         """The best trees for distributions of a neighbour with these leakages."""
-        _, trees = walk_once(rows, possible, leakages, self.costs)
-        return [[x + 1, y + 1, parents] for x, y, parents in tree_parents(trees)]
+        known = ExactRows(rows, 1e-15, possible)  # with an error: equal rows have a tree too
+        known.bound(costs_of(leakages, self.costs))
+        return [[x + 1, y + 1, parents] for x, y, parents in known.parents()]
 
     # -- leakages, in floats -----------------------------------------------------------------------
 

@@ -165,14 +165,14 @@ def points(look: MechanismStyle) -> dict[str, Any]:
     return {"linestyle": "none", "marker": look.marker, **hollow}
 
 
-def handle(name: str, *, line: bool = True, applies: bool = True, text: str = "") -> Line2D:
+def handle(name: str, *, applies: bool = True, text: str = "") -> Line2D:
     """Return the legend entry of a mechanism; ``text`` is added to its label."""
     from matplotlib.lines import Line2D
 
     look = mechanism_style(name)
     label = f"{look.label}{text}" if applies else f"{look.label} (not applicable)"
-    shown = points(look) | ({"linestyle": look.dashes} if line else {})
-    return Line2D([], [], color=look.color, label=label, **shown)
+    shown = points(look) | {"linestyle": look.dashes, "color": look.color}
+    return Line2D([], [], label=label, **shown)
 
 
 def footer(figure: Figure, text: str) -> None:

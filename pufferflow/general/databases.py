@@ -91,36 +91,38 @@ class Databases:
                 raise ParameterError(f"no record is {shown_name(name)}; the records are {known}")
             if grouped.count(name) > 1:
                 raise ParameterError(f"the record {name!r} is in two groups; put it into one")
-        alone = [[name] for name in self.records if name not in grouped]
-        names = [group for group in names if group] + alone
+        names = [group for group in names if group]
+        names += [[name] for name in self.records if name not in grouped]
         positions = [[self.records.index(name) for name in group] for group in names]
         changes = [self._largest_change(group) for group in positions]
-        largest = max(changes)
+        decisive = tuple(names[changes.index(max(changes))])
         independent = all(_are_independent(given, positions) for given in self.scenarios.values())
-        decisive = tuple(names[changes.index(largest)])
-        return GroupSensitivity(float_up(largest), decisive, independent)
+        return GroupSensitivity(float_up(max(changes)), decisive, independent)
 
     def _largest_change(self, group: Sequence[int]) -> Fraction:
         """Of the query, between databases that differ in the records of a group alone."""
-        rest = [i for i in range(len(self.records)) if i not in group]
         answers: dict[Database, list[Fraction]] = defaultdict(list)
         for database, answer in self.query.items():
-            answers[tuple(database[i] for i in rest)].append(answer)
+            rest = tuple(value for i, value in enumerate(database) if i not in group)
+            answers[rest].append(answer)
         return max(max(values) - min(values) for values in answers.values())
 
 
 def _are_independent(given: Mapping[Database, Fraction], groups: Sequence[Sequence[int]]) -> bool:
-    """Whether a distribution of databases is the product of its marginals, one a group."""
-    joint = {
-        tuple(tuple(database[i] for i in group) for group in groups): probability
+    """Whether a distribution of databases is the product of its marginals, one a group.
+
+    It is if it is where it is positive, as all of it sums to 1.
+    """
+    marginals: list[dict[Database, Fraction]] = [defaultdict(Fraction) for _ in groups]
+    parts = {
+        database: [tuple(database[i] for i in group) for group in groups]
         for database, probability in given.items()
         if probability
     }
-    marginals: list[dict[Database, Fraction]] = [defaultdict(Fraction) for _ in groups]
-    for parts, probability in joint.items():
-        for marginal, part in zip(marginals, parts, strict=True):
-            marginal[part] += probability
-    return math.prod(map(len, marginals)) == len(joint) and all(
-        probability == math.prod(m[part] for m, part in zip(marginals, parts, strict=True))
-        for parts, probability in joint.items()
+    for database, each in parts.items():
+        for marginal, part in zip(marginals, each, strict=True):
+            marginal[part] += given[database]
+    return all(
+        given[database] == math.prod(m[part] for m, part in zip(marginals, each, strict=True))
+        for database, each in parts.items()
     )

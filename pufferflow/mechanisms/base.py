@@ -29,50 +29,34 @@ class Count(NamedTuple):
 
 @dataclass(frozen=True)
 class NoiseScale(LaplaceNoise):
-    """The Laplace scale a mechanism needs, and why.
-
-    Attributes
-    ----------
-    mechanism, epsilon
-        What the scale is for.
-    length : int
-        The segment length that decides: the longest, except for ``wasserstein``.
-    scale : float or None
-        Laplace scale of a 1-Lipschitz query, in units of the query, never below the exact value; an
-        L-Lipschitz query (L1 norm) gets L · scale on every coordinate. None if not applicable.
-    reason : str
-        Why it is not applicable, or what else there is to know; otherwise empty.
-    node : int or None
-        A worst node, 1-based; of windows the first one of a worst window.
-    quilt : Quilt or None
-        The quilt that decides there; ``Quilt(None, None)`` is the trivial one.
-    influence : float or None
-        Max-influence of that quilt, in nats.
-    chain : int or None
-        Index in the family, from 0, of the chain that decides.
-    count : Count or None
-        The one query, with its functions, that the scale of ``wasserstein`` is for; those of the
-        others are for every query.
-    window, side_information
-        What is protected: so many consecutive records, from adversaries who know besides Θ nothing
-        or any other records of the participant.
-    certificate : dict or None
-        Proof of the scale as JSON types, if requested (:meth:`certified`).
-    """
+    """The Laplace scale a mechanism needs, and why."""
 
     mechanism: str
     epsilon: float
     length: int
+    """The segment length that decides: the longest, except for ``wasserstein``."""
     scale: float | None = None
+    """Laplace scale of a 1-Lipschitz query, in units of the query, never below the exact value; an
+    L-Lipschitz query (L1 norm) gets L · scale on every coordinate. None if not applicable.
+    """
     reason: str = ""
+    """Why it is not applicable, or what else there is to know; otherwise empty."""
     node: int | None = None
+    """A worst node, 1-based; of windows the first one of a worst window."""
     quilt: Quilt | None = None
+    """The quilt that decides there; ``Quilt(None, None)`` is the trivial one."""
     influence: float | None = None
+    """Max-influence of that quilt, in nats."""
     chain: int | None = None
+    """Index in the family, from 0, of the chain that decides."""
     count: Count | None = None
+    """The one query, with its functions, that a scale of ``wasserstein`` is for."""
     window: int = 1
+    """How many consecutive records are protected together."""
     side_information: SideInformation = "none"
+    """What an adversary may know besides Θ: nothing, or any other records of the participant."""
     certificate: dict[str, Any] | None = field(default=None, compare=False, repr=False)
+    """Proof of the scale as JSON types, if requested (:meth:`certified`)."""
 
     @property
     def status(self) -> Literal["ok", "not applicable"]:

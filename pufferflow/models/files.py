@@ -43,33 +43,20 @@ from pufferflow.records.schema import Schema, parse_schema
 
 @dataclass(frozen=True)
 class PublicModel:
-    """What a release may know besides the data: Θ, and how records become steps of its chains.
-
-    Attributes
-    ----------
-    family : Family
-    records : Schema or None
-        None where the model file does not say; its states are given.
-    """
+    """What a release may know besides the data: Θ, and how records become steps of its chains."""
 
     family: Family
     records: Schema | None = None
+    """None where the model file does not say; its states are given."""
 
 
 def read_public_model(path: PathLike) -> PublicModel:
-    """Return the family of a model file, and how it describes records; ``"-"`` is standard input.
-
-    Raises ModelError: the file cannot be read, is not JSON or does not describe a family of chains.
-    """
+    """Return the family of a model file, and what it says of records; ``"-"`` is standard input."""
     return read_json(path, parse_model, f"an object with one of the keys {', '.join(_KINDS)}")
 
 
 def parse_model(document: object) -> PublicModel:
-    """Return what a parsed model file describes.
-
-    Raises ModelError: a key is unknown, missing or of the wrong type; ChainError: a chain or an
-    interval is impossible.
-    """
+    """Return what a parsed model file describes."""
     keys = f"one of the keys {', '.join(_KINDS)}"
     if not isinstance(document, dict):
         raise ModelError(f"a model is an object with {keys}, not {kind(document)}")

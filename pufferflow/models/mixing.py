@@ -37,16 +37,6 @@ class MixingFamily(Family):
     either overlap by α or more, Σ_z min(p(z), q(z)) ≥ α, and so do those of X_{t−m}. Nothing else
     is assumed, of the states neither.
 
-    Parameters
-    ----------
-    steps : int
-        m, at least 1.
-    overlap : float
-        α, above 0 and at most 1; it stands for its shortest decimal (0.4 for ``0.4``). At 1
-        records m steps apart are independent.
-    time : str, optional
-        m as a time, such as "1h", which :meth:`in_steps` makes steps.
-
     Examples
     --------
     >>> import pufferflow as pf
@@ -58,8 +48,13 @@ class MixingFamily(Family):
     no_chains = "this needs a transition matrix; use leakage or group-dp, or give chains"
 
     steps: int = 60
+    """m, at least 1."""
     overlap: float = 0.4
+    """α, above 0 and at most 1; it stands for its shortest decimal. At 1 records m steps apart are
+    independent.
+    """
     time: str | None = None
+    """m as a time, such as "1h", which :meth:`in_steps` makes steps."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "steps", check_whole(self.steps, "steps"))

@@ -113,10 +113,7 @@ class RowSets:
         return np.asarray(np.minimum(apart, 1.0))
 
     def log_ratios(self) -> Floats:
-        """Bound of log p(z) / q(z) over rows p of x and q of x', by x, x' and z, rounded up.
-
-        −∞ where p(z) is 0.
-        """
+        """Bound of log p(z)/q(z) over rows p of x and q of x', by x, x' and z; −∞ for p(z) = 0."""
         return _logs(self.high()[:, None, :], self.low()[None, :, :])
 
     def log_column_ratios(self) -> Floats:

@@ -56,14 +56,10 @@ class Workload:
 
 def workloads(quick: bool) -> Iterator[Workload]:
     """Yield all workloads; a quick run leaves out those of a minute and more."""
-    household, theta = electricity(), [[0.9, 0.1], [0.4, 0.6]]
-    yield exact("running example θ1, T = 100", theta, [1, 0], 100)
+    household = electricity()
     yield beside_numpy("4-state chain, T = 9000", lazy_chain(4, 0.3, 4), 9000, 1.0)
     for e in (0.2, 1.0, 5.0):
         yield beside_numpy(f"electricity (51 states), ε = {e:g}", household, TWO_YEARS, e)
-    for move in (0.05, 0.1):
-        name, matrix = f"51 states, moves {move:.0%} of the time", lazy_chain(51, move, 1)
-        yield beside_numpy(name, matrix, 10**6, 1.0)
     name, matrix = "500 states, mixing time 100", lazy_chain(500, 0.01, 0)
     yield exact(name, matrix, "stationary", 10**6, repeats=1)
     weights = np.linspace(1.0, 0.0, 51) ** 4
@@ -81,8 +77,7 @@ def workloads(quick: bool) -> Iterator[Workload]:
     name, matrix = "51 states, peak memory (MB)", lazy_chain(51, 0.05, 1)
     yield exact(name, matrix, "stationary", 10**6, unit="MB")
 
-    series = [0.2, 0.25, 1.0, 1.05]
-    for epsilons in ([0.2], [1.0], [5.0], series[:2], series[:3], series):
+    for epsilons in ([0.2], [1.0], [5.0], [0.2, 0.25, 1.0, 1.05]):
         name = f"electricity, ε = {', then '.join(f'{e:g}' for e in epsilons)}"
         yield leakage(name, new, epsilons)
     name = "leakage, electricity, any records as side information"
@@ -154,22 +149,22 @@ def beside_numpy(name: str, matrix: Floats, length: int, epsilon: float) -> Work
     return Workload(name, lambda c: pf.mqm_exact(c, length, epsilon), new, reference=reference)
 
 
+@np.errstate(divide="ignore", invalid="ignore")
 def reference_scale(matrix: Floats, length: int, epsilon: float) -> float:
     """Return the scale of Algorithm 3 from all quilts of the middle node: P > 0, T is large."""
     stationary = pf.MarkovChain(matrix).stationary_distribution
-    first = np.log(stationary[None, :] / stationary[:, None]).ravel()
+    first = np.log(stationary[None, :] / stationary[:, None])
     forward: list[Floats] = []
     backward: list[Floats] = []
     power, best = np.eye(len(matrix)), length / epsilon
-    with np.errstate(divide="ignore", invalid="ignore"):
-        while 2 * len(forward) < length and len(forward) < epsilon * best:
-            power = power @ matrix
-            logs = np.log(power)
-            forward.append(np.concatenate([np.nanmax(x - logs, axis=1) for x in logs]))
-            backward.append(first + np.concatenate([np.nanmax(x - logs.T, axis=1) for x in logs.T]))
-            e = float((forward[-1] + backward[-1]).max())
-            if e < epsilon:
-                best = min(best, (2 * len(forward) - 1) / (epsilon - e))
+    while 2 * len(forward) < length and len(forward) < epsilon * best:
+        power = power @ matrix
+        logs = np.log(power)
+        forward.append(np.array([np.nanmax(x - logs, axis=1) for x in logs]).ravel())
+        behind = first + np.array([np.nanmax(x - logs.T, axis=1) for x in logs.T])
+        backward.append(behind.ravel())
+        e = float((forward[-1] + backward[-1]).max())
+        best = min(best, (2 * len(forward) - 1) / (epsilon - e)) if e < epsilon else best
     right, distances = np.array(forward), np.arange(1, len(forward) + 1)
     for a, left in enumerate(backward, start=1):
         slack = epsilon - (right + left).max(axis=1)

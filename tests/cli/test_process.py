@@ -140,11 +140,6 @@ def test_a_release_in_six_lines_and_its_ledger(printed, run):
     assert printed(f"{asked} --output again").startswith("mean: ±")
 
 
-def test_fits(printed):
-    assert "--mixing 30min" in printed("fit t.csv --participant who --edges 1,2")
-    assert Path("t.csv.chain.json").stat().st_mode & 0o777 == 0o600
-
-
 VALUE = "77123"
 ROWS = "".join(f"{who},2024-01-01T0{i}:00Z,{VALUE}.{i}\n" for who in "ab" for i in range(9))
 TABLE = f"who,time,value\n{ROWS}"

@@ -48,18 +48,6 @@ def stored(eta, ks):
     return list(accumulate(numerator**k << depth - shift * k for k in ks)), depth
 
 
-@examples(20, 240)
-@given(etas(), exponents(), st.integers(1, 40))
-def test_enclosures_and_exact_sums(eta, ks, bits):
-    weights, (sums, depth) = CumulativeWeights(*eta.odd, ks, bits), stored(eta, ks)
-    assert weights.depth == depth
-    assert [weights.exact(i + 1) for i in range(len(sums))] == sums
-    assert weights.width - bits == (sums[-1] - 1).bit_length() - depth
-    for low, c, high in zip(weights.lower, sums, weights.upper, strict=True):
-        assert Fraction(low, 1 << bits) <= Fraction(c, 1 << depth) <= Fraction(high, 1 << bits)
-        assert low == high or depth > bits
-
-
 @pytest.mark.parametrize("last", [[100], [], [100, 100]])
 def test_a_total_at_a_power_of_two_beyond_the_enclosures(last):
     """1 + ½ + … + 2^−100 is 2^−100 short of 2: the enclosures do not distinguish the totals."""

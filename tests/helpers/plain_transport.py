@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import combinations
 
 from pufferflow.general import wasserstein_infinity
 
@@ -48,10 +49,9 @@ def chain_wasserstein(
     """W of Σ_t weights[X_t] over all nodes and pairs of secrets."""
     largest = 0
     for node in range(1, length + 1):
-        laws = list(laws_given_secrets(matrix, initial, length, weights, node).values())
-        for index, first in enumerate(laws):
-            for second in laws[:index]:
-                largest = max(largest, int(infinity_distance(first, second)))
+        laws = laws_given_secrets(matrix, initial, length, weights, node).values()
+        for first, second in combinations(laws, 2):
+            largest = max(largest, int(infinity_distance(first, second)))
     return largest
 
 

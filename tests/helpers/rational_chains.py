@@ -33,6 +33,16 @@ def random_case(rng, states=4):
     return matrix, start, int(rng.integers(1, 8)), [int(w) for w in weights]
 
 
+def some_starts(rng, k, many):
+    """Certain ones, and mixtures with parts of all sizes."""
+    mixed = [
+        [Fraction(int(n), 10 ** int(m)) for n, m in rng.integers((0, 0), (4, 9), (k, 2))]
+        for _ in range(many)
+    ]
+    certain = [[Fraction(int(x == y)) for x in range(k)] for y in range(k)]
+    return [[p / sum(law) for p in law] for law in (*certain, *mixed) if any(law)]
+
+
 def loss(first, second, scale):
     """Largest log-ratio of the densities of two counts plus Laplace noise.
 

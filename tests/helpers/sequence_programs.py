@@ -9,7 +9,7 @@ known. :func:`plain_program` takes no such step.
 """
 
 from functools import lru_cache
-from itertools import combinations, product
+from itertools import combinations, permutations, product
 
 import numpy as np
 from scipy.optimize import linprog
@@ -43,8 +43,7 @@ def lipschitz(shape, cost):
     pairs = [
         (np.take(numbers, z, axis).ravel(), np.take(numbers, y, axis).ravel())
         for axis, size in enumerate(shape)
-        for z, y in product(range(size), repeat=2)
-        if z != y
+        for z, y in permutations(range(size), 2)
     ]
     above, below = (
         np.concatenate([pair[side] for pair in pairs] or [np.empty(0, int)]) for side in (0, 1)
@@ -83,12 +82,12 @@ def largest_of_ratios(pairs, shape, cost):
     return max(largest_of_ratios([pair], shape, cost) for pair in pairs)
 
 
-def largest_loss(joint, cost, window=1, side_information="none", most=None):
+def largest_loss(joint, cost, window=1, side_information="none"):
     """Largest log E[f | W = u, K] / E[f | W = u', K] over f > 0 that change by ≤ e^cost per record.
 
     ``joint`` has the probability of every sequence, one axis a record; W are ``window`` consecutive
     records, u and u' what they can be; K are no records, or with ``side_information`` "any" any
-    sets of at most ``most`` others and all values that they can have together with u and u'.
+    sets of others and all values that they can have together with u and u'.
     """
     length = joint.ndim
     window = min(window, length)
@@ -96,11 +95,7 @@ def largest_loss(joint, cost, window=1, side_information="none", most=None):
     for start in range(length - window + 1):
         secret = tuple(range(start, start + window))
         others = [t for t in range(length) if t not in secret]
-        sizes = (
-            [0]
-            if side_information == "none"
-            else range(min(len(others), len(others) if most is None else most) + 1)
-        )
+        sizes = range(1 if side_information == "none" else len(others) + 1)
         for known in (set_ for size in sizes for set_ in combinations(others, size)):
             worst = max(worst, _of_window(joint, secret, known, cost))
     return worst
@@ -135,13 +130,11 @@ def largest_loss_of_counts(joint, cost, window=1):
         )
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = np.log(told / plain)  # NaN where the values cannot occur together
-        for u, v in product(range(len(logs)), repeat=2):
-            apart = sum(
-                x != y
-                for x, y in zip(*(np.unravel_index(one, shape) for one in (u, v)), strict=True)
-            )
+        values = list(product(*map(range, shape)))
+        for u, v in permutations(range(len(logs)), 2):
+            apart = sum(x != y for x, y in zip(values[u], values[v], strict=True))
             differences = logs[u] - logs[v]
-            if u != v and not np.isnan(differences).all():
+            if not np.isnan(differences).all():
                 worst = max(worst, cost * apart + float(np.nanmax(differences)))
     return worst
 
@@ -160,12 +153,10 @@ def _of_window(joint, secret, known, cost):
     for given in laws.reshape(-1, len(values), int(np.prod(free, dtype=int))):
         possible = [u for u in range(len(values)) if given[u].sum() > 0]
         pairs = {}
-        for u, v in product(possible, repeat=2):
-            if u != v:
-                apart = sum(x != y for x, y in zip(values[u], values[v], strict=True))
-                pairs.setdefault(apart, []).append(
-                    (given[u] / given[u].sum(), given[v] / given[v].sum())
-                )
+        for u, v in permutations(possible, 2):
+            apart = sum(x != y for x, y in zip(values[u], values[v], strict=True))
+            both = given[u] / given[u].sum(), given[v] / given[v].sum()
+            pairs.setdefault(apart, []).append(both)
         for apart, laws in pairs.items():
             worst = max(worst, cost * apart + largest_of_ratios(laws, free, cost))
     return worst
@@ -178,7 +169,6 @@ def plain_program(joint, cost):
     for place in places:
         laws = [flat * (place == x) for x in range(place.max() + 1)]
         laws = [law / law.sum() for law in laws if law.sum() > 0]
-        for above, below in product(laws, repeat=2):
-            if above is not below:
-                worst = max(worst, largest_ratio(above, below, joint.shape, cost))
+        for above, below in permutations(laws, 2):
+            worst = max(worst, largest_ratio(above, below, joint.shape, cost))
     return worst

@@ -22,23 +22,13 @@ CHAIN = pf.MarkovChain([[0.8, 0.2], [0.3, 0.7]])
 FORM = Schema(states=StateSpace.categories(["sit", "walk"]), step_seconds=60)
 TIMES = np.datetime_as_string(np.datetime64("2021-06-01T00:00", "m") + np.arange(20)).tolist()
 TABLE = ["time,value", *(f"{time},{('sit', 'walk')[i // 3 % 2]}" for i, time in enumerate(TIMES))]
-MODEL = {
-    "chains": [
-        {"transition_matrix": [[0.8, 0.2], [0.3, 0.7]], "initial_distribution": "stationary"}
-    ]
-}
+MODEL = pf.ChainFamily([CHAIN]).document()
 CERTIFICATE = pf.certify(CHAIN, 20, 1.0)
 
 
-junk = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.text(max_size=5),
-    st.integers(-5, -1),
-    st.floats(1.5, 1e300),
-    st.lists(st.none(), max_size=2),
-    st.dictionaries(st.text(max_size=3), st.none(), max_size=2),
-)
+junk = st.none() | st.booleans() | st.text(max_size=5) | st.integers(-5, -1)
+junk |= st.floats(1.5, 1e300) | st.lists(st.none(), max_size=2)
+junk |= st.dictionaries(st.text(max_size=3), st.none(), max_size=2)
 
 
 def places(document, path=()):

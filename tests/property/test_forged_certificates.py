@@ -66,16 +66,18 @@ def test_certificates_of_other_families_cost_little(seed, epsilon, length):
     assert found.loss <= Fraction(repr(epsilon))
 
 
+def protection(rng):
+    window = int(rng.choice([1, 2]))
+    return {"window": window, "side_information": str(rng.choice(["none", "any"]))}
+
+
 def some_family(rng):
     """A family that is not a chain, what may be asked of it, and how far its certificate may lie
     above the scale.
     """
     k, kind = int(rng.integers(2, 4)), rng.integers(5)
     matrices = 0.9 * rng.dirichlet(np.ones(k), (2, k)) + 0.1 / k
-    asked = {
-        "window": int(rng.choice([1, 2])),
-        "side_information": str(rng.choice(["none", "any"])),
-    }
+    asked = protection(rng)
     if kind == 0:
         return pf.PeriodicChain(matrices, repeat=int(rng.integers(1, 3))), asked, 1.05
     if kind == 1:
@@ -99,11 +101,8 @@ def some_family(rng):
 def sound(seed):
     """A certificate of a small family of some kind."""
     rng = np.random.default_rng([21, seed])
-    k, length, epsilon = (
-        int(rng.integers(2, 4)),
-        int(rng.choice([3, 5, 1000])),
-        float(rng.choice([0.3, 1.0, 2.5])),
-    )
+    k, length = int(rng.integers(2, 4)), int(rng.choice([3, 5, 1000]))
+    epsilon = float(rng.choice([0.3, 1.0, 2.5]))
     if seed % 2:
         family, asked, _ = some_family(rng)
         mechanism = "leakage"
@@ -111,24 +110,16 @@ def sound(seed):
         start = ["stationary", "any", np.full(k, 1 / k)][rng.integers(3)]
         family = pf.MarkovChain(0.85 * rng.dirichlet(np.ones(k), k) + 0.15 / k, start)
         mechanism = str(rng.choice(["leakage", "leakage", "mqm-exact", "mqm-approx", "group-dp"]))
-        asked = {
-            "window": int(rng.choice([1, 2])),
-            "side_information": str(rng.choice(["none", "any"])),
-        }
+        asked = protection(rng)
         if mechanism.startswith("mqm"):
             asked["side_information"] = "none"
         if seed % 10 == 0:
             family = pf.MarkovChain(np.full((k, k), 1 / k), start)
             mechanism = "entry-dp"
         if seed % 10 == 2:
-            family, mechanism, asked = (
-                pf.MarkovChain(family.transition_matrix, [0.5] * 2 + [0] * (k - 2)),
-                "wasserstein",
-                {},
-            )
-    length = 5 if mechanism == "wasserstein" else length
-    states = {"states": [0]} if mechanism == "wasserstein" else {}
-    return pf.certify(family, length, epsilon, mechanism=mechanism, **states, **asked)
+            family = pf.MarkovChain(family.transition_matrix, [0.5] * 2 + [0] * (k - 2))
+            mechanism, asked, length = "wasserstein", {"states": [0]}, 5
+    return pf.certify(family, length, epsilon, mechanism=mechanism, **asked)
 
 
 def places(value, path=()):
@@ -152,10 +143,8 @@ def mutate(value, rng):
         except ValueError:
             number = None
         if number is not None and rng.random() < 0.9:
-            return str(
-                number
-                * Fraction(float(rng.choice([0, 0.5, 0.9, 0.999, 1 - 1e-6, 1 + 1e-6, 1.01, 2])))
-            )
+            factors = [0, 0.5, 0.9, 0.999, 1 - 1e-6, 1 + 1e-6, 1.01, 2]
+            return str(number * Fraction(float(rng.choice(factors))))
     if type(value) is int and rng.random() < 0.9:
         return int(value + rng.choice([-2, -1, 1, 2, -value, -2 * value]))
     if isinstance(value, list) and value and rng.random() < 0.9:

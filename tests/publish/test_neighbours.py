@@ -26,7 +26,8 @@ from pufferflow.publish import release as releasing
 from pufferflow.records.states import MISSING_TEXTS
 
 ODD = [*"-?+1Ä", "none", "NA", "n/a", "null", "nan", "NaN", "a b", "2.50", "$x$", "=1+1", "other?"]
-NUMERIC = ("mean", "exceedances", "durations", "histogram")
+OF_STATES = ("histogram", "histogram-by-hour", "transitions", "transitions-by-group")
+NUMERIC = (*OF_STATES, "mean-by-hour", "mean", "sum", "exceedances-by-group", "durations")
 STRAY = ("no state", "1,5", "0x10", "1e", "--")
 WILD = ("1e300", "-inf", "inf", "0", "3.5", "1e-300", "-7", "12345678901234567890")
 
@@ -39,20 +40,17 @@ def cases(draw):
         names, words = [], [*WILD, *map(str, range(-6, 7))]
         edges = sorted(draw(st.sets(st.integers(-5, 5), min_size=1, max_size=3)))
         options = f"--edges={','.join(map(str, edges))} --bounds -3 3 --threshold 1".split()
-        options += [f"--statistic={name}" for name in NUMERIC]
     else:
         names = draw(st.lists(st.sampled_from(ODD), min_size=2, max_size=4, unique_by=str.lower))
         words, options = names, ["--states", ",".join(names)]
+    options += [f"--statistic={name}" for name in (NUMERIC if numeric else OF_STATES)]
     rows = []
     for person in range(draw(st.integers(1, 3))):
         waits = draw(st.lists(st.sampled_from([1, 1, 1, 1, 2, 20]), min_size=2, max_size=12))
         for step in np.cumsum(waits).tolist():
             rows.append((f"p{person}", step, draw(st.sampled_from([*words, ""]))))
     gone = {text for text in MISSING_TEXTS if text not in {name.lower() for name in names}}
-    nearby, edit = (
-        list(rows),
-        draw(st.sampled_from(["value", "value", "value", "missing", "stray"])),
-    )
+    nearby, edit = [*rows], draw(st.sampled_from(["value", "value", "value", "missing", "stray"]))
     if known := [i for i, row in enumerate(rows) if row[2]]:
         new = {"value": words, "missing": sorted(gone & {"", "na", "?"}), "stray": STRAY}[edit]
         at = draw(st.sampled_from(known))
@@ -68,7 +66,8 @@ def cases(draw):
 
 def written(rows, path):
     times = [f"{np.datetime64('2022-01-01T00:00:00') + 60 * step}" for _, step, _ in rows]
-    table = pd.DataFrame(rows, columns=["who", "time", "reading"]).assign(time=times)
+    table = pd.DataFrame(rows, columns=["who", "time", "reading"])
+    table = table.assign(time=times, kind=table["who"].replace("p2", "p0"))
     table.to_parquet(path) if path.suffix == ".parquet" else table.to_csv(path, index=False)
 
 
@@ -79,7 +78,7 @@ def run(words):
         mp.setattr(releasing, "add_noise", lambda n, s: drawn.append((len(n), s)) or [7] * len(n))
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             words = ["release", *words, "--value", "reading", "--participant", "who"]
-            code = cli.main([*words, "--epsilon", "1", "--accept-noise"])
+            code = cli.main([*words, "--group", "kind", "--epsilon", "1", "--accept-noise"])
     return code, out.getvalue(), err.getvalue(), drawn
 
 
@@ -100,7 +99,7 @@ def released(rows, suffix, options):
     return *seen, files
 
 
-@examples(8, 550)
+@examples(10, 550)
 @given(cases(), st.sampled_from([".csv", ".csv", ".parquet"]))
 def test_one_reading_changes_nothing_but_counts(case, suffix):
     rows, nearby, edit, options = case

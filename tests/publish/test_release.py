@@ -13,6 +13,7 @@ from cases import counts
 import pufferflow as pf
 from pufferflow._util.protection import Level, level_of
 from pufferflow._util.units import seconds_of, steps_of, text_of
+from pufferflow.accounting.account import Charge
 from pufferflow.errors import BudgetError, LedgerError, ParameterError, UselessError
 from pufferflow.models.files import PublicModel
 from pufferflow.publish import private_fit
@@ -112,38 +113,27 @@ def test_where_a_chain_may_not_hold_the_statement_warns(frame, options, warned):
     assert [words for words in ("not verified that", "chain excludes") if words in said] == warned
 
 
-MONDAYS = pd.date_range("2024-01-01", periods=52, freq="7D")
-WEEKS = [meters(monday, people=2, seed=k) for k, monday in enumerate(MONDAYS)]
-MONTH, DAY = pd.concat(WEEKS[:4]), {"protect": "1d"}
-UNTIMED = pd.DataFrame({"kwh": np.linspace(0, 3, 500), "meter": "m"})
-ACCOUNTS = {  # tables and options of what is accepted one after the other, and of what is refused
-    "a year of weeks": ([(one, DAY) for one in WEEKS], [(WEEKS[k], DAY) for k in (0, 17, 51)]),
-    "rolling four weeks": (
-        [(pd.concat(WEEKS[k : k + 4]), {"share": 0.25}) for k in range(6)],
-        [(WEEKS[4], {"share": 0.5})],
-    ),
-    "several kinds": (
-        [
-            (MONTH, {"share": 0.1}),
-            *((one, {"share": 0.8, "statistics": ["mean-by-hour"]}) for one in WEEKS[:4]),
-            *((day, {"share": 0.1}) for _, day in MONTH.groupby(MONTH["time"].dt.date)),
-        ],
-        [(WEEKS[2], {"share": 0.001})],
-    ),
-    "no times": ([(UNTIMED, {"theta": pf.mixing(2, 0.5)})],) * 2,
-}
+@pytest.mark.parametrize("share", [1, 0.25])
+def test_a_release_is_one_row_of_its_cost_in_its_range(exact, share):
+    asked = exact | {"statistics": ["mean-by-hour", "sum"], "share": share, "protect": "1d"}
+    tables = accepted(meters(), **asked).tables
+    cost = sum(Fraction(t.statistic.lipschitz) / Fraction(t.scale) for t in tables)
+    book, begin = pf.Ledger(exact["ledger"]).book, 1704067200
+    assert [*book.charges] == [Charge(cost, 168 * cost, begin, begin + 167 * 3600)]
+    [promise] = book.promises.values()
+    assert promise.cost == Fraction(str(calibrate(MIXING.in_steps(3600), Level(24), 1.0).cost))
+    assert 0.998 * share * promise.cost < cost <= Fraction(share) * promise.cost
+    for _ in range(round(1 / share) - 1):
+        accepted(meters(), **asked)
+    with pytest.raises(BudgetError, match="no room"):
+        accepted(meters(), **asked)
 
 
-@pytest.mark.parametrize("case", ACCOUNTS)
-def test_what_the_account_accepts_and_refuses(exact, case):
-    for table, options in ACCOUNTS[case][0]:
-        accepted(table, **exact, **options)
-    assert pf.Ledger(exact["ledger"]).book.spent <= 1
-    before = exact["ledger"].read_bytes()
-    for table, options in ACCOUNTS[case][1]:
-        with pytest.raises(BudgetError, match="times" if case == "no times" else "no room"):
-            accepted(table, **exact, **options)
-    assert exact["ledger"].read_bytes() == before
+def test_without_times_all_releases_are_of_the_same_readings(exact):
+    untimed = pd.DataFrame({"kwh": np.linspace(0, 3, 500), "meter": "m"})
+    accepted(untimed, theta=pf.mixing(2, 0.5), **exact)
+    with pytest.raises(BudgetError, match="times"):
+        accepted(untimed, theta=pf.mixing(2, 0.5), **exact)
 
 
 def test_a_private_fit_and_then_weekly_releases(exact, tmp_path):
@@ -154,10 +144,10 @@ def test_a_private_fit_and_then_weekly_releases(exact, tmp_path):
     for ledger in (None, tmp_path / "other"):
         fit = pf.fit_privately(frame, 5.0, **options, ledger=ledger)
         with pytest.raises(LedgerError, match="not in this ledger"):
-            release(WEEKS[0], **STATES | {"theta": fit}, **exact)
+            release(meters(), **STATES | {"theta": fit}, **exact)
     fit = pf.fit_privately(frame, 1.0, **options, **exact)
-    for one in WEEKS[:4]:
-        accepted(one, **STATES | {"theta": fit}, **exact)
+    for monday in pd.date_range("2024-01-01", periods=4, freq="7D"):
+        accepted(meters(monday), **STATES | {"theta": fit}, **exact)
 
 
 @pytest.mark.parametrize("cases", counts(30, 2_000))

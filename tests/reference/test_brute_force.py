@@ -61,26 +61,20 @@ def test_scales_of_windows_are_the_enumerated_ones_and_never_below(number, windo
             if number == 0:
                 proved = found.certified(chain)
                 assert proved.scale == pytest.approx(found.scale, rel=1e-9), about
-                assert pf.verify_certificate(proved.certificate).loss <= Fraction(repr(epsilon)), (
-                    about
-                )
+                found = pf.verify_certificate(proved.certificate)
+                assert found.loss <= Fraction(repr(epsilon)), about
 
 
 @pytest.mark.parametrize("number", BATCHES)
 def test_published_scale_is_that_of_the_printed_formula(number):
     for exact_chain, length in batch(number):
-        chain, plain = (
-            pf.MarkovChain(*exact_chain.floats()),
-            plain_quilts(exact_chain, length, "published"),
-        )
+        chain = pf.MarkovChain(*exact_chain.floats())
+        plain = plain_quilts(exact_chain, length, "published")
         for epsilon in EPSILONS:
             scale = pf.mqm_exact(chain, length, epsilon, convention="published").scale
             twin = plain_influence.noise_scale(plain, epsilon)
-            assert twin * (1 - 1e-12) <= scale <= twin * (1 + 1e-9 + 1e-12 / epsilon), (
-                exact_chain,
-                length,
-                epsilon,
-            )
+            about = (exact_chain, length, epsilon)
+            assert twin * (1 - 1e-12) <= scale <= twin * (1 + 1e-9 + 1e-12 / epsilon), about
 
 
 TINY = [

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from enumeration import joint_law, stationary_law
 from hypothesis import example, given
 from hypothesis import strategies as st
 from plain_transport import chain_wasserstein, infinity_distance, laws_given_secrets
-from rational_chains import loss, random_case
+from rational_chains import loss, random_case, some_starts
 
 import pufferflow as pf
 from pufferflow.audit import chain_sensitivity
@@ -85,12 +86,7 @@ def test_any_start_is_the_supremum_over_starts(cases):
     for _ in range(cases):
         matrix, _, length, weights = random_case(rng, 3)
         k, length = len(matrix), min(length, 5)
-        points = [[Fraction(int(x == y)) for x in range(k)] for y in range(k)]
-        mixed = [
-            [Fraction(int(n), 10 ** int(m)) for n, m in rng.integers((0, 0), (4, 9), (k, 2))]
-            for _ in "123"
-        ]
-        laws = [[p / sum(law) for p in law] for law in [*points, *mixed] if any(law)]
+        laws = some_starts(rng, k, 3)
         largest = max(chain_wasserstein(whole(matrix), law, length, weights) for law in laws)
         found = chain_sensitivity(
             pf.MarkovChain([[float(p) for p in r] for r in matrix], "any"), length, weights
@@ -111,13 +107,12 @@ def test_noise_of_the_scale_is_private(epsilon):
             continue
         scale = chain_sensitivity(floats(matrix, start), length, weights).scale(epsilon)
         for node in range(1, length + 1):
-            laws = list(laws_given_secrets(matrix, start, length, weights, node).values())
-            for index, first in enumerate(laws):
-                for second in laws[:index]:
-                    if first != second:
-                        worst = loss(first, second, scale)
-                        assert worst <= epsilon * (1 + 1e-9)
-                        reached = max(reached, worst)
+            laws = laws_given_secrets(matrix, start, length, weights, node).values()
+            for first, second in combinations(laws, 2):
+                if first != second:
+                    worst = loss(first, second, scale)
+                    assert worst <= epsilon * (1 + 1e-9)
+                    reached = max(reached, worst)
     assert reached > 0.99 * epsilon
 
 

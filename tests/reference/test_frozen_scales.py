@@ -31,19 +31,11 @@ FAMILIES = {name: list(rows) for name, rows in groupby(ROWS, key=lambda row: row
 def test_no_scale_is_larger(name):
     wrong = []
     for row in FAMILIES[name]:
-        side_information = {"none": "none", "any": "any"}[row["side_information"]]
-        now = compute_scale(
-            row["mechanism"],
-            built(name),
-            row["length"],
-            row["epsilon"],
-            window=row["window"],
-            side_information=side_information,
-        ).scale
+        asked = {key: row[key] for key in ("length", "epsilon", "window", "side_information")}
+        now = compute_scale(row["mechanism"], built(name), **asked).scale
         frozen = float(row["scale"]) if row["scale"] else math.inf
-        if not (math.inf if now is None else now) <= frozen * (
-            1 + float(row["rise"] or TOLERANCE.get(row["mechanism"], 1e-9))
-        ):
+        rise = float(row["rise"] or TOLERANCE.get(row["mechanism"], 1e-9))
+        if not (math.inf if now is None else now) <= frozen * (1 + rise):
             wrong.append((row, now))
     assert not wrong
 

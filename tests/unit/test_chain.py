@@ -75,10 +75,9 @@ def test_stationary_distribution_against_rational_elimination(number):
 def test_restriction_to_closed_states():
     matrix = [[0.5, 0.25, 0.25, 0], [0, 0.9, 0.1, 0], [0, 0.4, 0.6, 0], [0, 0, 0, 1]]
     inside = np.array([False, True, True, False])
-    for start, restricted in (("any", "any"), ([0, 0.3, 0.7, 0], "given")):
+    for start, kind in (("any", "any"), ([0, 0.3, 0.7, 0], "given")):
         chain = pf.MarkovChain(matrix, start).restricted(inside)
-        assert chain.transition_matrix.tolist() == THETA_1
-        assert chain.start == restricted
+        assert (chain.transition_matrix.tolist(), chain.start) == (THETA_1, kind)
     assert chain.initial_distribution.tolist() == [0.3, 0.7]
     transient = pf.MarkovChain([row[:3] for row in matrix[:3]])
     recurrent = transient.restricted(transient.initial_support)

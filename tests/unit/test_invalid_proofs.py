@@ -5,6 +5,7 @@ from decimal import Decimal, localcontext
 from itertools import permutations
 
 import pytest
+from certificate_truth import worst_loss
 
 import pufferflow as pf
 from pufferflow.errors import CertificateError
@@ -91,6 +92,8 @@ def test_the_first_and_the_last_value_of_a_window_are_two_pairs():
     assert scales[0] > scales[1]
     for less in (0.9999 * scales[0], scales[1]):
         rejected(document | {"scale": repr(less)}, "not excluded|does not end at or below")
+    short = pf.certify(cyclic, 4, 1.0, mechanism="leakage", window=2)
+    assert worst_loss(short) <= float(pf.verify_certificate(short).loss) * (1 + 1e-6)
 
 
 # -- STEP and CLOSE --------------------------------------------------------------------------------

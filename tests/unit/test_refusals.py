@@ -212,6 +212,7 @@ READERS = {
     "model": ("scale", "FILE", "--length", 5, "--epsilon", 1),
     "table": ("related", "general", "FILE", "--epsilon", 1),
     "network": ("related", "network", "FILE", "--epsilon", 1),
+    "noisymax": ("related", "noisymax", "FILE"),
     "hidden": ("related", "check", "FILE", "--factor", 2),
 }
 

@@ -1,11 +1,12 @@
 """Scales and losses whose exact values are known: no float is below them, not by its last bit."""
 
 from fractions import Fraction
+from itertools import permutations
 
 import numpy as np
 import plain_mixing
 import pytest
-from flint import arb, ctx, fmpq
+from flint import arb, ctx
 
 import pufferflow as pf
 from pufferflow.bounds.blocks import Blocks, blocks_of
@@ -19,36 +20,31 @@ FROZEN = pf.MarkovChain(np.eye(2), [0.5, 0.5])
 ALIKE = pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]], "any")
 
 
+def found(name, chain, epsilon):
+    if name == "loss":
+        return pf.leakage_loss(chain, 7, epsilon)
+    if name == "smallest":
+        return pf.audit.smallest_scale(chain, 7, epsilon, pf.audit.CountQuery({1})).scale
+    return compute_scale(name, chain, 7, epsilon).scale
+
+
 @pytest.mark.parametrize(
-    ("mechanism", "chain", "length", "records"),
+    ("name", "chain", "records"),
     [
-        ("group-dp", FROZEN, 7, 7),
-        ("mqm-exact", FROZEN, 7, 7),
-        ("leakage", FROZEN, 7, 7),
-        ("wasserstein", FROZEN, 7, 7),
-        ("entry-dp", ALIKE, 7, 1),
-        ("mqm-exact", ALIKE, 7, 1),
-        ("leakage", ALIKE, 7, 1),
-        ("gk16", ALIKE, 7, 2),
-        ("gk16", ALIKE, 1, 2),
+        *(
+            (name, FROZEN, 7)
+            for name in ("group-dp", "mqm-exact", "leakage", "wasserstein", "loss")
+        ),
+        *((name, ALIKE, 1) for name in ("entry-dp", "mqm-exact", "leakage", "smallest", "loss")),
+        *(("wasserstein", FROZEN, 7), ("gk16", ALIKE, 2)),
     ],
 )
-def test_scales_that_are_a_number_of_records_over_epsilon(mechanism, chain, length, records):
+def test_scales_and_losses_that_are_a_number_of_records(name, chain, records):
+    """Over ε, and over the scale."""
+    above = Fraction(1, 10 ** (12 if name == "loss" else 6))
     for epsilon in EPSILONS:
-        scale = compute_scale(mechanism, chain, length, epsilon).scale
-        assert Fraction(scale) >= records / Fraction(epsilon)
-        assert Fraction(scale) * Fraction(epsilon) <= records * (1 + Fraction(1, 10**6))
-
-
-@pytest.mark.parametrize(("chain", "records"), [(FROZEN, 7), (ALIKE, 1)])
-def test_losses_that_are_a_number_of_records_over_the_scale(chain, records):
-    for scale in EPSILONS:
-        loss = pf.leakage_loss(chain, 7, scale)
-        assert (
-            records / Fraction(scale)
-            <= Fraction(loss)
-            <= records / Fraction(scale) * (1 + Fraction(1, 10**12))
-        )
+        many = Fraction(found(name, chain, epsilon)) * Fraction(epsilon)
+        assert records <= many <= records * (1 + above)
 
 
 def test_lower_bounds_are_not_above():
@@ -72,27 +68,19 @@ def test_powers_too_small_for_floats_may_tell_anything():
     square = matrix @ matrix
     assert (square[[a, b]][:, [x, y]] == 0).all()
     # X was reached by U and before from B, Y by V and from A: either record tells about c = 1
-    blocks, cap = (
-        Blocks(blocks_of(matrix.T, None, 50, pairwise=True)),
-        49.0 * (1 - np.eye(7)),
-    )
-    assert blocks.caps(cap, 1.0, 1.0)[x, y] > 1.9
+    blocks = Blocks(blocks_of(matrix.T, None, 50, pairwise=True))
+    assert blocks.caps(49.0 * (1 - np.eye(7)), 1.0, 1.0)[x, y] > 1.9
 
 
-@pytest.mark.parametrize("mechanism", ["mqm-exact"])
-def test_scales_are_certified_as_they_are(mechanism):
+def test_scales_of_quilts_are_certified_as_they_are():
     """Of scales without certificates, which are not rounded up by one."""
     rng = np.random.default_rng(17)
     for epsilon in EPSILONS[:12]:
         chain = pf.MarkovChain((rng.dirichlet([1.0, 1.0], 2) + 9) / 19, "any")
-        plain = compute_scale(mechanism, chain, 9, epsilon + 1)
-        document = pf.certify(chain, 9, epsilon + 1, mechanism=mechanism)
+        scale = pf.mqm_exact(chain, 9, epsilon + 1).scale
+        document = pf.certify(chain, 9, epsilon + 1)
         pf.verify_certificate(document)
-        assert plain.scale <= float(document["scale"]) <= plain.scale * (1 + 1e-11)
-
-
-def log(ratio):
-    return arb(fmpq(ratio.numerator, ratio.denominator)).log()
+        assert scale <= float(document["scale"]) <= scale * (1 + 1e-11)
 
 
 def test_logarithms_of_ratios():
@@ -101,16 +89,13 @@ def test_logarithms_of_ratios():
     apart = ~np.eye(4, dtype=np.bool_)
     ratios, crosses = largest_log_ratios(rows, apart), largest_log_cross_ratios(rows, apart)
     p = [[Fraction(v) for v in row] for row in rows.tolist()]
-    for x in range(4):
-        for y in range(4):
-            if x != y:
-                quotients = [a / b for a, b in zip(p[x], p[y], strict=True)]
-                for found, ratio in (
-                    (ratios[x, y], max(quotients)),
-                    (crosses[x, y], max(quotients) / min(quotients)),
-                ):
-                    assert arb(float(found)) >= log(ratio)
-                    assert float(found) <= float(log(ratio)) * (1 + 1e-14) + 1e-12
+    for x, y in permutations(range(4), 2):
+        quotients = [a / b for a, b in zip(p[x], p[y], strict=True)]
+        least, most = min(quotients), max(quotients)
+        for table, ratio in ((ratios, most), (crosses, most / least)):
+            exact = plain_mixing.ball(ratio).log()
+            assert arb(float(table[x, y])) >= exact
+            assert float(table[x, y]) <= float(exact) * (1 + 1e-14) + 1e-12
 
 
 def test_losses_and_scales_of_forgetting_families():

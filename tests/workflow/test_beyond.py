@@ -101,23 +101,6 @@ def test_scales_and_losses_are_those_of_the_mechanisms(runs, measured):
     assert measured.query("model == 'fitted' and epsilon == 2")["certified"].all()
 
 
-def test_other_data_has_one_row_a_sample_group_task_and_mechanism(finished):
-    others = tidy.read(finished.made / "beyond/other_data_bundled.csv", "beyond")
-    key = ["data", "step_seconds", "group", "task", "mechanism"]
-    assert not others.duplicated(key).any()
-    assert (others["status"] == "ok").all()
-    people = others.query("step_seconds == 60 and dataset == 'activity'").drop_duplicates("group")
-    sizes = {"men_18_54": 26, "older_women_55plus": 31, "overweight_women_18_54": 14}
-    assert dict(zip(people["group"], people["participants"], strict=True)) == sizes | {
-        "fitbit_wearers": 33
-    }
-    # the noise of group privacy over a household hides all of its records, whatever the step or the
-    # window
-    household = others.query("dataset == 'electricity' and mechanism == 'group-dp'")
-    assert len(household) == 4
-    assert (household["expected_error"] / (2 * 51)).between(1, 1.01).all()
-
-
 # -- cohort ----------------------------------------------------------------------------------------
 
 COHORT = {"participants": 23, "states": 3, "shortest": 20, "longest": 200, "persistence": 0.8}

@@ -36,29 +36,30 @@ def scales_in(project, folder):
     return tidy.read_all(paths, "scales")
 
 
+WORKED = [  # ε, α; no error where GK16 does not apply
+    (1, 0.1, 0.3363, 0.6864),
+    (1, 0.2, 0.1422, 0.2963),
+    (1, 0.3, 0.0722, 0.1772),
+    (1, 0.4, 0.0395, 0.1211, 0.0389),
+    (0.2, 0.1, 2.5905, 4.3555),
+    (0.2, 0.3, 0.5966, 1.2097),
+    (0.2, 0.4, 0.3261, 0.8490, 0.1944),
+    (5, 0.1, 0.0210, 0.0987),
+    (5, 0.3, 0.0041, 0.0216),
+    (5, 0.4, 0.0026, 0.0135, 0.0078),
+]
+
+
 def test_synthetic_class_errors_to_four_digits(finished):
     """Worked values: exact / approx / GK16 error of the class [α, 1 − α] at T = 100."""
-    published = {
-        (1.0, 0.1): (0.3363, 0.6864, None),
-        (1.0, 0.2): (0.1422, 0.2963, None),
-        (1.0, 0.3): (0.0722, 0.1772, None),
-        (1.0, 0.4): (0.0395, 0.1211, 0.0389),
-        (0.2, 0.1): (2.5905, 4.3555, None),
-        (0.2, 0.3): (0.5966, 1.2097, None),
-        (0.2, 0.4): (0.3261, 0.8490, 0.1944),
-        (5.0, 0.1): (0.0210, 0.0987, None),
-        (5.0, 0.3): (0.0041, 0.0216, None),
-        (5.0, 0.4): (0.0026, 0.0135, 0.0078),
-    }
     table = tidy.read(finished.made / "errors/synthetic.csv", "errors")
     assert len(table) == 3 * 3 * 31
-    for (epsilon, alpha), values in published.items():
-        rows = table[(table["epsilon"] == epsilon) & (table["alpha"] == alpha)]
-        rows = rows.set_index("mechanism").loc[["mqm-exact", "mqm-approx", "gk16"]]
-        assert list(rows["status"]) == ["ok" if v else "not applicable" for v in values]
-        assert [*(rows["reason"] == "")] == [v is not None for v in values]
-        found = [None if np.isnan(error) else round(error, 4) for error in rows["expected_error"]]
-        assert found == list(values)
+    wide = table.pivot_table("expected_error", ["epsilon", "alpha"], "mechanism").round(4)
+    for epsilon, alpha, *errors in WORKED:
+        found = wide.loc[(epsilon, alpha), ["mqm-exact", "mqm-approx", "gk16"]]
+        np.testing.assert_array_equal(found, [*errors, *[np.nan] * (3 - len(errors))])
+    assert ((table["status"] == "ok") == table["expected_error"].notna()).all()
+    assert ((table["status"] == "ok") == (table["reason"] == "")).all()
 
 
 def rows(table):
@@ -156,6 +157,23 @@ def test_seconds_are_means_over_the_classes_a_mechanism_applies_to(finished):
     assert classes["applicable"].to_dict() == {"gk16": 8, "mqm-approx": 31, "mqm-exact": 31}
     assert set(table.loc[table["dataset"] != "synthetic", "families"]) == {1}
     assert set(table["repeats"]) == {3}
+
+
+def test_other_data_has_one_row_a_sample_group_task_and_mechanism(finished):
+    others = tidy.read(finished.made / "beyond/other_data_bundled.csv", "beyond")
+    key = ["data", "step_seconds", "group", "task", "mechanism"]
+    assert not others.duplicated(key).any()
+    assert (others["status"] == "ok").all()
+    people = others.query("step_seconds == 60 and dataset == 'activity'").drop_duplicates("group")
+    sizes = {"men_18_54": 26, "older_women_55plus": 31, "overweight_women_18_54": 14}
+    assert dict(zip(people["group"], people["participants"], strict=True)) == sizes | {
+        "fitbit_wearers": 33
+    }
+    # the noise of group privacy over a household hides all of its records, whatever the step or the
+    # window
+    household = others.query("dataset == 'electricity' and mechanism == 'group-dp'")
+    assert len(household) == 4
+    assert (household["expected_error"] / (2 * 51)).between(1, 1.01).all()
 
 
 # -- examples ------------------------------------------------------------------------------------

@@ -37,7 +37,9 @@ def histograms(releases: pd.DataFrame, description: str = "") -> Figure:
     groups, states = list(table["group"].unique()), list(table["state"].unique())
     names, many = style.in_order(table["mechanism"]), len(states) > MANY_STATES
     panels = list(product(groups, names))
-    figure, all_axes = panels_of(len(panels), height=2.1, columns=len(names), share=True)
+    width = min(style.TEXT_WIDTH, style.COLUMN_WIDTH * len(names))
+    shape: Any = {"height": 2.1, "columns": len(names), "width": width, "share": True}
+    figure, all_axes = panels_of(len(panels), **shape)
     x, step = np.arange(len(states)), 5 * -(-(len(states) - 1) // 15) if many else 1
     named = list(map(style.state_label, states))
     labels = [(re.search(r"\d+", state) or [state])[0] for state in states] if many else named

@@ -74,13 +74,18 @@ def _nhanes_days(path: str | Path) -> pd.DataFrame:
     fine &= days["sex"].isin(["M", "F"]) & ~(days.groupby("seqn")["day_index"].diff() <= 0)
     fine &= days["counts"].str.fullmatch(rf"\d+( \d+){{{DAY - 1}}}")
     fine &= days["wear_minutes"].str.fullmatch(r"(\d+-\d+(;\d+-\d+)*)?")
-    if not fine.all():
-        line = int(fine.to_numpy().argmin()) + 2
+
+    def refused(row: int) -> DataError:
         what = f"no person's day of {DAY} counts, after the one before"
-        raise DataError(f"{path}, line {line}: {what}; correct it")
+        return DataError(f"{path}, line {row + 2}: {what}; correct it")
+
+    if not fine.all():
+        raise refused(int(fine.to_numpy().argmin()))
     worn = np.zeros((len(days), DAY), dtype=bool)
     for row, runs in enumerate(days["wear_minutes"]):
         for first, last in (map(int, run.split("-")) for run in runs.split(";") if run):
+            if not first <= last < DAY:
+                raise refused(row)
             worn[row, first : last + 1] = True
     counts = np.fromstring(" ".join(days["counts"]), dtype=np.int64, sep=" ")
     return days.assign(worn=list(worn), counts=list(counts.reshape(worn.shape)))
