@@ -163,7 +163,8 @@ Proof.
     + intros y _. rewrite Nat.eqb_sym. ring.
   - change (power t (S (S m)) x z)
       with (sum k (fun y => power t (S m) x y * P (t + S m)%nat y z)).
-    rewrite (sum_ext k _ (fun y => sum k (fun w => P t x w * power (S t) m w y * P (t + S m)%nat y z))).
+    rewrite (sum_ext k _ (fun y => sum k (fun w => P t x w * power (S t) m w y * P (t + S m)%nat y
+      z))).
     + rewrite sum_swap. apply sum_ext; intros w Hw. cbn [power]. rewrite <- sum_scale.
       apply sum_ext; intros y Hy. replace (S t + m)%nat with (t + S m)%nat by lia. ring.
     + intros y Hy. rewrite IH by assumption. rewrite Rmult_comm, <- sum_scale.

@@ -31,7 +31,8 @@ Definition expect (i j : nat) (u : list nat) (f : list nat -> R) : R :=
 (* E[f | u] <= e^eps E[f | u'] for all windows of w among T records, written without division. *)
 Definition private (c eps : R) (T w : nat) :=
   forall f, mechanism c f ->
-  forall i j u u', (i + w + j = T)%nat -> length u = w -> length u' = w -> below k u -> below k u' ->
+  forall i j u u', (i + w + j = T)%nat -> length u = w -> length u' = w -> below k u ->
+    below k u' ->
   expect i j u f * expect i j u' (fun _ => 1)
   <= exp eps * (expect i j u' f * expect i j u (fun _ => 1)).
 End chain.
@@ -45,7 +46,8 @@ Definition chain (k : nat) (q : nat -> R) (P : nat -> nat -> nat -> R) :=
 Lemma private_quotient k q P c eps T w :
   private k q P c eps T w ->
   forall f, mechanism c f ->
-  forall i j u u', (i + w + j = T)%nat -> length u = w -> length u' = w -> below k u -> below k u' ->
+  forall i j u u', (i + w + j = T)%nat -> length u = w -> length u' = w -> below k u ->
+    below k u' ->
   0 < expect k q P i j u (fun _ => 1) -> 0 < expect k q P i j u' (fun _ => 1) ->
   expect k q P i j u f / expect k q P i j u (fun _ => 1)
   <= exp eps * (expect k q P i j u' f / expect k q P i j u' (fun _ => 1)).

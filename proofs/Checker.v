@@ -277,7 +277,7 @@ Definition periodic_chain_ok (a : claim) (m : model) (h : hints) : bool :=
   && phases_ok (one h) k L N (hidden a) (exp_of h (hidden a) (cost a))
        (fun p x => 0 <? weight (pi p) x) (cycle_ahead h) (cycle_past h).
 
-(* -- Markov quilts ------------------------------------------------------------------------------- *)
+(* -- Markov quilts ------------------------------------------------------------------------- *)
 
 Fixpoint dot_Z (l s : list Z) : Z :=
   match l, s with a :: l', b :: s' => a * b + dot_Z l' s' | _, _ => 0 end.
@@ -300,7 +300,8 @@ Definition rows_after (one : Z) (k : nat) (M : list (list Q)) (n : positive) : r
   {| can := fun _ => true;
      high := power_of up one k (high r) n; low := power_of down one k (low r) n |}.
 
-Definition rows_before (one : Z) (k : nat) (M : list (list Q)) (pi : list Z) (n : positive) : rows :=
+Definition rows_before (one : Z) (k : nat) (M : list (list Q)) (pi : list Z) (n : positive)
+  : rows :=
   let r := rows_after one k M n in
   let turned (round : Z -> Z -> Z) E := map (fun x => map (fun z =>
     round (weight pi z * get E z x) (weight pi x)) (seq 0 k)) (seq 0 k) in
@@ -348,10 +349,12 @@ Definition quilts_ok (a : claim) (m : model) (h : hints) (l : list quilt) (ahead
        && match to_right s with
           | None => 0 <? count (windows - from s) | Some n => 0 <? count (Zpos n - 1) end
        && read_ok (one h) k L (hidden a) cw possible possible
-            (match to_right s with None => level (fun _ => true) (windows - from s) | Some n => away ahead n end)
-            (match to_left s with None => level possible (upto s - 1) | Some n => away past n end)) l.
+            (match to_right s with
+             | None => level (fun _ => true) (windows - from s) | Some n => away ahead n end)
+            (match to_left s with
+             | None => level possible (upto s - 1) | Some n => away past n end)) l.
 
-(* -- mixing families ----------------------------------------------------------------------------- *)
+(* -- mixing families ----------------------------------------------------------------------- *)
 
 Fixpoint all2 (f : Z -> Z -> bool) (l s : list Z) : bool :=
   match l, s with

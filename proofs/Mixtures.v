@@ -60,7 +60,8 @@ Proof.
     - destruct E as [E|[E|E]]; [exists (m1, e1)|exists (m2, e2)|exists (m3, e3)];
         split; simpl; auto.
     - exists t. split; [assumption|].
-      assert (A1 := All (m1, e1) ltac:(simpl; auto)). assert (A2 := All (m2, e2) ltac:(simpl; auto)).
+      assert (A1 := All (m1, e1) ltac:(simpl; auto)). assert (A2 := All (m2, e2) ltac:(simpl;
+        auto)).
       assert (A3 := All (m3, e3) ltac:(simpl; auto)). simpl in A1, A2, A3.
       repeat split; try assumption. destruct Hp as [<-|[<-|[<-|[]]]]; simpl in Z; auto. }
   destruct (Rle_dec 0 s) as [S0|S0].
@@ -125,7 +126,8 @@ Proof.
     pose proof (pairs y1 y1 m1 0 Y Y M (Rle_refl 0)) as P. unfold ah, bh. lra.
   - destruct (F (m1, y1)) as [M1 Y1]; [now left|]. destruct (F (m2, y2)) as [M2 Y2]; [simpl; auto|].
     simpl in *. pose proof (pairs y1 y2 m1 m2 Y1 Y2 M1 M2) as P. unfold ah, bh. lra.
-  - destruct (F (m1, y1)) as [M1 Y1]; [simpl; auto|]. destruct (F (m2, y2)) as [M2 Y2]; [simpl; auto|].
+  - destruct (F (m1, y1)) as [M1 Y1]; [simpl; auto|]. destruct (F (m2, y2)) as [M2 Y2]; [simpl;
+      auto|].
     destruct (F (m3, y3)) as [M3 Y3]; [simpl; auto|]. simpl fst in *. simpl snd in *.
     destruct (direction y1 y2 y3) as (d1 & d2 & d3 & D & Da & Db).
     pose (da := d1 * ah y1 + d2 * ah y2 + d3 * ah y3).
@@ -167,13 +169,16 @@ Proof.
       { intros x u y v Hx Hu Hy Hv p [<-|[<-|Hp]]; simpl; auto. }
       destruct W as [W|[W|W]].
       - assert (I := IH ((m2 + t * d2, y2) :: (m3 + t * d3, y3) :: l) ltac:(simpl; lia)
-          ltac:(now apply Fine)). unfold moved. rewrite W. simpl in *. rewrite !Rmult_0_l, !Rplus_0_l.
+          ltac:(now apply Fine)). unfold moved. rewrite W. simpl in *.
+          rewrite !Rmult_0_l, !Rplus_0_l.
         exact I.
       - assert (I := IH ((m1 + t * d1, y1) :: (m3 + t * d3, y3) :: l) ltac:(simpl; lia)
-          ltac:(now apply Fine)). unfold moved. rewrite W. simpl in *. rewrite !Rmult_0_l, !Rplus_0_l.
+          ltac:(now apply Fine)). unfold moved. rewrite W. simpl in *.
+          rewrite !Rmult_0_l, !Rplus_0_l.
         exact I.
       - assert (I := IH ((m1 + t * d1, y1) :: (m2 + t * d2, y2) :: l) ltac:(simpl; lia)
-          ltac:(now apply Fine)). unfold moved. rewrite W. simpl in *. rewrite !Rmult_0_l, !Rplus_0_l.
+          ltac:(now apply Fine)). unfold moved. rewrite W. simpl in *.
+          rewrite !Rmult_0_l, !Rplus_0_l.
         exact I. }
     rewrite Ea, Eb, Eah, Ebh in G. unfold s in Ts. lra.
 Qed.

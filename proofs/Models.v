@@ -150,7 +150,8 @@ Qed.
 
 Lemma w_evolves t x : (x < k)%nat -> w (S t) x = sum k (fun z => w t z * P t z x).
 Proof.
-  intros Hx. pose proof pis_ok as O. unfold stationary_ok in O. ands. specialize (O _ (at_time_below t)). ands.
+  intros Hx. pose proof pis_ok as O. unfold stationary_ok in O. ands.
+  specialize (O _ (at_time_below t)). ands.
   specialize (H0 x Hx). apply Qeq_bool_eq, Qeq_eqR in H0.
   rewrite fold_sum, Q2R_Z in H0. unfold w. rewrite at_time_next. fold N in H0. rewrite <- H0.
   fold k. apply sum_ext; intros z Hz. rewrite Q2R_mult, Q2R_Z.

@@ -167,7 +167,7 @@ Proof.
 Qed.
 End recursion.
 
-(* -- both sides of a chain ------------------------------------------------------------------------ *)
+(* -- both sides of a chain ------------------------------------------------------------------ *)
 
 Section chain.
 Variable k : nat.
@@ -182,10 +182,12 @@ Let q_nonneg := proj1 Ch.
 Lemma after_one T n x : (x < k)%nat -> after k P T n x = 1.
 Proof.
   revert x; induction n as [|n IH]; intros x Hx; simpl; [reflexivity|].
-  rewrite <- (P_sum (T - 2 - n)%nat x Hx). apply sum_ext; intros z Hz. rewrite IH by assumption. ring.
+  rewrite <- (P_sum (T - 2 - n)%nat x Hx). apply sum_ext; intros z Hz. rewrite IH by assumption.
+  ring.
 Qed.
 
-Lemma forward_is T n x z : (x < k)%nat -> (z < k)%nat -> forward k P T n x z = P (T - 2 - n)%nat x z.
+Lemma forward_is T n x z : (x < k)%nat -> (z < k)%nat -> forward k P T n x z = P (T - 2 - n)%nat x
+  z.
 Proof. intros Hx Hz. unfold forward. rewrite !after_one by assumption. field. Qed.
 
 Lemma power_sum m : forall t x, (x < k)%nat -> sum k (power k P t m x) = 1.
@@ -251,7 +253,8 @@ Proof.
   apply flat_bounds with (m := m) (a := a) (N := N)
     (D := fun n x z => power k P (T - 1 - n - S m) (S m) x z); auto.
   - intros; now apply forward_nonneg.
-  - intros i x Hi Hx Cx. apply forward_sums_to_1; auto; [lia|]. rewrite after_one by assumption. lra.
+  - intros i x Hi Hx Cx. apply forward_sums_to_1; auto; [lia|]. rewrite after_one by assumption.
+    lra.
   - intros i x Hi Hx Cx. repeat split.
     + intros F. apply forward_through; auto; [lia|]. intros; now apply forward_is.
     + intros z Hz. now apply power_nonneg.

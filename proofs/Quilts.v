@@ -1,6 +1,7 @@
 (* Powers of a matrix between bounds, and which quilt a node has. *)
 From Coq Require Import Reals Lra Lia List Arith ZArith QArith Qreals Bool.
-From Pufferflow Require Import Sums Chains Sides Reversal Blocks Numbers Claims Checker Steps Models.
+From Pufferflow Require Import Sums Chains Sides Reversal Blocks Numbers Claims Checker Steps
+  Models.
 Import ListNotations.
 Open Scope Z_scope.
 
@@ -103,11 +104,13 @@ Qed.
 
 Lemma under_ext A Q S : (forall x z, (x < k)%nat -> (z < k)%nat -> Q x z = S x z) ->
   under_table A Q -> under_table A S.
-Proof. intros E [L H]. split; [assumption|]. intros x z Hx Hz. rewrite <- E by assumption. auto. Qed.
+Proof. intros E [L H]. split; [assumption|]. intros x z Hx Hz. rewrite <- E by assumption. auto.
+Qed.
 
 Lemma over_ext A Q S : (forall x z, (x < k)%nat -> (z < k)%nat -> Q x z = S x z) ->
   over_table A Q -> over_table A S.
-Proof. intros E [L H]. split; [assumption|]. intros x z Hx Hz. rewrite <- E by assumption. auto. Qed.
+Proof. intros E [L H]. split; [assumption|]. intros x z Hx Hz. rewrite <- E by assumption. auto.
+Qed.
 
 Lemma power_under M n : under_table M (P 0%nat) ->
   under_table (power_of down one k M n) (power k P 0 (Pos.to_nat n)).

@@ -104,7 +104,8 @@ Proof.
       assert (Far : forall s m, (length (tables one k s) <= m)%nat ->
         at_node one k s (Z.of_nat m) = rest s).
       { intros s m Hm. unfold at_node.
-        destruct (Z.ltb_spec (Z.of_nat m) (Z.of_nat (length (tables one k s)))); [lia|reflexivity]. }
+        destruct (Z.ltb_spec (Z.of_nat m) (Z.of_nat (length (tables one k s))));
+          [lia|reflexivity]. }
       rewrite Far by (fold a; lia). rewrite Far by (fold b; lia).
       replace (Z.of_nat n - Z.of_nat b)%Z with (Z.of_nat (n - b)) in Hb by lia.
       rewrite Far in Hb by (fold a; lia). rewrite Far in Hb by (fold b; lia). exact Hb.
@@ -226,7 +227,8 @@ Let P := steps m phase.
 Hypothesis Ch : chain k q P.
 
 Lemma forward_enclosed T n p :
-  (forall x z, (x < k)%nat -> (z < k)%nat -> P (T - 2 - n)%nat x z = Q2R (at_xy (matrix m p) x z)) ->
+  (forall x z, (x < k)%nat -> (z < k)%nat -> P (T - 2 - n)%nat x z
+    = Q2R (at_xy (matrix m p) x z)) ->
   forallb (forallb (Z.leb 0)) (low (forward_rows (one h) (matrix m p))) = true ->
   enclosed (one h) k (forward k P T) n (forward_rows (one h) (matrix m p)).
 Proof.
@@ -268,7 +270,8 @@ End model.
 Lemma hidden_facts : (1 <= hidden a <= longest a)%Z.
 Proof. unfold hidden. lia. Qed.
 
-Lemma nodes_facts i j : (i + Z.to_nat (hidden a) + j)%nat = Z.to_nat (longest a) -> others a = Z.of_nat (i + j).
+Lemma nodes_facts i j : (i + Z.to_nat (hidden a) + j)%nat = Z.to_nat (longest a) ->
+  others a = Z.of_nat (i + j).
 Proof. intros HT. pose proof hidden_facts. unfold others. lia. Qed.
 
 (* From tables of all nodes to the loss. *)
@@ -370,7 +373,8 @@ Proof.
     + intros; now apply forward_nonneg; try apply Ch.
     + intros n _. apply forward_enclosed; auto.
     + intros n _. apply forward_enclosed; auto.
-  - apply (side_bounds (one h) A8 k (exp c) C1 _ One (backward k q P)) with (5 := A0); auto; try lia.
+  - apply (side_bounds (one h) A8 k (exp c) C1 _ One (backward k q P)) with (5 := A0); auto;
+      try lia.
     + intros; now apply backward_nonneg; try apply Ch.
     + intros n _. apply backward_enclosed with (s := s); auto.
     + intros n _. apply backward_enclosed with (s := s); auto.
@@ -425,7 +429,8 @@ Proof.
   assert (Pj : pf j = ((phase + (i + w - 1)) mod N)%nat) 
     by (unfold pf; now replace (T - 1 - j)%nat with (i + w - 1)%nat by lia).
   repeat split.
-  - apply (cycle_bounds (one h) One0 k (exp c) C1 _ One (forward k P T)) with (3 := A1) (N := (i + j)%nat);
+  - apply (cycle_bounds (one h) One0 k (exp c) C1 _ One (forward k P T)) with (3 := A1)
+      (N := (i + j)%nat);
       auto; try lia.
     + intros; now apply forward_nonneg; try apply Ch.
     + intros n Hn. apply Nat.mod_upper_bound. lia.
@@ -434,7 +439,8 @@ Proof.
         rewrite <- (Nat.add_1_r (_ mod _)), Nat.add_mod_idemp_l by lia. f_equal. lia.
       * apply forward_enclosed; auto; [|apply Low, Nat.mod_upper_bound; lia].
         intros x z _ _. unfold pf. replace (T - 1 - S n)%nat with (T - 2 - n)%nat by lia. apply PE.
-  - apply (cycle_bounds (one h) One0 k (exp c) C1 _ One (backward k q P)) with (3 := A0) (N := (i + j)%nat);
+  - apply (cycle_bounds (one h) One0 k (exp c) C1 _ One (backward k q P)) with (3 := A0)
+      (N := (i + j)%nat);
       auto; try lia.
     + intros; now apply backward_nonneg; try apply Ch.
     + intros n Hn. apply Nat.mod_upper_bound. lia.
@@ -449,7 +455,8 @@ Proof.
   - intros x Hx. apply Can. assumption.
   - intros x Hx Pos. rewrite Pj. now apply Can.
   - assert (R := Read (pb i) ltac:(apply Nat.mod_upper_bound; lia)). cbv beta in R.
-    replace (Z.to_nat ((Z.of_nat (pb i) + hidden a - 1) mod Z.of_nat N)) with (pf j) in R; [exact R|].
+    replace (Z.to_nat ((Z.of_nat (pb i) + hidden a - 1) mod Z.of_nat N)) with (pf j) in R;
+      [exact R|].
     rewrite Pj. unfold pb.
     replace (Z.of_nat ((phase + i) mod N) + hidden a - 1)%Z
       with (Z.of_nat ((phase + i) mod N + (w - 1))) by (unfold w in *; lia).
@@ -544,8 +551,9 @@ Proof.
       destruct (ratio_in _ _ _ _ _ A2 Ne) as [Ln St1].
       assert (exists d, Pos.to_nat n = S d) as [d Ed] by (exists (Pos.to_nat n - 1)%nat; lia).
       assert (exists r, j = (S d + r)%nat) as [r Er] by (exists (j - S d)%nat; lia).
-      rewrite Er. apply (block_bounds o A7 k (exp c) C1 _ One (forward k P T)) with (E := []) (r := rows_after o k (matrix m 0) n)
-        (W := repeat (repeat (Flows []) k) k) (D := fun x z => power k P 0 (Pos.to_nat n) x z); auto.
+      rewrite Er. apply (block_bounds o A7 k (exp c) C1 _ One (forward k P T)) with (E := [])
+        (r := rows_after o k (matrix m 0) n) (W := repeat (repeat (Flows []) k) k)
+        (D := fun x z => power k P 0 (Pos.to_nat n) x z); auto.
       * intros; apply forward_nonneg; auto; apply Ch.
       * now apply nonneg_table.
       * intros x Hx _. split.
@@ -555,7 +563,8 @@ Proof.
       * replace (Z.pos n - 1)%Z with (Z.of_nat d) in * by lia. now apply Count.
       * lia.
       * apply no_bounds.
-    + apply Z.ltb_lt in Ar. intros x y g Hx Hy Pos L. unfold real in *. rewrite get_seq in * by assumption.
+    + apply Z.ltb_lt in Ar. intros x y g Hx Hy Pos L. unfold real in *.
+      rewrite get_seq in * by assumption.
       simpl andb in *. cbv iota in *.
       replace (Z.of_nat (i + j) + 1 - from s')%Z
         with (Z.of_nat (Z.to_nat (Z.of_nat (i + j) + 1 - from s'))) in * by lia.
@@ -575,7 +584,8 @@ Proof.
       assert (exists r, i = (S d + r)%nat) as [r Er] by (exists (i - S d)%nat; lia).
       rewrite Er. apply (block_bounds o A7 k (exp c) C1 _ One (backward k q P)) with (E := [])
         (r := rows_before o k (matrix m 0) pi n) (W := repeat (repeat (Flows []) k) k)
-        (D := fun x z => IZR (weight pi z) * power k P 0 (Pos.to_nat n) z x / IZR (weight pi x)); auto.
+        (D := fun x z => IZR (weight pi z) * power k P 0 (Pos.to_nat n) z x / IZR (weight pi x));
+          auto.
       * intros; apply backward_nonneg; auto; apply Ch.
       * now apply nonneg_table.
       * intros x Hx Cx. simpl in Cx. apply Z.ltb_lt in Cx.
@@ -628,7 +638,7 @@ Proof.
         apply Rle_trans with (2 := Count n Al). apply Rle_pow; [assumption|lia].
 Qed.
 
-(* -- mixing families ----------------------------------------------------------------------------- *)
+(* -- mixing families ----------------------------------------------------------------------- *)
 
 Lemma all2_spec f l s : all2 f l s = true ->
   forall n, (n < length l)%nat -> (n < length s)%nat -> f (nth n l 0%Z) (nth n s 0%Z) = true.
@@ -673,7 +683,8 @@ Proof.
   { rewrite long_length in A4. unfold others in *. lia. }
   set (N := Z.to_nat (others a)) in *.
   assert (C1 : 1 <= exp c) by (apply exp_ge_1, c_nonneg).
-  assert (exists i, Z.to_nat (apart m) = S i) as [i Ei] by (exists (Z.to_nat (apart m) - 1)%nat; lia).
+  assert (exists i, Z.to_nat (apart m) = S i) as [i Ei]
+    by (exists (Z.to_nat (apart m) - 1)%nat; lia).
   rewrite Ei in *.
   pose (e := fun n => value o (nth n E 0%Z)).
   assert (Cost : forall n, (0 < exp_of h (Z.of_nat n) (cost a))%Z ->
@@ -725,7 +736,8 @@ Proof.
     assert (Am : apart m = Z.of_nat (S i)) by lia.
     assert (Am1 : (apart m - 1)%Z = Z.of_nat i) by lia.
     rewrite Am1 in *. rewrite Am in *.
-    pose proof (Cost i A6) as C2. pose proof (Cost (S i) A7) as C3. pose proof (E1 n ltac:(lia)) as En.
+    pose proof (Cost i A6) as C2. pose proof (Cost (S i) A7) as C3.
+    pose proof (E1 n ltac:(lia)) as En.
     set (X := IZR (exp_of h (Z.of_nat i) (cost a))) in *.
     set (Y := IZR (exp_of h (Z.of_nat (S i)) (cost a))) in *.
     apply Rle_trans with (Q2R (overlap m) * (X / IZR o)
@@ -775,11 +787,13 @@ Proof.
   apply (read k q P T) with (C := exp c)
     (A := flat (fun n x => possible k q P (T - 1 - n) x) e y) (B := flat (possible k q P) e x);
     auto; try apply Ch; try lia.
-  - apply (forward_flat k q P Ch T i (Q2R (overlap m)) Mix O1 (exp c) C1 e (x + y)%nat); auto; try lia.
+  - apply (forward_flat k q P Ch T i (Q2R (overlap m)) Mix O1 (exp c) C1 e (x + y)%nat); auto;
+      try lia.
     + intros n H1 H2. apply Early; lia.
     + intros n H1. apply E1. lia.
     + intros n H1. apply Late. lia.
-  - apply (backward_flat k q P Ch T i (Q2R (overlap m)) Mix O1 (exp c) C1 e (x + y)%nat); auto; try lia.
+  - apply (backward_flat k q P Ch T i (Q2R (overlap m)) Mix O1 (exp c) C1 e (x + y)%nat); auto;
+      try lia.
     + intros n H1 H2. apply Early; lia.
     + intros n H1. apply E1. lia.
     + intros n H1. apply Late. lia.

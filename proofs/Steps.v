@@ -390,7 +390,8 @@ Proof.
   { intros n Hn. specialize (H _ (Below _ Hn)). ands. assumption. }
   induction n as [|n IH]; intros Hn; specialize (H _ (Below _ Hn)); ands.
   - intros x y g Hx Hy Pos L. simpl. apply real_pos in Pos.
-    unfold started in H1. ands. specialize (H1 x Hx). ands. specialize (H1 y Hy). apply orb_prop in H1 as [H1|H1]; ands; [lia|].
+    unfold started in H1. ands. specialize (H1 x Hx). ands. specialize (H1 y Hy).
+    apply orb_prop in H1 as [H1|H1]; ands; [lia|].
     apply (value_le one _ _ one_pos) in H1. unfold value at 1 in H1. pose proof one_R.
     replace (IZR one / IZR one)%R with 1%R in H1 by (field; lra).
     unfold real. pose proof (proj1 L []). nra.

@@ -1,6 +1,6 @@
 (* pufferflow-checker FILE ...: one line a certificate; - is standard input. Ends with 0 if all were
-   accepted, with 1 if one was refused, with 2 if one has a rule that no theorem covers. Trusted, with
-   parse.ml. *)
+   accepted, with 1 if one was refused, with 2 if one has a rule that no theorem covers. It is
+   trusted, with parse.ml. *)
 
 open Parse
 
@@ -19,7 +19,8 @@ let decide text =
       refuse "there is not one proof for every chain";
     if List.exists (fun p -> p.counts <> None) proofs then
       refuse "a count proves the scale of wasserstein alone";
-    (* As in the other verifier a program must be one even where all records reveal little enough. *)
+    (* As in the other verifier a program must be one even where all records reveal little enough.
+    *)
     let whole = Checker.qmult (Checker.inject_Z claim.longest) (Checker.cost claim) in
     let any = { claim with epsilon = Checker.qplus claim.epsilon (Checker.qmult whole four) } in
     let program m = function
@@ -37,6 +38,7 @@ let decide text =
     if not (List.for_all Checker.model_ok claim.family) then
       refuse "a row of a matrix is no distribution";
     if Z.sign claim.scale.qnum <= 0 then refuse "without noise a loss is not bounded";
+    let attempt bits = try attempt bits with Search.Open -> false in
     if List.exists attempt precisions then Accepted
     else if List.exists (Search.first_matters claim) claim.family then
       Uncovered "windows whose first record restricts the last"

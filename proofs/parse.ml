@@ -1,11 +1,12 @@
 (* From the JSON text of a certificate to its claim, as Claims.v defines claims, and its proofs.
-   Trusted: what is checked is the claim that this reads. Whatever is not of the format is refused. *)
+   Trusted: what is checked is the claim that this reads. All that is not of the format is refused.
+*)
 
 exception Refused of string
 
 let refuse text = raise (Refused text)
 
-(* -- JSON --------------------------------------------------------------------------------------- *)
+(* -- JSON --------------------------------------------------------------------------------- *)
 
 type json =
   | Null
@@ -112,7 +113,7 @@ let read_json (s : string) : json =
   if !at < n then bad ();
   found
 
-(* -- fields ------------------------------------------------------------------------------------- *)
+(* -- fields ------------------------------------------------------------------------------- *)
 
 let kind = function
   | Null -> "null" | Int _ -> "an integer" | Text _ -> "a string" | List _ -> "a list"
@@ -181,7 +182,7 @@ let number where value : Checker.q =
     let num = Z.of_string num and power = power - places in
     if power >= 0 then q (Z.mul num (ten power)) Z.one else q num (ten (-power))
 
-(* -- proofs: hints for the search, in which nothing is trusted ------------------------------------ *)
+(* -- proofs: hints for the search, in which nothing is trusted ------------------------------ *)
 
 type flows = {
   flow : (int * int) list;
@@ -268,7 +269,7 @@ let proof where v =
     quilts = option (list quilt) where (f "quilts");
     counts = option count where (f "count") }
 
-(* -- certificates --------------------------------------------------------------------------------- *)
+(* -- certificates --------------------------------------------------------------------------- *)
 
 type certificate = {
   claim : Checker.claim;

@@ -5,6 +5,7 @@
 open Parse
 
 exception Unproved of string
+exception Open (* a period does not end at or below where it starts, in these numbers *)
 
 let unproved text = raise (Unproved text)
 
@@ -28,7 +29,7 @@ let count n records =
   let a = Z.mul records n.cost.qnum in
   if Z.gt a (Z.mul (Z.of_int 20000) n.cost.qden) then zero else exp_up n a n.cost.qden
 
-(* -- stationary weights, exact ------------------------------------------------------------------- *)
+(* -- stationary weights, exact ------------------------------------------------------------- *)
 
 (* A vector with v M = v, by elimination without fractions; None if it is not unique. *)
 let stationary (m : Checker.q array array) : Z.t array option =
@@ -82,7 +83,8 @@ let stationary (m : Checker.q array array) : Z.t array option =
 let of_phases (matrices : Checker.q array array array) =
   let k = Array.length matrices.(0) in
   let common = Array.map
-      (Array.fold_left (Array.fold_left (fun d (p : Checker.q) -> Z.lcm d p.qden)) Z.one) matrices in
+      (Array.fold_left (Array.fold_left (fun d (p : Checker.q) ->
+        Z.lcm d p.qden)) Z.one) matrices in
   let whole = Array.map2 (fun m d ->
       Array.map (Array.map (fun (p : Checker.q) -> Z.divexact (Z.mul p.qnum d) p.qden)) m)
       matrices common in
@@ -120,7 +122,7 @@ let order (matrices : Checker.q array array array) root =
   done;
   List.rev !found
 
-(* -- STEP ---------------------------------------------------------------------------------------- *)
+(* -- STEP ---------------------------------------------------------------------------------- *)
 
 type rows = { can : bool array; next : bool array; high : Z.t array array; low : Z.t array array }
 
@@ -226,7 +228,7 @@ let step n k rows proof (step : step) near count =
   let both = Array.init k (fun x -> Array.init k (entry x)) in
   (Array.map (Array.map fst) both, Array.map (Array.map snd) both)
 
-(* -- a side --------------------------------------------------------------------------------------- *)
+(* -- a side --------------------------------------------------------------------------------- *)
 
 let early n k rows proof (steps : step list) around =
   let rec go j growths near = function
@@ -299,13 +301,17 @@ let cycle n k rows phases proof (s : Parse.side) around =
    | None -> ()
    | Some start ->
      let start, steps = sized s start k period in
-     let near = ref (begins n k (rows 0).can [] start around all) in
+     let first = begins n k (rows 0).can [] start around all in
+     let near = ref first in
      List.iter2 (fun p step' ->
          found.(p) <- step n k (rows p) proof step' (growth n !near) all;
-         near := fst found.(p)) phases steps);
+         near := fst found.(p)) phases steps;
+     Array.iteri (fun x row -> Array.iteri (fun y a ->
+         let e = !near.(x).(y) in
+         if Z.sign a > 0 && (Z.sign e = 0 || Z.gt e a) then raise Open) row) first);
   Array.to_list (Array.map (fun (e, w) -> (table e, table w)) found)
 
-(* -- a chain -------------------------------------------------------------------------------------- *)
+(* -- a chain -------------------------------------------------------------------------------- *)
 
 let rows_of (r : Checker.rows) k next = {
   can = Array.init k (fun x -> r.can (nat x)); next; high = array r.high; low = array r.low }
@@ -342,7 +348,7 @@ let start matrices =
     Array.iteri (fun x v -> if Z.gt v pis.(0).(!root) then root := x) pis.(0);
     (pis, order matrices !root)
 
-(* -- Markov quilts -------------------------------------------------------------------------------- *)
+(* -- Markov quilts -------------------------------------------------------------------------- *)
 
 let of_quilts bits (a : Checker.claim) (m : Checker.model) l : Checker.hints =
   if m.initial <> Checker.Stationary || List.length m.matrices <> 1 then
@@ -428,7 +434,7 @@ let hints bits (a : Checker.claim) (m : Checker.model) proof : Checker.hints opt
              capped_cycle = Z.sign (count n around) > 0 }
   | _ -> None
 
-(* -- mixing families ------------------------------------------------------------------------------ *)
+(* -- mixing families ------------------------------------------------------------------------ *)
 
 (* Bounds of nodes with 0, 1, ... nodes on a side; none where they soon exceed epsilon. *)
 let mixing_hints bits (a : Checker.claim) (m : Checker.mixing) =

@@ -34,8 +34,8 @@ from pufferflow.verify.parse import Proof, parse, read
 
 _SLACK = "1e-9"
 """Above 2^-30, by which the plans of :mod:`pufferflow.audit.wasserstein` exceed a distribution."""
-_EXACTLY, _NEARLY, _CLOSELY = 2e-16, 1e-13, 1e-5
-"""Excess that is not worth another trial: of closed forms, of quilts, of programs."""
+_NEARLY, _CLOSELY = 1e-13, 1e-5
+"""Excess that is not worth another trial: of closed forms and quilts, of programs."""
 _ENOUGH, _LOOSER = 1.005, 2.0**-40
 """Excess that is not worth a longer proof, or more ranges of nodes."""
 _TRIALS, _HOPELESS, _JUMP = 15, 2, 0.005
@@ -155,14 +155,14 @@ def _proofs(claim: Claim) -> Iterator[tuple[float, float, Proofs]]:
     chains = family.chains if isinstance(family, ChainFamily | BinaryInterval) else ()
     informed = claim.protection.side_information != "none"
     if claim.mechanism == "group-dp" or isinstance(family, MixingFamily):
-        yield claim.scale, _EXACTLY, _together
+        yield claim.scale, _NEARLY, _together
     elif claim.count is not None:
         proof = {"count": _count(claim, *claim.count)}
-        yield claim.scale, _EXACTLY, lambda exact: [proof] * len(exact.family.members)
+        yield claim.scale, _NEARLY, lambda exact: [proof] * len(exact.family.members)
     elif claim.mechanism == "leakage" or (claim.mechanism == "entry-dp" and informed):
         _require_provable(family)
         if claim.scale * epsilon >= length:
-            yield claim.scale, _EXACTLY, _together
+            yield claim.scale, _NEARLY, _together
         known = []
         if isinstance(family, BoundedFamily):
             known = [family.rows, family.backward and family.backward.rows]

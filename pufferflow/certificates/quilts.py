@@ -45,16 +45,16 @@ def quilts_of_chain(chain: MarkovChain, exact: Any, claim: Claim) -> list[list[i
             return first - 1
         if loss(first, end, a, b) <= claim.epsilon:
             return end
-        if a is None:  # its influence does not depend on the node
-            nodes = range(first, end + 1)
-            return (
-                first
-                - 1
-                + bisect_left(nodes, True, key=lambda last: loss(first, last, a, b) > claim.epsilon)
-            )
         # the bound falls with the node, but costs a power of P: do not ask at every node
-        waits[form] = first + 2 * waited + 1, 2 * waited + 1
-        return first - 1
+        if a is not None:
+            waits[form] = first + 2 * waited + 1, 2 * waited + 1
+        if a is not None or loss(first, first, a, b) > claim.epsilon:
+            return first - 1
+        # its influence does not depend on the node
+        later = range(first + 1, end + 1)
+        return first + bisect_left(
+            later, True, key=lambda last: loss(first, last, a, b) > claim.epsilon
+        )
 
     first = 1
     while first <= windows:
@@ -64,10 +64,15 @@ def quilts_of_chain(chain: MarkovChain, exact: Any, claim: Claim) -> list[list[i
         found = ((served(first, form), form) for form in forms)
         last, form = max(found, key=itemgetter(0))
         if last < first:
-            best = search.best_quilt(search.nodes(first))
-            last, form = first, (best.left, best.right)
-            known = [form, (None, best.right), (best.left, None), *forms[:_KNOWN_QUILTS]]
-            forms = [*(f for f in dict.fromkeys(known) if f != (None, None)), (None, None)]
+            last = first
+            fit = (f for f in forms if (f[0] or 0) < first <= windows - (f[1] or 0))
+            alone = next((f for f in fit if loss(first, first, *f) <= claim.epsilon), None)
+            if alone is None:
+                best = search.best_quilt(search.nodes(first))
+                alone = best.left, best.right
+                known = [alone, (None, best.right), (best.left, None), *forms[:_KNOWN_QUILTS]]
+                forms = [*(f for f in dict.fromkeys(known) if f != (None, None)), (None, None)]
+            form = alone
         ranges.append([first, last, *form])
         first = last + 1
     return ranges

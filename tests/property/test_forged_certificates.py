@@ -163,7 +163,7 @@ def mutate(value, rng):
     if isinstance(value, dict) and value and rng.random() < 0.9:
         gone = list(value)[rng.integers(len(value))]
         return {key: part for key, part in value.items() if key != gone}
-    return ODD[rng.integers(len(ODD))]
+    return copy.deepcopy(ODD[rng.integers(len(ODD))])
 
 
 def forge(document, rng):

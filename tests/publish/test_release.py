@@ -30,11 +30,11 @@ STATES = {"statistics": ["histogram"], "bounds": None, "edges": [1]}
 PEOPLE = {"theta": None, "protect": "participant"}
 
 
-def meters(start="2024-01-01", hours=168, people=20, seed=1):
+def meters(start="2024-01-01", hours=168, people=20):
     """Hourly readings of meters between 0 and 3."""
     when = pd.date_range(start, periods=hours, freq="h", tz="UTC")
     meter, time = np.repeat([f"m{i:03d}" for i in range(people)], hours), np.tile(when, people)
-    values = np.random.default_rng(seed).uniform(0, 3, len(meter))
+    values = np.random.default_rng(1).uniform(0, 3, len(meter))
     return pd.DataFrame({"meter": meter, "time": time, "kwh": values})
 
 

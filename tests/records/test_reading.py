@@ -6,6 +6,7 @@ import re
 from contextlib import contextmanager
 from decimal import Decimal
 from functools import partial
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -74,6 +75,9 @@ def test_reading_is_that_of_the_reference_implementation(seed, tmp_path, monkeyp
         steps = read(source, schema, total=total, **limits)
         columns = (column.tolist() for column in (steps.person, steps.seconds, steps.state))
         assert list(zip(*columns, strict=True)) == expected
+        apart = [(b[0] - a[0], b[1] - a[1]) for a, b in pairwise(expected)]
+        near = [False, *(one == (0, schema.step_seconds or 1) for one in apart)]
+        assert steps.near.tolist() == near[: len(expected)]
         assert (steps.extent is None) == (total or not timed)
         assert list(steps.people) == [("" if name == "all" else name) for name in people]
 
@@ -178,14 +182,6 @@ def test_rows_beside_a_range_change_nothing_in_the_hour_that_is_there_twice(insi
         steps = read(source, schema, **span)
         assert steps.seconds.tolist() == true[inside].tolist()
         assert (steps.people, steps.groups, steps.rows) == (("a",), ("g",), 6)
-
-
-def test_a_gap_at_noon_is_fine_and_a_time_that_never_was_is_not():
-    steps = read(pd.DataFrame({"time": [*MINUTES[:20], *MINUTES[40:]], "value": 1}), Schema())
-    assert (steps.clock, steps.near.sum()) == ("local", 38)
-    frame = pd.DataFrame({"time": ["2021-03-28T01:30", "2021-03-28T02:30"], "value": 1})
-    with pytest.raises(DataError, match="the clocks of Europe/Paris leave some out"):
-        read(frame, Schema(timezone="Europe/Paris"))
 
 
 def test_each_participant_has_its_own_phase():

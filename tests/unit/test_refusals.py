@@ -18,6 +18,8 @@ from written_calls import called
 
 import pufferflow as pf
 from pufferflow import dp, hmm
+from pufferflow._util.protection import Level
+from pufferflow.accounting import account
 from pufferflow.errors import PufferflowError
 from pufferflow.mechanisms import KNOWN
 from pufferflow.models.files import PublicModel
@@ -97,6 +99,9 @@ KNOWN_STATES = Schema(
     fitted=Fitted("2024-01-03T00:00:00Z", "2024-01-04T00:00:00Z", 25),
 )
 OF_OTHERS = PublicModel(pf.ChainFamily([CHAIN]), KNOWN_STATES)
+IN_PARIS = Schema(timezone="Europe/Paris")
+Charge, Promise, UNBOUNDED = account.Charge, account.Promise, account.UNBOUNDED
+READING, PARTICIPANT = Level(1), Level(None)
 
 
 def rows(content, **schema):
