@@ -1,4 +1,1 @@
-"""What a release tells about one entry of a chain: bounds by couplings and blocks.
-
-The statements and their proofs are in ``docs/leakage.md``.
-"""
+"""Bounds of what a release reveals of one entry of a chain; proofs: ``docs/leakage.md``."""
