@@ -113,6 +113,9 @@ class ReleaseOptions:
     new_values: bool = pays(False, "Enter a value column new to the ledger.")
     output: PathLike | None = writes(None, "New folder; publish/ is safe to publish.", "FOLDER")
     figure: bool = writes(True, "Draw the figure.")
+    registry: str | None = writes(
+        None, "Also write a record for the OpenDP Deployments Registry, of this curator.", "CURATOR"
+    )
     seed: int | None = writes(None, "Simulate with this seed: for planning, not private.", "SEED")
 
 
@@ -147,7 +150,8 @@ class Request:
         check_epsilon(self.epsilon)
         for switch in (f.name for f in fields(self.how) if f.type == "bool"):
             check_type(getattr(self.how, switch), switch, bool)
-        for name, word in (("unit", self.what.unit), ("cohort", self.how.cohort)):
+        names = {"unit": self.what.unit, "cohort": self.how.cohort, "registry": self.how.registry}
+        for name, word in names.items():
             if word is not None:
                 check_type(word, name, str)
                 check_unicode(word, name)
