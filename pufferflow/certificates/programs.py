@@ -56,14 +56,14 @@ class Writer:
     def program(self, early: int) -> Document:
         """Return it, with at most so many steps of single nodes."""
         model, document = self.model, Document(witnesses=self.witnesses)
-        document["forward"], ahead = self._side(True, early)
+        document["forward"], forward = self._side(True, early)
         document["backward"], past = self._side(False, early)
         single = model.hidden and self.run.claim.hidden == 1
         if single and not model.informed and model.start == "stationary":
             rows, names = np.zeros((self.k, self.k)), np.array(sorted(set(model.seen)))[:, None]
             rows[: len(names)] = _floats(model.distribution(0)) * np.equal(names, model.seen)
             rows /= np.maximum(rows.sum(axis=1, keepdims=True), 1e-300)
-            found = self._trees(rows, np.asarray(rows.any(axis=1)), ahead + past)
+            found = self._trees(rows, np.asarray(rows.any(axis=1)), forward + past)
             document["observations"] = self._add(found)
         return document
 
@@ -78,15 +78,15 @@ class Writer:
         model, run, sets = self.model, self.run, isinstance(self.model, SetModel)
         phases, start = model.phases(forward), run.count(0)
         far = model.node(forward, (phases[0], self.around, False), run.growth(start))
-        alike = far.rows is not None and (sets or far.excess == 1)
-        coupled, power = not sets or (alike and self.k <= _MOST_COUPLED), None
-        if not (coupled and alike and (forward or not sets)):
+        same = far.rows is not None and (sets or far.excess == 1)
+        coupled, power = not sets or (same and self.k <= _MOST_COUPLED), None
+        if not (coupled and same and (forward or not sets)):
             power, bound = self._power(forward)
             if sets and coupled:  # flows throughout, or ratios throughout where these bound more
                 coupled = bool(self._coupled(forward, 1, 0.0).max() <= bound.max())
                 power = None if coupled else power
         many = min(early, self.around, _MOST_EARLY // self.k**6 if sets else early)
-        if model.period > 1 or ((alike or sets) and many < self.around):
+        if model.period > 1 or ((same or sets) and many < self.around):
             many = 0
         places = [(0, j, True) for j in range(1, many + 1)]
         prefix, tables = self._steps(forward, start, places, coupled, power)

@@ -35,7 +35,7 @@ NOTES = {
 }
 IN_FIGURES = {
     "least_noise": " Not private: below the lower bound.",
-    "wider_guarantees": " Hollow points: the adversary knows any other records.",
+    "wider_guarantees": " Hollow points: with side information.",
 }
 IN_TABLES = {
     "least_noise": " L1 error: of the relative frequencies. Actual loss: of the count that leaks "
