@@ -64,18 +64,19 @@ class StatisticOptions:
 
     statistics: Sequence[str] = shows(
         ("histogram",),
-        "Any of histogram, mean, sum, exceedances, durations, transitions, also in cells: "
-        "mean-by-hour (weekday, month, group); several share the noise.",
+        "Any of histogram, mean, sum, exceedances, durations, transitions, most-frequent, also in "
+        "cells: mean-by-hour (weekday, month, group); several share the noise.",
         "NAME",
     )
     bounds: Sequence[float] | None = shows(None, "Values are clipped to these.", ("LOW", "HIGH"))
     threshold: float | None = shows(None, "Threshold of exceedances and durations.", "VALUE")
     duration_edges: Sequence[int] | None = shows(None, "First lengths of duration bins.", "1,2,...")
+    top: int | None = shows(None, "How many states most-frequent names (default: 1).", "K")
     unit: str | None = shows(None, "Unit of the values, as shown.", "WORD")
 
     def parsed(self) -> tuple[Statistic, ...]:
         """Return the statistics; raises ParameterError: one is unknown, or an option is bad."""
-        options = ("bounds", "threshold", "duration_edges")
+        options = ("bounds", "threshold", "duration_edges", "top")
         return parse_statistics(self.statistics, **{name: getattr(self, name) for name in options})
 
 

@@ -14,7 +14,7 @@ import pandas as pd
 
 from pufferflow._util.protection import Level
 from pufferflow._util.texts import spreadsheet_csv
-from pufferflow._util.types import Floats
+from pufferflow._util.types import Bools, Floats
 from pufferflow.accounting.account import percent
 from pufferflow.accounting.entries import Paid
 from pufferflow.publish.files import PUBLISH, SIMULATION
@@ -22,7 +22,7 @@ from pufferflow.publish.noise import TableError, impact_label, table_error
 from pufferflow.publish.page import page_of
 from pufferflow.publish.request import ReleaseOptions
 from pufferflow.publish.statement import secret_of, sections_of, span_of, statement_of, warnings_of
-from pufferflow.publish.statistics import Table
+from pufferflow.publish.statistics import MostFrequent, Table
 from pufferflow.publish.texts import factor, number, plural, visible
 
 
@@ -47,13 +47,25 @@ class NoisyTable(Table):
         values = self.statistic.values(self.sizes, self.counts)
         return np.where(self.sizes[:, np.newaxis] > 0, values, np.nan)
 
+    @property
+    def published(self) -> Bools:
+        """Which values are published, shape (cells, columns)."""
+        return ~np.isnan(self.values)
+
     def to_frame(self) -> pd.DataFrame:
         """Return one row per value, as :meth:`Release.to_frame`."""
-        i, j = np.nonzero(~np.isnan(self.values))
-        value, error = self.values[i, j], self.error.half_width[i, j]
+        i, j = np.nonzero(self.published)
+        if names := isinstance(self.statistic, MostFrequent):  # in the order of their places
+            order = np.lexsort((self.values[i, j], i))
+            i, j = i[order], j[order]
+        numbers, error = self.values[i, j], self.error.half_width[i, j]
+        band = np.full(error.shape, np.nan) if names else error
         ends = np.array([(column.low, column.high) for column in self.columns], dtype=float)[j]
         cells = np.array(self.cells, dtype=object)[i]
         labels = np.array([column.label for column in self.columns], dtype=object)[j]
+        values: Any = numbers
+        if names:
+            values, labels = labels, numbers.astype(int).astype(str).astype(object)
         if self.statistic.by != "all":
             labels = cells + " / " + labels if len(self.columns) > 1 else cells
         columns = {
@@ -61,10 +73,10 @@ class NoisyTable(Table):
             "cell": labels,
             "low": ends[:, 0],
             "high": ends[:, 1],
-            "value": value,
+            "value": values,
             "error": error,
-            "band_low": value - error,
-            "band_high": value + error,
+            "band_low": numbers - band,
+            "band_high": numbers + band,
             "unit": self.unit,
             "impact": [impact_label(impact) for impact in self.error.impact[i, j]],
         }
@@ -92,10 +104,12 @@ class NoisyTable(Table):
     @property
     def error_text(self) -> str:
         """Smallest and largest error of the values, and the impact."""
-        half, unit = self.error.half_width[self.sizes > 0], visible(self.unit)
+        half, unit = self.error.half_width[self.published], visible(self.unit)
         most = " to ".join(dict.fromkeys(f"±{number(end)}" for end in (half.min(), half.max())))
         most += f" {unit}" * (unit not in ("", "share"))
         which = f"all {half.size:,} values" if half.size > 1 else "its value"
+        if isinstance(self.statistic, MostFrequent):
+            which = "the share that belongs at each place"
         return f"{most} on {which} (95 %), noise impact {self.error.label}"
 
     @property
@@ -177,13 +191,14 @@ class Release:
     @property
     def band(self) -> pd.DataFrame:
         """The band that contains all exact values of a table with probability 95 %."""
-        return self.to_frame()[["statistic", "cell", "band_low", "band_high"]]
+        return self.to_frame()[["statistic", "cell", "band_low", "band_high"]].dropna()
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per number; cells without readings have none.
 
         Columns are statistic, cell, low and high (ends of a bin), value, error (of all numbers of a
-        table at once, with probability 95 %), band_low, band_high, unit, impact and epsilon.
+        table at once, with probability 95 %), band_low, band_high, unit, impact and epsilon. The
+        value of a place is the name of a state, and the error that of its share.
         """
         frame = pd.concat([table.to_frame() for table in self.tables], ignore_index=True)
         marked = self.epsilon if self.private else f"NOT PRIVATE ({self.epsilon:g})"
