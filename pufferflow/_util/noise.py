@@ -46,6 +46,14 @@ def vector_laplace(scale: float) -> Any:
 
 
 @lru_cache(maxsize=8)
+def vector_gaussian(scale: float) -> Any:
+    """OpenDP's measurement that adds independent Gaussian noise to each integer of a list."""
+    dp = open_dp()
+    integers = dp.vector_domain(dp.atom_domain(T="i64"))
+    return dp.m.make_gaussian(integers, dp.l2_distance(T="i64"), scale=scale)
+
+
+@lru_cache(maxsize=8)
 def noisy_top(top: int, scale: float) -> Any:
     """OpenDP's measurement that names the ``top`` largest of integers, in order.
 

@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from pufferflow._util.noise import noisy_top, vector_laplace
+from pufferflow._util.noise import noisy_top, vector_gaussian, vector_laplace
 from pufferflow._util.types import Floats, Ints
 from pufferflow.errors import ParameterError
 from pufferflow.publish.statistics import MostFrequent, Statistic, Table
@@ -31,7 +31,7 @@ IMPACTS, LIMITS = ("LOW", "MEDIUM", "HIGH", "VERY HIGH"), (0.02, 0.1, 0.5)
 """Words for the error over the public range, and their upper ends."""
 
 
-def noise_scale(cost: Fraction, lipschitz: int, share: int = 1) -> float:
+def noise_scale(cost: Fraction, lipschitz: int | Fraction, share: int = 1) -> float:
     """Return the scale of noise that costs ``cost``/``share``, rounded up to 11 bits.
 
     Raises ParameterError: the noise would be larger than any count.
@@ -44,6 +44,14 @@ def noise_scale(cost: Fraction, lipschitz: int, share: int = 1) -> float:
             f"the noise would have scale {rounded:.3g}, which hides every count; raise epsilon"
         )
     return rounded
+
+
+def deviation(square: Fraction, rho: float) -> float:
+    """Return the σ, rounded up to 11 bits, of Gaussian noise that costs ``rho`` per record.
+
+    ``square`` is that of the change in L2 norm by one record; the exact cost is square/2σ².
+    """
+    return noise_scale(Fraction(math.sqrt(2 * rho)), Fraction(math.sqrt(square)))
 
 
 def scales_of(statistics: Sequence[Statistic], cost: Fraction) -> tuple[float, ...]:
@@ -63,6 +71,12 @@ def add_noise(counts: Sequence[int], scale: float) -> list[int]:
     Sums beyond 64 bits are cut to the largest integer, which is post-processing.
     """
     noisy: list[int] = vector_laplace(scale)([int(count) for count in counts])
+    return noisy
+
+
+def add_gaussian(counts: Sequence[int], scale: float) -> list[int]:
+    """Add independent discrete Gaussian noise to integers, as :func:`add_noise`."""
+    noisy: list[int] = vector_gaussian(scale)([int(count) for count in counts])
     return noisy
 
 

@@ -22,8 +22,10 @@ import pufferflow as pf
 from pufferflow._util.noise import discrete_laplace
 from pufferflow._util.protection import Level
 from pufferflow.accounting.account import Charge, whole
+from pufferflow.accounting.approximate import event_rho
 from pufferflow.accounting.ledger import Ledger
 from pufferflow.errors import BudgetError, ParameterError
+from pufferflow.publish import square_root
 from pufferflow.publish.calibrate import calibrate
 from pufferflow.publish.noise import (
     DiscreteLaplace,
@@ -35,6 +37,7 @@ from pufferflow.publish.noise import (
     shortfall,
 )
 from pufferflow.publish.running_count import PARTS, RunningCount, tree
+from pufferflow.publish.square_root import SquareRootNoise
 
 CHAIN = pf.MarkovChain([[0.7, 0.3], [0.4, 0.6]])
 LENGTH, EPSILON, REACH = 3, 2.0, 60
@@ -231,7 +234,7 @@ def test_stated_errors_of_lists_hold():
 def test_the_noise_is_that_of_a_sum_of_noisy_node_counts(length, seed, data):
     """With the counts themselves for noise the sum is twice the count: weights and nodes fit."""
     stream = np.random.default_rng(seed).integers(0, 2, length).tolist()
-    shapes = [tree(length), (2,) * max(1, (length - 1).bit_length()), (3, 4, -(-length // 12))]
+    shapes = [tree(length)[1], (2,) * max(1, (length - 1).bit_length()), (3, 4, -(-length // 12))]
     counter = with_nodes(stream, data.draw(st.sampled_from(shapes)))
     for t in range(1, length + 1):
         counter.level = 0
@@ -262,15 +265,71 @@ def test_trees_hold_every_reading_once_a_level(length):
     assert counter.cost == len(counter.arities) / Fraction(counter.scale)
 
 
+@examples(30, 300)
+@given(st.integers(1, 60), st.floats(1e-9, 100), st.integers(0, 2**32 - 1))
+def test_gaussian_noise_is_a_function_of_what_zcdp_covers(length, rho, seed):
+    """R x + z stays the same where one reading changes and z with it: so does all that is said."""
+    rng = np.random.default_rng(seed)
+    root = SquareRootNoise(length, rho)
+    entries, unit = root._entries, 2**root._bits
+    assert [x / unit for x in entries] == pytest.approx(
+        [math.comb(2 * j, j) / 4**j for j in range(length)], abs=1 / unit + 1e-12
+    )
+    assert root.rho == Fraction(sum(x * x for x in entries)) / 2 / Fraction(root.scale * unit) ** 2
+    assert 0.998 * rho < root.rho <= Fraction(rho)
+    stream, place = rng.integers(0, 2, length), int(rng.integers(length))
+    other = stream.copy()
+    other[place] ^= 1
+    noise = [int(z) for z in root.scale * unit * rng.standard_normal(length)]
+    moved = [int(stream[place] - other[place]) * x for x in entries[: length - place]]
+    shifted = noise[:place] + [z + x for z, x in zip(noise[place:], moved, strict=True)]
+    said = []
+    for values, drawn in ((stream, noise), (other, shifted)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(square_root, "add_gaussian", lambda zeros, scale, drawn=drawn: drawn)
+            parts = root.drawn(PARTS)
+        said.append([PARTS * int(n) + z for n, z in zip(np.cumsum(values), parts, strict=True)])
+    assert said[0] == said[1]
+    exact = []  # w = R⁻¹ z, then its prefix sums, in fractions
+    for t in range(length):
+        known = sum(entries[t - j] * w for j, w in enumerate(exact))
+        exact.append((noise[t] - known) / Fraction(entries[0]))
+    sums = accumulate(exact)
+    counted = accumulate(map(int, stream))
+    assert said[0] == [
+        PARTS * n + math.floor(PARTS * z + Fraction(1, 3))
+        for n, z in zip(counted, sums, strict=True)
+    ]
+
+
+def test_the_running_count_takes_the_smaller_error():
+    plain, much, little = (RunningCount(30, 0.5, rho) for rho in (None, 1, 0.001))
+    assert (plain.gaussian, much.gaussian, little.gaussian) == (False, True, False)
+    assert much.errors["gaussian"] < plain.errors["laplace"] < little.errors["gaussian"]
+    assert (much.cost, much.rho <= 1, little.cost, little.rho) == (0, True, plain.cost, 0)
+    for length, published in ((1000, 1.27), (10_000, 1.07), (100_000, 0.94)):  # docs/approximate.md
+        gaussian = SquareRootNoise(length, event_rho(1.0, 1e-6, 0.001)).error
+        laplace = RunningCount(length, 0.001).errors["laplace"]
+        assert gaussian / laplace == pytest.approx(published, abs=6e-3)
+    assert math.isinf(RunningCount(2**22, 0.5, 1e9).errors["gaussian"])
+    assert math.isinf(RunningCount(2, 0.5, 1e-18).errors["gaussian"])
+
+
+@pytest.mark.parametrize("rho", [None, 1])
 @pytest.mark.parametrize("times", counts(300, 1000))
-def test_errors_are_as_stated_and_half_widths_hold(times):
+def test_errors_are_as_stated_and_half_widths_hold(times, rho):
     length, errors = 40, []
     for _ in range(times):
-        counter = RunningCount(length, 0.5)
+        counter = RunningCount(length, 0.5, rho)
         errors.append([counter.add(1) - t for t in range(1, length + 1)])
     errors = np.array(errors)
-    weights = np.array([counter._squares(t) for t in range(1, length + 1)])
-    stated = np.sqrt(weights / 2) / math.sinh(0.5 / counter.scale)  # 2p/(1 − p)², p = e^(−1/s)
+    if rho is None:
+        weights = np.array([counter._squares(t) for t in range(1, length + 1)])
+        stated = np.sqrt(weights / 2) / math.sinh(0.5 / counter.scale)  # 2p/(1 − p)², p = e^(−1/s)
+    else:
+        stated = counter.scale * np.sqrt(counter._root.squares)
+    named = counter.errors["laplace" if rho is None else "gaussian"]
+    assert np.sqrt((stated**2).mean()) == pytest.approx(named, rel=0.2)  # of the tree: about
     found = np.sqrt((errors**2).mean(axis=0))
     # a fourth moment of at most 6 times the square
     assert np.abs(found / stated - 1).max() < 6 * math.sqrt(5 / times)
