@@ -104,6 +104,8 @@ class Statistic(ABC):
     in_unit: ClassVar[bool] = False
     relative: ClassVar[bool] = False
     """Whether a value is per reading of its cell."""
+    shares: ClassVar[bool] = False
+    """Whether the values of a cell are shares, with sum 1."""
     cells: ClassVar[tuple[str, ...]] = CELLS
     """In which it can be requested."""
 
@@ -211,7 +213,7 @@ class Histogram(Statistic):
     """
 
     name, title, quantity = "histogram", "Histogram", "share of readings"
-    lipschitz, relative = 2, True
+    lipschitz, relative, shares = 2, True, True
 
     def columns(self, states: StateSpace | None, step_seconds: int | None) -> tuple[Column, ...]:
         """One a state."""

@@ -32,7 +32,7 @@ from pufferflow.publish.statement import sections_of
 from pufferflow.publish.statistics import LABELS, Column, Histogram, Mean, MostFrequent, Statistic
 from pufferflow.records.states import StateSpace
 
-CSV = "statistic,cell,low,high,value,error,band_low,band_high,unit,impact,epsilon"
+CSV = "statistic,cell,low,high,value,estimate,error,band_low,band_high,unit,impact,epsilon"
 HOSTILE = (
     "<script>alert(1)</script>", "=1+1", "@SUM(A1)", "|a|b|", "a\u202eb\u2066c", "**x** [y](z)",
     '" onload="x', "$\\frac$", "http://evil.example", "\\*x\\*", "a\nb\tc", "שלום", "x" * 200,
