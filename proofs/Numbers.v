@@ -28,11 +28,15 @@ Proof. intros; now apply Z.div_pos. Qed.
 Fixpoint times {A : Type} (j : nat) (f : A -> A) (a : A) : A :=
   match j with O => a | S i => times i f (f a) end.
 
+(* Beyond e^100000 nobody waits for the digits: nothing is bounded. *)
+Definition most (d : Z) : Z := 100000 * d.
+
 Definition exp_up (one : Z) (j : nat) (a d : Z) : Z :=
   let n := d * 2 ^ Z.of_nat j in
-  if a <? n then times j (fun u => up (u * u) one) (up (one * n) (n - a)) else 0.
+  if (a <? n) && (a <=? most d) then times j (fun u => up (u * u) one) (up (one * n) (n - a)) else 0.
 
 Definition exp_down (one : Z) (j : nat) (a d : Z) : Z :=
+  let a := Z.min a (most d) in
   let n := d * 2 ^ Z.of_nat j in
   times j (fun u => down (u * u) one) (down (one * (n + a)) n).
 
@@ -96,7 +100,8 @@ Lemma exp_up_ge one j a d :
   (exp (IZR a / IZR d) <= value one (exp_up one j a d))%R.
 Proof.
   intros H Ha Hd. unfold exp_up. set (n := d * 2 ^ Z.of_nat j).
-  destruct (Z.ltb_spec a n) as [Hn|]; [|lia]. intros _.
+  destruct (Z.ltb_spec a n) as [Hn|]; [|simpl; lia].
+  destruct (a <=? most d); [|simpl; lia]. intros _. simpl andb. cbv iota.
   assert (Pn : (0 < 2 ^ j)%R) by (apply pow_lt; lra).
   assert (Pd : (0 < IZR d)%R) by (now apply IZR_lt).
   assert (E : IZR n = (IZR d * 2 ^ j)%R) by (unfold n; now rewrite mult_IZR, power_IZR).
@@ -128,7 +133,13 @@ Qed.
 Lemma exp_down_le one j a d :
   0 < one -> 0 <= a -> 0 < d -> (value one (exp_down one j a d) <= exp (IZR a / IZR d))%R.
 Proof.
-  intros H Ha Hd. unfold exp_down. set (n := d * 2 ^ Z.of_nat j).
+  intros H Ha' Hd. unfold exp_down. set (n := d * 2 ^ Z.of_nat j).
+  set (b := Z.min a (most d)). assert (Ha : 0 <= b) by (unfold b, most; lia).
+  apply Rle_trans with (exp (IZR b / IZR d)).
+  2: { destruct (Z.eq_dec b a) as [->|N]; [lra|]. left. apply exp_increasing.
+    apply Rmult_lt_compat_r; [apply Rinv_0_lt_compat; now apply IZR_lt|].
+    apply IZR_lt. unfold b in *. lia. }
+  clearbody b. clear Ha'. rename b into a'. clear a. rename a' into a.
   assert (Pn : (0 < 2 ^ j)%R) by (apply pow_lt; lra).
   assert (Pd : (0 < IZR d)%R) by (now apply IZR_lt).
   assert (E : IZR n = (IZR d * 2 ^ j)%R) by (unfold n; now rewrite mult_IZR, power_IZR).

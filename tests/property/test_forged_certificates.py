@@ -175,7 +175,7 @@ def forge(document, rng):
         forged["document"][key] = str(Fraction(document[key]) * Fraction(less))
     for _ in range(int(rng.integers(1, 3))):
         every = [path for path in places(forged) if len(path) > 1]
-        top = list({path[1] for path in every})
+        top = sorted({path[1] for path in every})
         under = top[rng.integers(len(top))]  # else nearly all changes were among the witnesses
         every = [path for path in every if path[1] == under]
         *keys, last = every[rng.integers(len(every))]
