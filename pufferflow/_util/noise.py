@@ -1,4 +1,4 @@
-"""Laplace noise: exact samplers of OpenDP, double-precision noise, and what releases amount to."""
+"""Noise: exact samplers of OpenDP, double-precision noise, and what releases amount to."""
 
 from __future__ import annotations
 
@@ -43,6 +43,26 @@ def vector_laplace(scale: float) -> Any:
     dp = open_dp()
     integers = dp.vector_domain(dp.atom_domain(T="i64"))
     return dp.m.make_laplace(integers, dp.l1_distance(T="i64"), scale=scale)
+
+
+@lru_cache(maxsize=8)
+def vector_gaussian(scale: float) -> Any:
+    """OpenDP's measurement that adds independent Gaussian noise to each integer of a list."""
+    dp = open_dp()
+    integers = dp.vector_domain(dp.atom_domain(T="i64"))
+    return dp.m.make_gaussian(integers, dp.l2_distance(T="i64"), scale=scale)
+
+
+@lru_cache(maxsize=8)
+def noisy_top(top: int, scale: float) -> Any:
+    """OpenDP's measurement that names the ``top`` largest of integers, in order.
+
+    Each is the largest of those left with exponential noise, by exact permute-and-flip.
+    """
+    dp = open_dp()
+    integers = dp.vector_domain(dp.atom_domain(T="i64"))
+    apart, pure = dp.linf_distance(T="i64"), dp.max_divergence()
+    return dp.m.make_noisy_top_k(integers, apart, pure, k=top, scale=scale)
 
 
 def discrete_laplace(noise: ArrayLike, scale: float) -> Floats:

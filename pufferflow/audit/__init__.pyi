@@ -1,7 +1,5 @@
 """What stands in this room for users, each with its module."""
 
-from .adversary import CloseAdversary as CloseAdversary
-from .adversary import close_adversary as close_adversary
 from .loss import PrivacyLoss as PrivacyLoss
 from .loss import check_work as check_work
 from .loss import privacy_loss as privacy_loss

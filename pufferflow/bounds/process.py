@@ -179,17 +179,19 @@ def of_chain(
     protection: Protection = NARROWEST,
     *,
     pairs: bool = True,
+    early: int = _EXACT_NODES,
 ) -> Process:
     """One chain; a change of a hidden state costs c only where the observation changes.
 
-    Without ``pairs`` of blocks alone, which cost less on many states.
+    Without ``pairs`` of blocks alone, which cost less on many states; with at most so many
+    ``early`` nodes.
     """
     chain = family if isinstance(family, MarkovChain) else family.chain
     seen = family.observations if isinstance(family, HiddenChain) else None
     if chain.start == "stationary":  # transient states never occur
         seen = None if seen is None else seen[chain.initial_support]
         chain = chain.restricted(chain.initial_support)
-    return _ChainProcess(chain, length, protection, pairs, seen).process
+    return _ChainProcess(chain, length, protection, pairs, seen, early).process
 
 
 class _ChainProcess:
@@ -207,14 +209,15 @@ class _ChainProcess:
         protection: Protection,
         pairs: bool,
         seen: Ints | None,
+        early: int,
     ) -> None:
         self.chain, self.matrix, self.pairs, self.seen = chain, chain.transition_matrix, pairs, seen
         self.informed = protection.side_information == "any"
         self.length, self.window = length, min(protection.window, length)
         self.count = length - self.window + 1
         k = chain.states
-        most = _EXACT_NODES if k <= _EXACT_STATES else max(1, _EXACT_WORK // k**3)
-        self.early = min(self.count, most) if pairs else 1
+        most = early if k <= _EXACT_STATES else max(1, _EXACT_WORK // k**3)
+        self.early = min(self.count, early, most) if pairs else 1
         self.error = 2 * chain.stationary_error + 4 * UNIT_ROUNDOFF
         self.reversal: Floats | None = None
         self._seen_rows: dict[int, ExactRows | None] = {}

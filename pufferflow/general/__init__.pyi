@@ -2,5 +2,4 @@
 
 from .distributions import max_divergence as max_divergence
 from .distributions import wasserstein_infinity as wasserstein_infinity
-from .framework import Distance as Distance
 from .framework import PufferfishFramework as PufferfishFramework

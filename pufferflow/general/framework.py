@@ -59,26 +59,21 @@ class WassersteinSensitivity:
 
 
 @dataclass(frozen=True)
-class Distance:
+class CloseAdversary:
     """Distance Δ of an adversary's belief from Θ in nats, rounded up (Theorem 2.4).
 
-    Infinite if something is possible for the adversary and not under Θ, or the other way round.
+    Infinite if something is possible for the adversary and not under Θ, or the other way round. It
+    is that from the closest scenario; the secret decides there, None if Δ is 0.
     """
 
     delta: float
+    scenario: Hashable
+    secret: Hashable | None
 
     def loss(self, epsilon: float) -> float:
         """Privacy loss ε + 2Δ against the adversary of what is ε-private for Θ, rounded up."""
         budget = check_positive(epsilon, "epsilon")
         return math.nextafter(budget + 2 * self.delta, math.inf) if self.delta else budget
-
-
-@dataclass(frozen=True)
-class ScenarioDistance(Distance):
-    """Distance from the closest scenario, and the secret that decides there: None if Δ is 0."""
-
-    scenario: Hashable
-    secret: Hashable | None
 
 
 class PufferfishFramework:
@@ -254,7 +249,7 @@ class PufferfishFramework:
                     raise ParameterError(f"scale is {scale:g}, too small for the query; enlarge it")
         return worst
 
-    def close_adversary(self, belief: Mapping[Any, Any]) -> ScenarioDistance:
+    def close_adversary(self, belief: Mapping[Any, Any]) -> CloseAdversary:
         """Distance of an adversary who believes a scenario outside Θ; ``.loss(ε)`` is ε + 2Δ.
 
         Theorem 2.4: Δ = min over θ of max over s of max(D∞(θ̃|s ‖ θ|s), D∞(θ|s ‖ θ̃|s)), here of
@@ -273,12 +268,12 @@ class PufferfishFramework:
         secrets = dict.fromkeys(secret for pair in self._possible(believed) for secret in pair)
         distances = []
         for scenario, given in self.distributions.items():
-            worst = ScenarioDistance(0.0, scenario, None)
+            worst = CloseAdversary(0.0, scenario, None)
             for secret in secrets:
                 p, q = believed[secret], given.get(secret, {})  # empty: Θ does not protect it
                 delta = max(max_divergence(p, q), max_divergence(q, p))
                 if delta > worst.delta:
-                    worst = ScenarioDistance(delta, scenario, secret)
+                    worst = CloseAdversary(delta, scenario, secret)
             distances.append(worst)
         return min(distances, key=lambda distance: distance.delta)
 

@@ -6,7 +6,6 @@ from .baselines import entry_dp as entry_dp
 from .baselines import group_dp as group_dp
 from .entry_couplings import leakage as leakage
 from .entry_couplings import leakage_loss as leakage_loss
-from .entry_couplings import loss_profile as loss_profile
 from .one_count import wasserstein as wasserstein
 from .quilts import mqm_approx as mqm_approx
 from .quilts import mqm_exact as mqm_exact

@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING
 
-import numpy as np
-
-from pufferflow._util.checks import Lengths, check_positive, check_type, check_whole, longest
+from pufferflow._util.checks import Lengths, check_positive, check_whole, longest
 from pufferflow._util.protection import Protection, SideInformation, asked_for
-from pufferflow.bounds.of_families import MOST_STATES, Part, kept, loss_bounds
-from pufferflow.bounds.periodic import PeriodicLeakage
+from pufferflow.bounds.of_families import MOST_STATES, Part, loss_bounds
 from pufferflow.bounds.roots import SMALLEST_EPSILON
 from pufferflow.mechanisms.base import NoiseScale, requested
 from pufferflow.mechanisms.baselines import group_dp
 from pufferflow.mechanisms.quilts import mqm_exact
 from pufferflow.models.families import AnyFamily, as_family, standing_chains
-from pufferflow.models.periodic import PeriodicChain
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def leakage(
@@ -106,33 +98,6 @@ def leakage_loss(
     parts = loss_bounds(theta, records, protection, check_whole(max_states, "max_states", 0))
     every = math.nextafter(records * cost, math.inf)  # what all records of the segment reveal
     return max(every if p.bound is None else p.bound.loss(cost).value for p in parts)
-
-
-def loss_profile(
-    chain: PeriodicChain,
-    length: Lengths,
-    scale: float,
-    *,
-    window: int = 1,
-    side_information: SideInformation = "none",
-) -> pd.DataFrame:
-    """Upper bound of the loss at each phase of the period; :func:`leakage_loss` is the largest.
-
-    Parameters are those of :func:`leakage_loss`.
-
-    Returns
-    -------
-    DataFrame
-        A row per phase: ``phase``, from 0; ``matrix``, which of the matrices serves the step from
-        there, from 0; ``loss_nats``, the bound for a record (a window that begins) at this phase,
-        whatever the phase at which its segment begins.
-    """
-    check_type(chain, "chain", PeriodicChain)
-    bound = kept(PeriodicLeakage, chain, longest(length), Protection(window, side_information))
-    losses, phases = bound.profile(_cost(scale)), np.arange(chain.period)
-    import pandas as pd
-
-    return pd.DataFrame({"phase": phases, "matrix": phases // chain.repeat, "loss_nats": losses})
 
 
 def _cost(scale: float) -> float:

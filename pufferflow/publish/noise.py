@@ -14,10 +14,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from pufferflow._util.noise import vector_laplace
-from pufferflow._util.types import Floats
+from pufferflow._util.noise import noisy_top, vector_gaussian, vector_laplace
+from pufferflow._util.types import Floats, Ints
 from pufferflow.errors import ParameterError
-from pufferflow.publish.statistics import Statistic, Table
+from pufferflow.publish.statistics import MostFrequent, Statistic, Table
 
 CONFIDENCE = 0.95
 SLACK = Fraction(1, 2**24)
@@ -31,7 +31,7 @@ IMPACTS, LIMITS = ("LOW", "MEDIUM", "HIGH", "VERY HIGH"), (0.02, 0.1, 0.5)
 """Words for the error over the public range, and their upper ends."""
 
 
-def noise_scale(cost: Fraction, lipschitz: int, share: int = 1) -> float:
+def noise_scale(cost: Fraction, lipschitz: int | Fraction, share: int = 1) -> float:
     """Return the scale of noise that costs ``cost``/``share``, rounded up to 11 bits.
 
     Raises ParameterError: the noise would be larger than any count.
@@ -44,6 +44,14 @@ def noise_scale(cost: Fraction, lipschitz: int, share: int = 1) -> float:
             f"the noise would have scale {rounded:.3g}, which hides every count; raise epsilon"
         )
     return rounded
+
+
+def deviation(square: Fraction, rho: float) -> float:
+    """Return the σ, rounded up to 11 bits, of Gaussian noise that costs ``rho`` per record.
+
+    ``square`` is that of the change in L2 norm by one record; the exact cost is square/2σ².
+    """
+    return noise_scale(Fraction(math.sqrt(2 * rho)), Fraction(math.sqrt(square)))
 
 
 def scales_of(statistics: Sequence[Statistic], cost: Fraction) -> tuple[float, ...]:
@@ -66,12 +74,45 @@ def add_noise(counts: Sequence[int], scale: float) -> list[int]:
     return noisy
 
 
+def add_gaussian(counts: Sequence[int], scale: float) -> list[int]:
+    """Add independent discrete Gaussian noise to integers, as :func:`add_noise`."""
+    noisy: list[int] = vector_gaussian(scale)([int(count) for count in counts])
+    return noisy
+
+
 def add_seeded_noise(counts: Sequence[int], scale: float, rng: np.random.Generator) -> list[int]:
     """Add noise of the same distribution from a seed: for planning, **not private**."""
     # whole parts of exponential variables are geometric, and Z is the difference of two of them
     one, other = np.floor(scale * rng.standard_exponential((2, len(counts))))
     noisy = (int(count) + int(z) for count, z in zip(counts, one - other, strict=True))
     return [min(max(number, -(2**63)), 2**63 - 1) for number in noisy]
+
+
+def most_frequent(counts: Ints, top: int, scale: float) -> Ints:
+    """Name states by their counts in each cell, in order, by OpenDP's exact sampler; (cells, top).
+
+    Each is the largest of those left with exponential noise, drawn anew.
+    """
+    return np.array([noisy_top(top, scale)(row) for row in counts.tolist()], dtype=np.int64)
+
+
+def seeded_most_frequent(counts: Ints, top: int, scale: float, rng: np.random.Generator) -> Ints:
+    """Name states with the same distribution from a seed: for planning, **not private**."""
+    named, left = np.zeros((len(counts), top), np.int64), counts.astype(np.float64)
+    for place in range(top):
+        noisy = left + scale * rng.standard_exponential(left.shape)
+        named[:, place] = noisy.argmax(axis=1)
+        np.put_along_axis(left, named[:, [place]], -np.inf, axis=1)
+    return named
+
+
+def shortfall(scale: float, states: int, draws: int) -> int:
+    """Return how far a named state is, in any of ``draws``, below the largest count left.
+
+    At most this with probability .95: one that is h below is named with probability at most
+    e^(−h/s)/2, since its noise must exceed that of the largest by h.
+    """
+    return math.floor(scale * math.log(draws * (states - 1) / (2 * (1 - CONFIDENCE))))
 
 
 @dataclass(frozen=True)
@@ -146,8 +187,11 @@ def impact_label(impact: float) -> str:
 def table_error(table: Table, scale: float) -> TableError:
     """Return the error of a table whose numbers get noise of ``scale``."""
     statistic, size = table.statistic, table.sizes.astype(np.float64)
-    published = max(1, int((size > 0).sum()) * len(table.columns))
-    width = statistic.unit * DiscreteLaplace(scale).quantile(CONFIDENCE, published)
+    cells, states = max(1, int((size > 0).sum())), len(table.columns)
+    if isinstance(statistic, MostFrequent):
+        width: float = shortfall(scale, states, statistic.top * cells)
+    else:
+        width = statistic.unit * DiscreteLaplace(scale).quantile(CONFIDENCE, cells * states)
     with np.errstate(divide="ignore", invalid="ignore"):
         if statistic.relative:
             widths = width / size + statistic.rounding

@@ -24,12 +24,19 @@ from pufferflow.errors import DataError, LedgerError, ParameterError, UselessErr
 from pufferflow.models.periodic import PeriodicChain
 from pufferflow.publish.calibrate import calibrate
 from pufferflow.publish.files import draft
-from pufferflow.publish.noise import add_noise, add_seeded_noise, cost_of, scales_of
+from pufferflow.publish.noise import (
+    add_noise,
+    add_seeded_noise,
+    cost_of,
+    most_frequent,
+    scales_of,
+    seeded_most_frequent,
+)
 from pufferflow.publish.plan import Design, Plan, remedies
 from pufferflow.publish.request import RECORDS, Request, Theta
 from pufferflow.publish.result import NoisyTable, Readings, Release
 from pufferflow.publish.statement import assumption_of
-from pufferflow.publish.statistics import Statistic, check_covered
+from pufferflow.publish.statistics import Histogram, MostFrequent, Statistic, check_covered
 from pufferflow.records.read import Steps, parse_range, read, stamp
 from pufferflow.records.table import Source
 
@@ -114,9 +121,9 @@ class Agreement:
     def _checked(self) -> Iterator[str]:
         """Refuse what would make the promise false; yield warnings."""
         how, steps, theta = self.request.how, self.steps, self.assumed
-        k, names = None if theta is None else theta.states, {"histogram", "transitions"}
+        k = None if theta is None else theta.states
         if steps.states is None:
-            if k is not None or names & {statistic.name for statistic in self.statistics}:
+            if k is not None or any(isinstance(one, Histogram) for one in self.statistics):
                 raise ParameterError("the states are missing; give `edges` or `states`")
         elif k is not None:
             if k != steps.states.count:
@@ -230,12 +237,17 @@ class Prepared(Agreement):
 
     def drawn(self, paid: Paid | None) -> Release:
         """Return the release with noise, drawn from its seed where it is a simulation."""
-        draw, seed = add_noise, self.request.how.seed
+        draw, name, seed = add_noise, most_frequent, self.request.how.seed
         if seed is not None:
-            draw = partial(add_seeded_noise, rng=np.random.default_rng(seed))
+            rng = np.random.default_rng(seed)
+            draw, name = partial(add_seeded_noise, rng=rng), partial(seeded_most_frequent, rng=rng)
         noisy = []
         for exact, table in zip(self.tables, self.zeros.tables, strict=True):
-            drawn = np.array(draw(exact.counts.ravel().tolist(), table.scale), dtype=np.int64)
+            if isinstance(kind := table.statistic, MostFrequent):
+                named, drawn = name(exact.counts, kind.top, table.scale), exact.counts * 0 - 1
+                np.put_along_axis(drawn, named, np.arange(kind.top), axis=1)
+            else:
+                drawn = np.array(draw(exact.counts.ravel().tolist(), table.scale), dtype=np.int64)
             noisy.append(replace(table, counts=drawn.reshape(exact.counts.shape)))
         return replace(self.zeros, tables=noisy, paid=paid)
 

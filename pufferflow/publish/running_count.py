@@ -1,9 +1,9 @@
-"""Running counts of a stream: a tree of noisy counts, for a budget per reading.
+"""Running counts of a stream: correlated noise, for a budget per reading.
 
 Every node of a tree of L levels over the readings 1 … T counts those below it, with independent
 discrete Laplace noise of scale s: one reading costs c = L/s. A noisy count of the first t combines
 nodes to the left of a path, or their parents less those to the right, for least variance. Why that
-is private: docs/any_mechanism.md, Theorem S.
+is private: docs/any_mechanism.md, Theorem S. Gaussian noise: :mod:`.square_root`.
 """
 
 from __future__ import annotations
@@ -24,11 +24,13 @@ from pufferflow.errors import ParameterError
 from pufferflow.publish.noise import add_noise, noise_scale, sum_margin
 from pufferflow.publish.release import Agreement
 from pufferflow.publish.request import RECORDS, Request, Theta
+from pufferflow.publish.square_root import SquareRootNoise
 from pufferflow.records.read import Steps, parse_range
 
 PARTS = 256  # weights are multiples of 1/256
 LONGEST, COSTS = 2**40, (2.0**-28, math.inf)
 """Beyond, noise hides any count; within, it is far from the 64 bits of the sampler."""
+RHOS = 1e-300, 1e300
 TAKEN = (
     "protect side_information fitted_to_others share limit alone first cohort new_values "
     "value participant step timezone states edges"
@@ -45,31 +47,48 @@ class RunningCount:
     event_epsilon : float
         c in nats, the largest change of the distribution of the whole output by one reading;
         :func:`pufferflow.event_epsilon` finds it, and :meth:`in_ledger` charges it.
+    rho : float, optional
+        What zero-concentrated noise may spend instead (:func:`pufferflow.accounting.event_rho`):
+        Gaussian noise is drawn where its mean square error is less.
 
     Attributes
     ----------
+    gaussian : bool
     scale : float
-        Of the noise on each node.
-    cost : Fraction
-        Exact change of the whole output by one reading, at most c; by T readings T times that.
+        Of the noise on each node; σ of Gaussian noise.
+    errors : dict of float
+        Root of the mean square error over all counts, of Laplace noise, about, and of Gaussian.
+    cost, rho : Fraction
+        Exact change of the whole output by one reading, at most c, or ρ; the other one is 0.
     paid : Paid or None
         Its entry in the ledger.
 
     Raises ParameterError, as all methods: an argument is out of range.
     """
 
-    def __init__(self, length: int, event_epsilon: float) -> None:
+    def __init__(self, length: int, event_epsilon: float, rho: float | None = None) -> None:
         self.length = check_whole(length, "length", most=LONGEST)
         allowed = Fraction(check_positive(event_epsilon, "event_epsilon", COSTS))
-        self.arities = tree(self.length)
+        error, self.arities = tree(self.length)
         self.scale = noise_scale(allowed, len(self.arities))
-        self.cost = len(self.arities) / Fraction(self.scale)
+        self.errors = {"laplace": math.sqrt(2 * error) / float(allowed)}
+        self.cost, self.rho = len(self.arities) / Fraction(self.scale), Fraction(0)
         self.paid: Paid | None = None
-        self._sums = [self._drawn(arity) for arity in self.arities]
         self._readings = self._count = 0
+        self.gaussian = False
+        if rho is not None:
+            self._root = SquareRootNoise(self.length, check_positive(rho, "rho", RHOS))
+            self.errors["gaussian"] = self._root.error
+            self.gaussian = self._root.error < self.errors["laplace"]
+        if self.gaussian:
+            self.cost, self.rho, self.scale = Fraction(0), self._root.rho, self._root.scale
+            self._noise = self._root.drawn(PARTS)
+        else:
+            self._sums = [self._drawn(arity) for arity in self.arities]
 
     def __repr__(self) -> str:
-        return f"RunningCount(length={self.length}, scale={self.scale})"
+        kind = ", gaussian" * self.gaussian
+        return f"RunningCount(length={self.length}, scale={self.scale}{kind})"
 
     @classmethod
     @takes_options(*RECORDS, only=TAKEN)
@@ -119,6 +138,11 @@ class RunningCount:
             raise ParameterError(f"all {self.length} readings were counted; begin another count")
         self._count += check_whole(value, "value", 0, 1)
         self._readings += 1
+        noise = self._noise[self._readings - 1] if self.gaussian else self._of_tree()
+        return (PARTS * self._count + noise) / PARTS
+
+    def _of_tree(self) -> int:
+        """Return the noise of the count so far from the nodes, in parts."""
         noise, begins = 0, True
         for level, (left, weight, below) in enumerate(self._path(self._readings)):
             if begins := begins and left == 0:  # a node that gets children
@@ -127,11 +151,14 @@ class RunningCount:
             noise += PARTS * sums[left] - weight * sums[-1]
             if below:  # the next child is the parent on the level below
                 noise += below * (sums[left + 1] - sums[left])
-        return (PARTS * self._count + noise) / PARTS
+        return noise
 
     def half_width(self, readings: int, confidence: float = 0.95) -> float:
         """Bound on the error of the count of so many readings, with at least this probability."""
         miss = 1 - check_confidence(confidence, "confidence")
+        if self.gaussian:
+            readings = check_whole(readings, "readings", most=self.length)
+            return self._root.half_width(readings, miss) + 1 / PARTS  # rounding
         return sum_margin(self.scale, self._squares(readings), miss)
 
     def _squares(self, readings: int) -> float:
@@ -157,8 +184,11 @@ class RunningCount:
         return [*path, (readings, 0, below)]  # the root has no noise of its own
 
 
-def tree(length: int) -> tuple[int, ...]:
-    """Children of a node, from the leaves up, for the least mean error; the root is no node."""
+def tree(length: int) -> tuple[float, tuple[int, ...]]:
+    """Children of a node, from the leaves up, for the least mean error; the root is no node.
+
+    Before them the mean, about, of the squares of the weights in a count, times L².
+    """
     best: tuple[float, tuple[int, ...]] = ((length - 1) / 2, (length,))
     for lower, top in product(range(1, length.bit_length()), range(1, 65)):
         nodes = -(-length // top)
@@ -171,4 +201,4 @@ def tree(length: int) -> tuple[int, ...]:
         nodes_of_top = (length / float(arity) ** lower - 1) / 2
         error = (lower + 1) ** 2 * (nodes_of_top + lower * each - 2 * q**2 * (lower - 1))
         best = min(best, (error, (*[arity] * lower, top)))
-    return best[1]
+    return best

@@ -122,9 +122,10 @@ class Interpreter:
         size = 3 * k**2 if isinstance(model, SetModel) else k
         self.work.spend(k**3 + 12 * size * len(listed) + (2 * k**4 if step.power else 0))
         table, between = self.count(j if early else self.around), ((power - 1) * self.cost).exp()
-        ways = model.weights(forward, phase, power) if step.power else []
+        weights = model.weights(forward, phase, power) if step.power else []
+        ways = [reweighted(*tables, node.neighbours, far) for tables in weights]
         for x, y in permutations(members(node.values), 2):
-            bounds = [between * reweighted(*way, x, y, node.neighbours, far) for way in ways]
+            bounds = [between * way[x][y] for way in ways]
             if node.rows is not None and (x, y) in listed:
                 p, q, witness = node.rows[x], node.rows[y], listed[x, y]
                 if isinstance(p, RowSet):
@@ -152,7 +153,10 @@ class Interpreter:
         return tables
 
     def begin(self, early: Iterable[Table], stated: Matrix) -> Table:
-        """A table for all nodes but early ones: no lower than theirs and the stated one."""
+        """A table for all nodes but early ones: no lower than the stated one and those of some.
+
+        These are the ``early`` nodes from which its steps may lead.
+        """
         require(len(stated) == self.model.k, "a cycle starts from one row a state")
         begin = [[ball(a).exp().upper() for a in row] for row in stated]
         for table in early:
@@ -179,7 +183,8 @@ class Interpreter:
         why = f"a cycle has a start, and a step for each of the {len(phases)} phases"
         require(len(cycle) == len(phases), why)
         places = [(phase, len(early), False) for phase in phases]
-        begin, *rest = self.follow(forward, self.begin(early, side.start), places, cycle)
+        begin = self.begin(early[-max(step.power or 1 for step in cycle) :], side.start)
+        begin, *rest = self.follow(forward, begin, places, cycle)
         if not below(rest[-1], begin):
             raise UndecidedError("a period does not end at or below where it starts")
         return early, dict(zip(phases, rest, strict=True))

@@ -8,7 +8,7 @@ import math
 from collections import Counter
 from fractions import Fraction
 from functools import partial
-from itertools import accumulate, pairwise, product
+from itertools import accumulate, pairwise, permutations, product
 
 import numpy as np
 import pandas as pd
@@ -22,11 +22,22 @@ import pufferflow as pf
 from pufferflow._util.noise import discrete_laplace
 from pufferflow._util.protection import Level
 from pufferflow.accounting.account import Charge, whole
+from pufferflow.accounting.approximate import event_rho
 from pufferflow.accounting.ledger import Ledger
 from pufferflow.errors import BudgetError, ParameterError
+from pufferflow.publish import square_root
 from pufferflow.publish.calibrate import calibrate
-from pufferflow.publish.noise import DiscreteLaplace, add_noise, add_seeded_noise, noise_scale
+from pufferflow.publish.noise import (
+    DiscreteLaplace,
+    add_noise,
+    add_seeded_noise,
+    most_frequent,
+    noise_scale,
+    seeded_most_frequent,
+    shortfall,
+)
 from pufferflow.publish.running_count import PARTS, RunningCount, tree
+from pufferflow.publish.square_root import SquareRootNoise
 
 CHAIN = pf.MarkovChain([[0.7, 0.3], [0.4, 0.6]])
 LENGTH, EPSILON, REACH = 3, 2.0, 60
@@ -49,6 +60,7 @@ def outputs(paths):
 
 def p_value(drawn, expected):
     """Chi-square of outcomes, by their places in ``expected``; those of small chance are one."""
+    drawn = list(drawn)
     seen = Counter(drawn)
     cells = np.argwhere(expected * len(drawn) >= 10).tolist()
     wanted = [expected[*cell] * len(drawn) for cell in cells]
@@ -116,12 +128,113 @@ def test_quantiles_are_the_smallest_that_suffice(scale, confidence, bins):
     assert noise.tail(h) == pytest.approx(1 - single[h], abs=1e-9)
 
 
+def lists(counts, top, decay):
+    """Probability of each list of ``top`` states, by all orders in which they may be flipped.
+
+    ``decay`` is e^(−1/scale), which makes all of it exact if it is a fraction.
+    """
+    left = [state for state, count in enumerate(counts) if count is not None]
+    if not top:
+        return {(): 1}
+    total, most = dict.fromkeys(left, 0), max(counts[state] for state in left)
+    for order in permutations(left):
+        chance = decay**0 / math.factorial(len(left))
+        for state in order:
+            total[state] += chance * decay ** (most - counts[state])
+            chance *= 1 - decay ** (most - counts[state])
+    found = {}
+    for first in left:
+        rest = [None if state == first else count for state, count in enumerate(counts)]
+        after = lists(rest, top - 1, decay)
+        found |= {(first, *others): total[first] * chance for others, chance in after.items()}
+    return found
+
+
+def moved(counts):
+    """The counts after one reading has another value."""
+    for one, other in permutations(range(len(counts)), 2):
+        if counts[one]:
+            yield tuple(n - (j == one) + (j == other) for j, n in enumerate(counts))
+
+
+@pytest.mark.parametrize(("states", "top"), [(2, 1), (3, 1), (3, 2), (4, 1), (4, 2), (4, 3)])
+def test_a_list_changes_by_at_most_its_length_and_one(states, top):
+    """Exactly, for all small counts and their neighbours; and no smaller constant suffices."""
+    decay, worst = Fraction(1, 2), 0
+    small = [n for n in product(range(4), repeat=states) if 0 < sum(n) <= 4]
+    for some in [*small, (30, *[0] * (states - 1)), (30, 31, *[0] * (states - 2))]:
+        exact = lists(some, top, decay)
+        assert sum(exact.values()) == 1
+        for nearby in moved(some):
+            other = lists(nearby, top, decay)
+            worst = max(worst, *(max(p / other[of], other[of] / p) for of, p in exact.items()))
+    assert 0.999 * 2 ** (top + 1) < worst <= 2 ** (top + 1)
+
+
+@pytest.mark.parametrize("top", [1, 2])
+def test_the_loss_of_names_is_within_epsilon(top):
+    """Exactly, over all lists, given two values of any reading of a chain of three states."""
+    chain = pf.MarkovChain([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.2, 0.7]])
+    cost = calibrate(pf.ChainFamily([chain]), Level(1), EPSILON).cost
+    decay, start = math.exp(-1 / noise_scale(cost, top + 1)), chain.stationary_distribution
+    given = {(node, value): Counter() for node in range(4) for value in range(3)}
+    for path in product(range(3), repeat=4):
+        chance = start[path[0]]
+        chance *= math.prod(chain.transition_matrix[x, y] for x, y in pairwise(path))
+        for names, p in lists([path.count(state) for state in range(3)], top, decay).items():
+            for secret in enumerate(path):
+                given[secret][names] += chance * p / start[secret[1]]
+    losses = (
+        abs(math.log(given[node, x][names] / given[node, y][names]))
+        for node, x, y in product(range(4), range(3), range(3))
+        for names in given[0, 0]
+    )
+    assert 0.4 * EPSILON < max(losses) <= EPSILON
+
+
+@pytest.mark.parametrize(("counts", "top", "scale"), [([3, 5, 4, 0], 3, 2.0), ([9, 8, 0], 1, 5.0)])
+def test_names_follow_the_exact_distribution(counts, top, scale):
+    exact, many = np.zeros([len(counts)] * top), np.tile(counts, (4000, 1))
+    for names, chance in lists(counts, top, math.exp(-1 / scale)).items():
+        exact[names] = chance
+    private = most_frequent(many, top, scale)
+    assert p_value(map(tuple, private.tolist()), exact) > 1e-9
+    seeded = seeded_most_frequent(many, top, scale, np.random.default_rng(5))
+    assert p_value(map(tuple, seeded.tolist()), exact) > 1e-6
+    less = seeded_most_frequent(many, top, 0.7 * scale, np.random.default_rng(5))
+    assert p_value(map(tuple, less.tolist()), exact) < 1e-9
+
+
+@examples(15, 60)
+@given(st.floats(0.05, 40), st.integers(2, 7))
+def test_a_named_state_is_seldom_far_below_the_largest(scale, states):
+    """Exactly for the counts at which that is most likely: all but one as far below."""
+
+    def missed(below):
+        return 1 - lists([below, *[0] * (states - 1)], 1, math.exp(-1 / scale))[(0,)]
+
+    below = shortfall(scale, states, 1)
+    assert missed(below + 1) <= 0.05
+    assert missed(max(below - 1 - 0.2 * scale, 0)) > 0.05 or below == 0
+
+
+def test_stated_errors_of_lists_hold():
+    counts, scale, top = np.tile([30, 28, 20, 5], (4000, 1)), 4.0, 2
+    named = seeded_most_frequent(counts, top, scale, np.random.default_rng(6))
+    left, far = counts.copy(), np.zeros(len(counts))
+    for place in range(top):
+        chosen = named[:, [place]]
+        far = np.maximum(far, (left.max(axis=1) - np.take_along_axis(left, chosen, 1)[:, 0]))
+        np.put_along_axis(left, chosen, 0, axis=1)
+    assert 0.95 < (far <= shortfall(scale, 4, top)).mean() < 1
+
+
 @examples(10, 25)
 @given(st.integers(1, 300), st.integers(0, 2**32 - 1), st.data())
 def test_the_noise_is_that_of_a_sum_of_noisy_node_counts(length, seed, data):
     """With the counts themselves for noise the sum is twice the count: weights and nodes fit."""
     stream = np.random.default_rng(seed).integers(0, 2, length).tolist()
-    shapes = [tree(length), (2,) * max(1, (length - 1).bit_length()), (3, 4, -(-length // 12))]
+    shapes = [tree(length)[1], (2,) * max(1, (length - 1).bit_length()), (3, 4, -(-length // 12))]
     counter = with_nodes(stream, data.draw(st.sampled_from(shapes)))
     for t in range(1, length + 1):
         counter.level = 0
@@ -152,15 +265,71 @@ def test_trees_hold_every_reading_once_a_level(length):
     assert counter.cost == len(counter.arities) / Fraction(counter.scale)
 
 
+@examples(30, 300)
+@given(st.integers(1, 60), st.floats(1e-9, 100), st.integers(0, 2**32 - 1))
+def test_gaussian_noise_is_a_function_of_what_zcdp_covers(length, rho, seed):
+    """R x + z stays the same where one reading changes and z with it: so does all that is said."""
+    rng = np.random.default_rng(seed)
+    root = SquareRootNoise(length, rho)
+    entries, unit = root._entries, 2**root._bits
+    assert [x / unit for x in entries] == pytest.approx(
+        [math.comb(2 * j, j) / 4**j for j in range(length)], abs=1 / unit + 1e-12
+    )
+    assert root.rho == Fraction(sum(x * x for x in entries)) / 2 / Fraction(root.scale * unit) ** 2
+    assert 0.998 * rho < root.rho <= Fraction(rho)
+    stream, place = rng.integers(0, 2, length), int(rng.integers(length))
+    other = stream.copy()
+    other[place] ^= 1
+    noise = [int(z) for z in root.scale * unit * rng.standard_normal(length)]
+    moved = [int(stream[place] - other[place]) * x for x in entries[: length - place]]
+    shifted = noise[:place] + [z + x for z, x in zip(noise[place:], moved, strict=True)]
+    said = []
+    for values, drawn in ((stream, noise), (other, shifted)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(square_root, "add_gaussian", lambda zeros, scale, drawn=drawn: drawn)
+            parts = root.drawn(PARTS)
+        said.append([PARTS * int(n) + z for n, z in zip(np.cumsum(values), parts, strict=True)])
+    assert said[0] == said[1]
+    exact = []  # w = R⁻¹ z, then its prefix sums, in fractions
+    for t in range(length):
+        known = sum(entries[t - j] * w for j, w in enumerate(exact))
+        exact.append((noise[t] - known) / Fraction(entries[0]))
+    sums = accumulate(exact)
+    counted = accumulate(map(int, stream))
+    assert said[0] == [
+        PARTS * n + math.floor(PARTS * z + Fraction(1, 3))
+        for n, z in zip(counted, sums, strict=True)
+    ]
+
+
+def test_the_running_count_takes_the_smaller_error():
+    plain, much, little = (RunningCount(30, 0.5, rho) for rho in (None, 1, 0.001))
+    assert (plain.gaussian, much.gaussian, little.gaussian) == (False, True, False)
+    assert much.errors["gaussian"] < plain.errors["laplace"] < little.errors["gaussian"]
+    assert (much.cost, much.rho <= 1, little.cost, little.rho) == (0, True, plain.cost, 0)
+    for length, published in ((1000, 1.27), (10_000, 1.07), (100_000, 0.94)):  # docs/approximate.md
+        gaussian = SquareRootNoise(length, event_rho(1.0, 1e-6, 0.001)).error
+        laplace = RunningCount(length, 0.001).errors["laplace"]
+        assert gaussian / laplace == pytest.approx(published, abs=6e-3)
+    assert math.isinf(RunningCount(2**22, 0.5, 1e9).errors["gaussian"])
+    assert math.isinf(RunningCount(2, 0.5, 1e-18).errors["gaussian"])
+
+
+@pytest.mark.parametrize("rho", [None, 1])
 @pytest.mark.parametrize("times", counts(300, 1000))
-def test_errors_are_as_stated_and_half_widths_hold(times):
+def test_errors_are_as_stated_and_half_widths_hold(times, rho):
     length, errors = 40, []
     for _ in range(times):
-        counter = RunningCount(length, 0.5)
+        counter = RunningCount(length, 0.5, rho)
         errors.append([counter.add(1) - t for t in range(1, length + 1)])
     errors = np.array(errors)
-    weights = np.array([counter._squares(t) for t in range(1, length + 1)])
-    stated = np.sqrt(weights / 2) / math.sinh(0.5 / counter.scale)  # 2p/(1 − p)², p = e^(−1/s)
+    if rho is None:
+        weights = np.array([counter._squares(t) for t in range(1, length + 1)])
+        stated = np.sqrt(weights / 2) / math.sinh(0.5 / counter.scale)  # 2p/(1 − p)², p = e^(−1/s)
+    else:
+        stated = counter.scale * np.sqrt(counter._root.squares)
+    named = counter.errors["laplace" if rho is None else "gaussian"]
+    assert np.sqrt((stated**2).mean()) == pytest.approx(named, rel=0.2)  # of the tree: about
     found = np.sqrt((errors**2).mean(axis=0))
     # a fourth moment of at most 6 times the square
     assert np.abs(found / stated - 1).max() < 6 * math.sqrt(5 / times)

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import pufferflow as pf
+from pufferflow._util.protection import Protection
+from pufferflow.bounds.periodic import PeriodicLeakage
 
 FAST, SLOW = np.array([[0.6, 0.4], [0.5, 0.5]]), np.array([[0.95, 0.05], [0.1, 0.9]])
 DAY = pf.PeriodicChain([FAST, SLOW, SLOW], repeat=20)
@@ -22,14 +24,11 @@ def test_equal_matrices_are_one_chain(length, protection):
 
 def test_the_worst_time_lies_where_the_chain_is_slow():
     scale = pf.leakage(DAY, 10**6, 1.0).scale
-    profile = pf.mechanisms.loss_profile(DAY, 10**6, scale)
-    assert list(profile) == ["phase", "matrix", "loss_nats"]
-    losses = profile["loss_nats"]
-    assert len(losses) == 60
+    losses = PeriodicLeakage(DAY, 10**6, Protection()).profile(np.nextafter(1 / scale, np.inf))
+    assert losses.shape == (60,)
     assert losses.max() == pf.leakage_loss(DAY, 10**6, scale)
     assert 1 - 1e-5 < losses.max() <= 1
-    assert profile["matrix"][losses.argmax()] in (1, 2)
-    assert 20 < profile["phase"][losses.argmax()] < 60
+    assert 20 < losses.argmax() < 60  # of the second or third matrix
     slow, fast = (pf.leakage(pf.MarkovChain(matrix), 10**6, 1.0).scale for matrix in (SLOW, FAST))
     assert fast < scale < slow
 
@@ -43,7 +42,7 @@ def test_segments_may_begin_at_any_phase():
     scale = pf.leakage(chain, 5, 1.0)
     assert 4.99 < scale.scale <= 5
     assert scale.node == 3
-    assert pf.mechanisms.loss_profile(chain, 5, scale.scale)["phase"].tolist() == list(range(10))
+    assert PeriodicLeakage(chain, 5, Protection()).profile(1 / scale.scale).shape == (10,)
 
 
 @pytest.mark.parametrize("length", [50, 10**18])
