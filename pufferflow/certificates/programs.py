@@ -65,14 +65,14 @@ class Writer:
     def program(self) -> Document:
         """Return it."""
         model, document = self.model, Document(witnesses=self.witnesses)
-        document["forward"], ahead = self._side(True)
+        document["forward"], forward = self._side(True)
         document["backward"], past = self._side(False)
         single = model.hidden and self.run.claim.hidden == 1
         if single and not model.informed and model.start == "stationary":
             rows, names = np.zeros((self.k, self.k)), np.array(sorted(set(model.seen)))[:, None]
             rows[: len(names)] = _floats(model.distribution(0)) * np.equal(names, model.seen)
             rows /= np.maximum(rows.sum(axis=1, keepdims=True), 1e-300)
-            found, _ = self._trees(rows, np.asarray(rows.any(axis=1)), ahead + past)
+            found, _ = self._trees(rows, np.asarray(rows.any(axis=1)), forward + past)
             document["observations"] = self._add(found)
         return document
 
@@ -87,9 +87,9 @@ class Writer:
         model, run, sets = self.model, self.run, isinstance(self.model, SetModel)
         phases, start = model.phases(forward), run.count(0)
         far = model.node(forward, (phases[0], self.around, False), run.growth(start))
-        alike = far.rows is not None and (sets or far.excess == 1)
-        coupled, power = not sets or (alike and self.k <= _MOST_COUPLED), None
-        if not (coupled and alike and (forward or not sets)):
+        same = far.rows is not None and (sets or far.excess == 1)
+        coupled, power = not sets or (same and self.k <= _MOST_COUPLED), None
+        if not (coupled and same and (forward or not sets)):
             power, bound = self._power(forward)
             if sets and coupled:  # flows throughout, or ratios throughout where these bound more
                 coupled = bool(self._coupled(forward, 1, 0.0).max() <= bound.max())
@@ -315,7 +315,7 @@ class _Period:
 def early_nodes(
     chain: Any, length: int, scale: float, protection: Protection, share: float
 ) -> Pair:
-    """How many nodes ahead and behind have steps of their own, of a program at this scale.
+    """How many nodes forward and behind have steps of their own, of a program at this scale.
 
     The fewest that hardly change the engine's loss, if they take that share of a check of seconds.
     """

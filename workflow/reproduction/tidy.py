@@ -48,7 +48,7 @@ COLUMNS = {
     "releases": f"{KEYS} release state exact_frequency released_frequency",
     "timings": f"""{DATA} mechanism epsilon status families applicable
         median_seconds least_seconds most_seconds repeats machine""",
-    # what a source states beside what is computed; `key` finds the reported value
+    # what a source states, and what is computed; `key` finds the reported value
     "values": "example quantity key computed",
     "growth": f"{KEYS} length lipschitz {SCALE} expected_error",
     "gk16_limits": "dataset label quantity alpha",

@@ -49,7 +49,7 @@ rule measure_least_noise:
 
 
 rule measure_wider_guarantees:
-    """Scales for wider secrets, richer models and side information, and the runs behind them."""
+    """Scales for wider secrets, richer models and side information, and the counts they are fitted to."""
     input:
         raw=raw_data,
         sample="results/samples/{dataset}_{source}.json",

@@ -46,10 +46,12 @@ class TemporalLeakage:
 
     def loss(self, cost: float) -> float:
         """Return the largest loss of a record where each release is ``cost``-DP."""
-        back, ahead = (self._leakage(points, cost) for points in self.steps)
-        first = np.arange(min(self.length, len(back) + len(ahead)))  # later ones have converged
-        one, other = np.minimum(first, len(back) - 1), self.length - 1 - first
-        return float((back[one] + ahead[np.minimum(other, len(ahead) - 1)]).max() - cost)
+        backward, forward = (self._leakage(points, cost) for points in self.steps)
+        first = np.arange(
+            min(self.length, len(backward) + len(forward))
+        )  # later ones have converged
+        one, other = np.minimum(first, len(backward) - 1), self.length - 1 - first
+        return float((backward[one] + forward[np.minimum(other, len(forward) - 1)]).max() - cost)
 
     def _leakage(self, points: Floats, cost: float) -> Floats:
         """Leakage after 1, 2, … records, up to where it stays within 1e-13."""
@@ -132,7 +134,7 @@ def related_bounds(cases: Iterator[Case], epsilons: Sequence[float]) -> Iterator
 
     ``relative_noise`` is the scale ÷ leakage's for the same adversary. ``loss`` is what the bound
     states at the scale of leakage, for the two that follow a chain. Where Bayesian DP has no scale
-    its row has T/ε, which always holds, and ``reason`` says so.
+    its row has T/ε, which always holds, and ``reason`` states this.
     """
     for (chain, given), epsilon in product(cases, epsilons):
         length, peer = given["length"], TemporalLeakage(chain, given["length"])

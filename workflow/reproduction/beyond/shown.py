@@ -39,7 +39,7 @@ NOTES = {
 IN_FIGURES = {
     "certainty": " Dashed: the record at that time alone.",
     "least_noise": " Not private: below the lower bound.",
-    "wider_guarantees": " Hollow points: the adversary knows any other records.",
+    "wider_guarantees": " Hollow points: with side information.",
 }
 IN_TABLES = {
     "certainty": " At ε = {epsilon:g}.",
