@@ -53,6 +53,18 @@ def vector_gaussian(scale: float) -> Any:
     return dp.m.make_gaussian(integers, dp.l2_distance(T="i64"), scale=scale)
 
 
+@lru_cache(maxsize=8)
+def noisy_top(top: int, scale: float) -> Any:
+    """OpenDP's measurement that names the ``top`` largest of integers, in order.
+
+    Each is the largest of those left with exponential noise, by exact permute-and-flip.
+    """
+    dp = open_dp()
+    integers = dp.vector_domain(dp.atom_domain(T="i64"))
+    apart, pure = dp.linf_distance(T="i64"), dp.max_divergence()
+    return dp.m.make_noisy_top_k(integers, apart, pure, k=top, scale=scale)
+
+
 def discrete_laplace(noise: ArrayLike, scale: float) -> Floats:
     """Probability (1 − p)/(1 + p)·p^|z| of each whole ``noise`` z, p = exp(−1/scale)."""
     decay = np.exp(-np.abs(np.asarray(noise, np.float64)) / scale)

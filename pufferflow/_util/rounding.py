@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable
 from fractions import Fraction
 
 UNIT_ROUNDOFF = 2.0**-53
@@ -14,14 +13,6 @@ SAFE_MINIMUM = 1e-290
 
 SUM_TOLERANCE = 1e-9
 """How far a row may sum from 1 before it counts as a mistake rather than as rounding."""
-
-
-def total(numbers: Iterable[float]) -> float:
-    """Sum of numbers of at least 0, rounded once; infinite beyond the range of floats."""
-    try:
-        return math.fsum(numbers)
-    except OverflowError:
-        return math.inf
 
 
 def float_up(number: Fraction) -> float:

@@ -12,15 +12,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from pufferflow._util.checks import check_list, check_type, check_whole, shown_name
+from pufferflow._util.checks import check_list, check_numbers, check_type, check_whole, shown_name
 from pufferflow._util.json import only_keys, read_json, record
-from pufferflow._util.rounding import SUM_TOLERANCE, UNIT_ROUNDOFF, total
 from pufferflow._util.types import Floats
-from pufferflow.errors import NetworkError
-from pufferflow.models.chain import MarkovChain
+from pufferflow.errors import ChainError, NetworkError
+from pufferflow.models.chain import MarkovChain, checked_distributions
 
 MAX_VARIABLES = 1_000
 
@@ -118,25 +116,16 @@ def _distinct(names: Iterable[str], what: str) -> tuple[str, ...]:
 
 def _distributions(variable: Variable) -> Floats:
     """Return a table whose rows are distributions, or raise NetworkError."""
+    what = f"table of {variable.name!r}"
+    table = check_numbers(variable.table, f"the {what}", NetworkError)
+    if not (table.ndim and table.size):
+        levels = "one level per parent and one for the states"
+        raise NetworkError(f"the {what} must be numbers in nested lists, {levels}")
     try:
-        table = np.array(variable.table)
-    except (TypeError, ValueError, OverflowError):
-        table = np.array(None)
-    if table.dtype.kind not in "fiu" or not (table.ndim and table.size):
-        raise NetworkError(
-            f"the table of {variable.name!r} must be numbers in nested lists of equal lengths, one "
-            "level per parent and one for the states"
-        )
-    table = table.astype(np.float64)
-    sums = np.apply_along_axis(total, -1, table)[..., None]
-    if not ((table >= 0).all() and (abs(sums - 1) <= SUM_TOLERANCE).all()):
-        raise NetworkError(
-            f"the rows of {variable.name!r} must have entries of at least 0 with the sum 1"
-        )
-    # sums that are off by rounding alone stay
-    table = np.where(abs(sums - 1) > 4 * UNIT_ROUNDOFF, table / sums, table)
-    table.flags.writeable = False
-    return table
+        rows = checked_distributions(table.reshape(-1, table.shape[-1]), what)
+    except ChainError as error:
+        raise NetworkError(str(error)) from None
+    return rows.reshape(table.shape)
 
 
 def read_networks(path: str | os.PathLike[str]) -> tuple[BayesianNetwork, ...]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pufferflow.publish.statistics import MostFrequent
 from pufferflow.publish.texts import html, number, visible
 
 if TYPE_CHECKING:
@@ -26,12 +27,12 @@ NOTE = "Lines: published values. Shade: with 95\u00a0% probability it contains a
 
 
 def figure_of(table: NoisyTable) -> str:
-    """Return the figure of a table as HTML, empty where it has too many values."""
+    """Return the figure of a table as HTML, empty where it has too many values, or names."""
     kind, values, half = table.statistic, table.values, table.error.half_width
     panels, places = table.cells, tuple(column.label for column in table.columns)
     if len(places) <= len(panels) > 1:
         panels, places, values, half = places, panels, values.T, half.T
-    if values.size > MOST_VALUES:
+    if values.size > MOST_VALUES or isinstance(kind, MostFrequent):
         return ""
     used = table.sizes > 0
     least = kind.offset * (np.ones_like(table.sizes) if kind.relative else table.sizes)[used, None]

@@ -15,10 +15,10 @@ from fractions import Fraction
 import numpy as np
 from scipy.special import ndtri
 
-from pufferflow._util.noise import vector_gaussian, vector_laplace
-from pufferflow._util.types import Floats
+from pufferflow._util.noise import noisy_top, vector_gaussian, vector_laplace
+from pufferflow._util.types import Floats, Ints
 from pufferflow.errors import ParameterError
-from pufferflow.publish.statistics import Statistic, Table
+from pufferflow.publish.statistics import MostFrequent, Statistic, Table
 
 CONFIDENCE = 0.95
 SLACK = Fraction(1, 2**24)
@@ -95,6 +95,33 @@ def add_seeded_noise(
     one, other = np.floor(scale * rng.standard_exponential((2, len(counts))))
     noisy = (int(count) + int(z) for count, z in zip(counts, one - other, strict=True))
     return [min(max(number, -(2**63)), 2**63 - 1) for number in noisy]
+
+
+def most_frequent(counts: Ints, top: int, scale: float) -> Ints:
+    """Name states by their counts in each cell, in order, by OpenDP's exact sampler; (cells, top).
+
+    Each is the largest of those left with exponential noise, drawn anew.
+    """
+    return np.array([noisy_top(top, scale)(row) for row in counts.tolist()], dtype=np.int64)
+
+
+def seeded_most_frequent(counts: Ints, top: int, scale: float, rng: np.random.Generator) -> Ints:
+    """Name states with the same distribution from a seed: for planning, **not private**."""
+    named, left = np.zeros((len(counts), top), np.int64), counts.astype(np.float64)
+    for place in range(top):
+        noisy = left + scale * rng.standard_exponential(left.shape)
+        named[:, place] = noisy.argmax(axis=1)
+        np.put_along_axis(left, named[:, [place]], -np.inf, axis=1)
+    return named
+
+
+def shortfall(scale: float, states: int, draws: int) -> int:
+    """Return how far a named state is, in any of ``draws``, below the largest count left.
+
+    At most this with probability .95: one that is h below is named with probability at most
+    e^(−h/s)/2, since its noise must exceed that of the largest by h.
+    """
+    return math.floor(scale * math.log(draws * (states - 1) / (2 * (1 - CONFIDENCE))))
 
 
 @dataclass(frozen=True)
@@ -189,7 +216,7 @@ def choose_noise(
     The noise of all costs ``cost``, or ρ where that makes for less error over the public ranges.
     """
     laplace = scales_of([table.statistic for table in tables], cost)
-    squares = [table.statistic.square or 0 for table in tables]
+    squares = [table.statistic.square for table in tables]
     if not rho or not all(squares):
         return False, laplace, [None] * len(tables)
     gaussian = [deviation(Fraction(square * len(tables)), rho) for square in squares]
@@ -203,9 +230,12 @@ def choose_noise(
 def table_error(table: Table, scale: float, gaussian: bool = False) -> TableError:
     """Return the error of a table whose numbers get noise of ``scale``."""
     statistic, size = table.statistic, table.sizes.astype(np.float64)
-    published = max(1, int((size > 0).sum()) * len(table.columns))
-    noise = DiscreteGaussian(scale) if gaussian else DiscreteLaplace(scale)
-    width = statistic.unit * noise.quantile(CONFIDENCE, published)
+    cells, states = max(1, int((size > 0).sum())), len(table.columns)
+    if isinstance(statistic, MostFrequent):
+        width: float = shortfall(scale, states, statistic.top * cells)
+    else:
+        noise = DiscreteGaussian(scale) if gaussian else DiscreteLaplace(scale)
+        width = statistic.unit * noise.quantile(CONFIDENCE, cells * states)
     with np.errstate(divide="ignore", invalid="ignore"):
         if statistic.relative:
             widths = width / size + statistic.rounding

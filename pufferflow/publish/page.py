@@ -38,7 +38,8 @@ def _table(table: NoisyTable) -> str:
     text += '<th class="wide">from</th><th class="wide">to</th><th>impact</th></tr></thead><tbody>'
     for row in frame.to_dict("records"):
         error = row["error"]
-        value, low, high = (number(row[k], error) for k in ("value", "band_low", "band_high"))
+        ends = (row[k] for k in ("value", "band_low", "band_high"))
+        value, low, high = (html(x) if isinstance(x, str) else number(x, error) for x in ends)
         text += f"<tr><th>{html(row['cell'])}</th><td>{value}</td><td>±{number(error)}</td>"
         text += f'<td class="wide">{low}</td><td class="wide">{high}</td>'
         text += f"<td>{row['impact']}</td></tr>"

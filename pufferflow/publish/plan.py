@@ -45,7 +45,7 @@ class PlanOptions:
     step: str | int = reads(MISSING, "Time between two readings: 30min.", "TIME")
     period: str | int = reads(MISSING, "Time span of the readings: 7d.", "TIME")
     participants: int = reads(MISSING, "Number of participants.", "N")
-    states: int | None = shows(None, "Number, for histograms and transitions.", "K")
+    states: int | None = shows(None, "Number, for statistics of states.", "K")
     groups: int = reads(1, "Number of groups, for cells by group.", "N")
 
 

@@ -31,12 +31,14 @@ from pufferflow.publish.noise import (
     add_seeded_noise,
     choose_noise,
     cost_of,
+    most_frequent,
+    seeded_most_frequent,
 )
 from pufferflow.publish.plan import Design, Plan, remedies
 from pufferflow.publish.request import RECORDS, Request, Theta
 from pufferflow.publish.result import NoisyTable, Readings, Release
 from pufferflow.publish.statement import assumption_of
-from pufferflow.publish.statistics import Statistic, check_covered
+from pufferflow.publish.statistics import Histogram, MostFrequent, Statistic, check_covered
 from pufferflow.records.read import Steps, parse_range, read, stamp
 from pufferflow.records.table import Source
 
@@ -121,9 +123,9 @@ class Agreement:
     def _checked(self) -> Iterator[str]:
         """Refuse what would make the promise false; yield warnings."""
         how, steps, theta = self.request.how, self.steps, self.assumed
-        k, names = None if theta is None else theta.states, {"histogram", "transitions"}
+        k = None if theta is None else theta.states
         if steps.states is None:
-            if k is not None or names & {statistic.name for statistic in self.statistics}:
+            if k is not None or any(isinstance(one, Histogram) for one in self.statistics):
                 raise ParameterError("the states are missing; give `edges` or `states`")
         elif k is not None:
             if k != steps.states.count:
@@ -237,20 +239,25 @@ class Prepared(Agreement):
         cost, rho = Fraction(0), Fraction(0)
         if self.gaussian:
             pairs = zip(self.statistics, self.scales, strict=True)
-            rho = sum(((one.square or 0) / Fraction(s) ** 2 / 2 for one, s in pairs), rho)
+            rho = sum((one.square / Fraction(s) ** 2 / 2 for one, s in pairs), rho)
         else:
             cost = cost_of(self.statistics, self.scales)
         return self.terms(Charge.of(cost, rho, self.longest, self.period), words)
 
     def drawn(self, paid: Paid | None) -> Release:
         """Return the release with noise, drawn from its seed where it is a simulation."""
-        draw, seed = add_gaussian if self.gaussian else add_noise, self.request.how.seed
-        if seed is not None:
+        draw, name = add_gaussian if self.gaussian else add_noise, most_frequent
+        if (seed := self.request.how.seed) is not None:
             rng = np.random.default_rng(seed)
             draw = partial(add_seeded_noise, rng=rng, gaussian=self.gaussian)
+            name = partial(seeded_most_frequent, rng=rng)
         noisy = []
         for exact, table in zip(self.tables, self.zeros.tables, strict=True):
-            drawn = np.array(draw(exact.counts.ravel().tolist(), table.scale), dtype=np.int64)
+            if isinstance(kind := table.statistic, MostFrequent):
+                named, drawn = name(exact.counts, kind.top, table.scale), exact.counts * 0 - 1
+                np.put_along_axis(drawn, named, np.arange(kind.top), axis=1)
+            else:
+                drawn = np.array(draw(exact.counts.ravel().tolist(), table.scale), dtype=np.int64)
             noisy.append(replace(table, counts=drawn.reshape(exact.counts.shape)))
         return replace(self.zeros, tables=noisy, paid=paid)
 

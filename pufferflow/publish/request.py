@@ -66,18 +66,19 @@ class StatisticOptions:
 
     statistics: Sequence[str] = shows(
         ("histogram",),
-        "Any of histogram, mean, sum, exceedances, durations, transitions, also in cells: "
-        "mean-by-hour (weekday, month, group); several share the noise.",
+        "Any of histogram, mean, sum, exceedances, durations, transitions, most-frequent, also in "
+        "cells: mean-by-hour (weekday, month, group); several share the noise.",
         "NAME",
     )
     bounds: Sequence[float] | None = shows(None, "Values are clipped to these.", ("LOW", "HIGH"))
     threshold: float | None = shows(None, "Threshold of exceedances and durations.", "VALUE")
     duration_edges: Sequence[int] | None = shows(None, "First lengths of duration bins.", "1,2,...")
+    top: int | None = shows(None, "How many states most-frequent names (default: 1).", "K")
     unit: str | None = shows(None, "Unit of the values, as shown.", "WORD")
 
     def parsed(self) -> tuple[Statistic, ...]:
         """Return the statistics; raises ParameterError: one is unknown, or an option is bad."""
-        options = ("bounds", "threshold", "duration_edges")
+        options = ("bounds", "threshold", "duration_edges", "top")
         return parse_statistics(self.statistics, **{name: getattr(self, name) for name in options})
 
 
@@ -107,15 +108,18 @@ class ReleaseOptions:
     fitted_to_others: bool = hides(False, "The chain was fitted to other participants.")
     ledger: Ledger | PathLike | None = pays(None, "Account in which all releases add up.", "FILE")
     limit: float | None = pays(None, "Limit of this level (default: epsilon).", "EPSILON")
-    share: str | float = pays(1, "Fraction of the budget of the level for this release.", "F")
+    share: str | float = pays(1, "Fraction of the level's budget for this release.", "F")
     alone: bool = pays(False, "Promise epsilon for this release alone.")
     first: str | None = pays(None, "Readings from this time on.", "TIME")
     last: str | None = pays(None, "Readings before this time; a date is the whole day.", "TIME")
-    longest: int | None = pays(None, "Most readings used of one participant, the first ones.", "N")
+    longest: int | None = pays(None, "At most the first N readings of one participant.", "N")
     cohort: str | None = pays(None, "Name of these participants, if others have ledgers.", "NAME")
     new_values: bool = pays(False, "Enter a value column new to the ledger.")
     output: PathLike | None = writes(None, "New folder; publish/ is safe to publish.", "FOLDER")
     figure: bool = writes(True, "Draw the figure.")
+    registry: str | None = writes(
+        None, "Also write a record for the OpenDP Deployments Registry, of this curator.", "CURATOR"
+    )
     seed: int | None = writes(None, "Simulate with this seed: for planning, not private.", "SEED")
 
 
@@ -152,7 +156,8 @@ class Request:
             check_delta(self.guarantee.delta)
         for switch in (f.name for f in fields(self.how) if f.type == "bool"):
             check_type(getattr(self.how, switch), switch, bool)
-        for name, word in (("unit", self.what.unit), ("cohort", self.how.cohort)):
+        names = {"unit": self.what.unit, "cohort": self.how.cohort, "registry": self.how.registry}
+        for name, word in names.items():
             if word is not None:
                 check_type(word, name, str)
                 check_unicode(word, name)

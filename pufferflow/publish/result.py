@@ -14,15 +14,16 @@ import pandas as pd
 
 from pufferflow._util.protection import Level
 from pufferflow._util.texts import spreadsheet_csv
-from pufferflow._util.types import Floats
+from pufferflow._util.types import Bools, Floats
 from pufferflow.accounting.account import percent
 from pufferflow.accounting.entries import Paid
 from pufferflow.publish.files import PUBLISH, SIMULATION
 from pufferflow.publish.noise import TableError, impact_label, table_error
 from pufferflow.publish.page import page_of
+from pufferflow.publish.registry import registry_record
 from pufferflow.publish.request import ReleaseOptions
 from pufferflow.publish.statement import secret_of, sections_of, span_of, statement_of, warnings_of
-from pufferflow.publish.statistics import Table
+from pufferflow.publish.statistics import GRID, MostFrequent, Table
 from pufferflow.publish.texts import factor, number, plural, visible
 
 
@@ -50,13 +51,44 @@ class NoisyTable(Table):
         values = self.statistic.values(self.sizes, self.counts)
         return np.where(self.sizes[:, np.newaxis] > 0, values, np.nan)
 
+    @property
+    def published(self) -> Bools:
+        """Which values are published, shape (cells, columns)."""
+        return ~np.isnan(self.values)
+
+    @property
+    def possible(self) -> Floats:
+        """Least and largest value there can be in each cell, shape (2, cells, 1)."""
+        most = self.sizes * (GRID if self.statistic.in_unit else 1)
+        ends = np.zeros_like(most), most
+        return np.stack([self.statistic.values(self.sizes, end[:, np.newaxis]) for end in ends])
+
+    @property
+    def estimates(self) -> Floats:
+        """The possible values nearest to the noisy ones: shares have sum 1."""
+        return nearest_shares(self.values) if self.statistic.shares else self._cut(self.values)
+
+    @property
+    def band(self) -> Floats:
+        """Ends of the band as far as it is possible, shape (2, cells, columns)."""
+        half = self.error.half_width
+        return self._cut(np.stack([self.values - half, self.values + half]))
+
+    def _cut(self, values: Floats) -> Floats:
+        return np.clip(values, *self.possible)
+
     def to_frame(self) -> pd.DataFrame:
         """Return one row per value, as :meth:`Release.to_frame`."""
-        i, j = np.nonzero(~np.isnan(self.values))
+        i, j = np.nonzero(self.published)
+        if names := isinstance(self.statistic, MostFrequent):  # in the order of their places
+            order = np.lexsort((self.values[i, j], i))
+            i, j = i[order], j[order]
         value, error = self.values[i, j], self.error.half_width[i, j]
         ends = np.array([(column.low, column.high) for column in self.columns], dtype=float)[j]
         cells = np.array(self.cells, dtype=object)[i]
-        labels = np.array([column.label for column in self.columns], dtype=object)[j]
+        labels = named = np.array([column.label for column in self.columns], dtype=object)[j]
+        if names:
+            labels = value.astype(int).astype(str).astype(object)
         if self.statistic.by != "all":
             labels = cells + " / " + labels if len(self.columns) > 1 else cells
         columns = {
@@ -65,12 +97,15 @@ class NoisyTable(Table):
             "low": ends[:, 0],
             "high": ends[:, 1],
             "value": value,
+            "estimate": self.estimates[i, j],
             "error": error,
-            "band_low": value - error,
-            "band_high": value + error,
+            "band_low": self.band[0, i, j],
+            "band_high": self.band[1, i, j],
             "unit": self.unit,
             "impact": [impact_label(impact) for impact in self.error.impact[i, j]],
         }
+        if names:
+            columns |= {"value": named, "estimate": named, "band_low": np.nan, "band_high": np.nan}
         return pd.DataFrame(columns)
 
     @property
@@ -95,10 +130,12 @@ class NoisyTable(Table):
     @property
     def error_text(self) -> str:
         """Smallest and largest error of the values, and the impact."""
-        half, unit = self.error.half_width[self.sizes > 0], visible(self.unit)
+        half, unit = self.error.half_width[self.published], visible(self.unit)
         most = " to ".join(dict.fromkeys(f"±{number(end)}" for end in (half.min(), half.max())))
         most += f" {unit}" * (unit not in ("", "share"))
         which = f"all {half.size:,} values" if half.size > 1 else "its value"
+        if isinstance(self.statistic, MostFrequent):
+            which = "the share that belongs at each place"
         return f"{most} on {which} (95 %), noise impact {self.error.label}"
 
     @property
@@ -113,6 +150,17 @@ class NoisyTable(Table):
             values, half = values.T, half.T
         fits = (values - half).max(axis=0) <= (values + half).min(axis=0)
         return len(values) > 1 and bool(fits.all())
+
+
+def nearest_shares(values: Floats) -> Floats:
+    """Return the shares nearest to each row: x − t where that is ≥ 0, else 0, with sum 1.
+
+    Exact shares are in that convex set, so they are no farther from it than from the row.
+    """
+    ordered = -np.sort(-values, axis=1)
+    excess = (np.cumsum(ordered, axis=1) - 1) / np.arange(1, values.shape[1] + 1)
+    positive = np.maximum((ordered > excess).sum(axis=1, keepdims=True), 1)
+    return np.maximum(values - np.take_along_axis(excess, positive - 1, axis=1), 0.0)
 
 
 @dataclass(frozen=True)
@@ -181,13 +229,15 @@ class Release:
     @property
     def band(self) -> pd.DataFrame:
         """The band that contains all exact values of a table with probability 95 %."""
-        return self.to_frame()[["statistic", "cell", "band_low", "band_high"]]
+        return self.to_frame()[["statistic", "cell", "band_low", "band_high"]].dropna()
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per number; cells without readings have none.
 
-        Columns are statistic, cell, low and high (ends of a bin), value, error (of all numbers of a
-        table at once, with probability 95 %), band_low, band_high, unit, impact and epsilon.
+        Columns are statistic, cell, low and high (ends of a bin), value, estimate (the nearest
+        possible one), error (of all values of a table at once, with probability 95 %), band_low,
+        band_high, unit, impact and epsilon. Of the most frequent states the end of ``cell`` is the
+        place, ``value`` the name of the state there, and the error that of its share.
         """
         frame = pd.concat([table.to_frame() for table in self.tables], ignore_index=True)
         marked = self.epsilon if self.private else f"NOT PRIVATE ({self.epsilon:g})"
@@ -242,5 +292,7 @@ class Release:
             "release.json": json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n",
         }
         texts |= {name: json.dumps(document) + "\n" for name, document in self.documents.items()}
+        if self.how.registry is not None:
+            texts["registry.yaml"] = registry_record(self, self.how.registry)
         folder = PUBLISH if self.private else SIMULATION
         return {f"{folder}/{name}": text for name, text in texts.items()}

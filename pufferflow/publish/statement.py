@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from pufferflow import __version__
 from pufferflow.accounting.account import percent
 from pufferflow.publish.noise import LIMITS, table_error
+from pufferflow.publish.statistics import MostFrequent
 from pufferflow.publish.texts import duration, factor, markdown, number, plural
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def warnings_of(made: Release) -> Iterator[str]:
         of = f" of {table.heading}" if len(made.tables) > 1 else ""
         if table.nothing_to_tell:
             yield f"No difference between the cells{of} is distinguishable from noise."
-        if useless := int((table.error.impact[table.sizes > 0] >= LIMITS[-1]).sum()):
+        if useless := int((table.error.impact[table.published] >= LIMITS[-1]).sum()):
             yield f"{plural(useless, 'value')}{of} with an error of half the public range or more."
     yield from made.warnings
 
@@ -81,6 +82,11 @@ def span_of(made: Release) -> str:
 def _published(made: Release) -> Iterator[str]:
     for table in made.tables:
         yield f"{table.heading}{table.statistic.detail}: {table.error_text}."
+        if isinstance(table.statistic, MostFrequent):
+            yield (
+                "With 95\u00a0% probability no state is listed before, or instead of, one whose "
+                "share is larger by more than that. Shares are not published."
+            )
     clock = {"utc": " (UTC)", "local": " (local time)"}.get(made.readings.clock, "")
     who, when = plural(made.readings.participants, "participant"), span_of(made)
     when = f", {when}{clock}" if when else ""
@@ -192,6 +198,13 @@ def _account(made: Release) -> Iterator[str]:
 def _method(made: Release) -> Iterator[str]:
     for table in made.tables:
         kind = table.statistic
+        if isinstance(kind, MostFrequent):
+            yield (
+                f"Each place of {table.heading} went to the largest count left, each with new "
+                f"exponential noise of scale {table.scale:g} (permute-and-flip); a list with "
+                f"{kind.top} costs {kind.lipschitz}/scale a reading. Its error is an upper bound."
+            )
+            continue
         what = f"sum (in steps of {kind.unit:g})" if kind.in_unit else "count"
         known = f"Laplace noise of scale {table.scale:g}", "L1", f"{kind.lipschitz:,}"
         if table.gaussian:

@@ -1,4 +1,4 @@
-"""The six statistics, each with its Lipschitz constant and its public range.
+"""The seven statistics, each with its Lipschitz constant and its public range.
 
 A statistic turns readings into a table of integers, cells × columns. Cells (hours, weekdays,
 months, groups) are functions of what is public. The Lipschitz constant L bounds how much the whole
@@ -18,7 +18,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferflow._util.checks import LONGEST, check_choice, check_finite, check_list
+from pufferflow._util.checks import LONGEST, check_choice, check_finite, check_list, check_whole
 from pufferflow._util.types import Bools, Floats, Ints
 from pufferflow._util.units import text_of
 from pufferflow.errors import DataError, ParameterError
@@ -97,12 +97,17 @@ class Statistic(ABC):
     quantity: ClassVar[str]
     """Quantity of the values; :attr:`in_unit` if they have the unit of the readings."""
     lipschitz: ClassVar[int]
-    """L: how much the table changes at most, in L1 norm, when one value changes."""
-    square: ClassVar[int | None] = None
-    """The same in L2 norm, squared; None where Gaussian noise does not fit."""
+    """L: noise of scale s changes by at most L/s nats when one value changes.
+
+    The largest change of the table in L1 norm, unless names are drawn.
+    """
+    square: ClassVar[int] = 0
+    """That in L2 norm, squared; 0 where Gaussian noise does not fit."""
     in_unit: ClassVar[bool] = False
     relative: ClassVar[bool] = False
     """Whether a value is per reading of its cell."""
+    shares: ClassVar[bool] = False
+    """Whether the values of a cell are shares, with sum 1."""
     cells: ClassVar[tuple[str, ...]] = CELLS
     """In which it can be requested."""
 
@@ -210,7 +215,7 @@ class Histogram(Statistic):
     """
 
     name, title, quantity = "histogram", "Histogram", "share of readings"
-    lipschitz, square, relative = 2, 2, True
+    lipschitz, square, relative, shares = 2, 2, True, True
 
     def columns(self, states: StateSpace | None, step_seconds: int | None) -> tuple[Column, ...]:
         """One a state."""
@@ -228,6 +233,37 @@ class Histogram(Statistic):
         if states is None:
             raise ParameterError(f"{self.full_name} needs the number of states; give `states`")
         return states
+
+
+@dataclass(frozen=True)
+class MostFrequent(Histogram):
+    """The ``top`` most frequent states of each cell, in order, without their counts.
+
+    Places are given one after the other, each to the largest of the counts left with exponential
+    noise drawn anew. L = top + 1: docs/any_mechanism.md, Theorem T. An integer of the published
+    table is the place of a state, from 0 on, or −1 if it is not listed.
+    """
+
+    top: int = 1
+
+    name, title, quantity = "most-frequent", "Most frequent states", "states in order"
+    square = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        top = check_whole(self.top, "top")
+        self._settle(lipschitz=top + 1, detail=f" (the first {top})")
+
+    def columns(self, states: StateSpace | None, step_seconds: int | None) -> tuple[Column, ...]:
+        """One a state; raises ParameterError: ``top`` leaves out none of them."""
+        columns = super().columns(states, step_seconds)
+        if self.top >= len(columns):
+            raise ParameterError(f"`top` is {self.top} of {len(columns)} states; give fewer")
+        return columns
+
+    def values(self, sizes: Ints, counts: Ints) -> Floats:
+        """Return the places, from 1 on; NaN of states that are not listed."""
+        return np.where(counts < 0, np.nan, counts + 1.0)
 
 
 @dataclass(frozen=True)
@@ -377,7 +413,8 @@ class Durations(Exceedances):
 
 
 CATALOGUE: dict[str, type[Statistic]] = {
-    kind.name: kind for kind in (Histogram, Mean, Sum, Exceedances, Durations, Transitions)
+    kind.name: kind
+    for kind in (Histogram, Mean, Sum, Exceedances, Durations, Transitions, MostFrequent)
 }
 
 

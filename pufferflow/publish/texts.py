@@ -34,7 +34,9 @@ def markdown(text: str) -> str:
 
 
 def number(value: float, error: float | None = None) -> str:
-    """Return a number with three digits, or with those that are significant given its error."""
+    """Return a number with three digits, or with those that its error leaves; of NaN nothing."""
+    if math.isnan(value):
+        return ""
     size = abs(value if error is None else error)
     text = f"{value:.3g}"
     if 1e-7 < size < math.inf and abs(value) < 1e12:

@@ -27,6 +27,7 @@ from pufferflow.records.states import MISSING_TEXTS
 
 ODD = [*"-?+1Ä", "none", "NA", "n/a", "null", "nan", "NaN", "a b", "2.50", "$x$", "=1+1", "other?"]
 OF_STATES = ("histogram", "histogram-by-hour", "transitions", "transitions-by-group")
+OF_STATES += ("most-frequent", "most-frequent-by-hour")
 NUMERIC = (*OF_STATES, "mean-by-hour", "mean", "sum", "exceedances-by-group", "durations")
 STRAY = ("no state", "1,5", "0x10", "1e", "--")
 WILD = ("1e300", "-inf", "inf", "0", "3.5", "1e-300", "-7", "12345678901234567890")
@@ -76,6 +77,7 @@ def run(words):
     drawn, out, err = [], io.StringIO(), io.StringIO()
     with pytest.MonkeyPatch.context() as mp:
         mp.setattr(releasing, "add_noise", lambda n, s: drawn.append((len(n), s)) or [7] * len(n))
+        mp.setattr(releasing, "most_frequent", lambda n, k, s: drawn.append(s) or n[:, :k] * 0)
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             words = ["release", *words, "--value", "reading", "--participant", "who"]
             code = cli.main([*words, "--group", "kind", "--epsilon", "1", "--accept-noise"])
@@ -118,6 +120,7 @@ def calls(change, folder):
     folder.mkdir()
     written([("p", step, value) for step, value in enumerate(values)], folder / "data.csv")
     words = "--mixing 5 0.4 --edges 2:8:2 --bounds 0 9 --timezone UTC --no-ledger "
+    words += "--statistic most-frequent "
     words += f"--statistic mean-by-hour --statistic histogram --output {folder}/release"
     profile = cProfile.Profile()
     gc.collect()

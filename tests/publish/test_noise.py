@@ -9,7 +9,7 @@ import math
 from collections import Counter
 from fractions import Fraction
 from functools import partial
-from itertools import accumulate, pairwise, product
+from itertools import accumulate, pairwise, permutations, product
 
 import numpy as np
 import pandas as pd
@@ -34,7 +34,10 @@ from pufferflow.publish.noise import (
     add_gaussian,
     add_noise,
     add_seeded_noise,
+    most_frequent,
     noise_scale,
+    seeded_most_frequent,
+    shortfall,
 )
 from pufferflow.publish.running_count import PARTS, RunningCount, tree
 from pufferflow.publish.square_root import SquareRootNoise
@@ -60,6 +63,7 @@ def outputs(paths):
 
 def p_value(drawn, expected):
     """Chi-square of outcomes, by their places in ``expected``; those of small chance are one."""
+    drawn = list(drawn)
     seen = Counter(drawn)
     cells = np.argwhere(expected * len(drawn) >= 10).tolist()
     wanted = [expected[*cell] * len(drawn) for cell in cells]
@@ -140,6 +144,107 @@ def test_discrete_gaussian_noise_and_its_quantiles(scale):
         h = DiscreteGaussian(scale).quantile(confidence, bins)
         assert single[h] ** bins >= confidence
         assert h < 2 or single[h - 2] ** bins < confidence
+
+
+def lists(counts, top, decay):
+    """Probability of each list of ``top`` states, by all orders in which they may be flipped.
+
+    ``decay`` is e^(−1/scale), which makes all of it exact if it is a fraction.
+    """
+    left = [state for state, count in enumerate(counts) if count is not None]
+    if not top:
+        return {(): 1}
+    total, most = dict.fromkeys(left, 0), max(counts[state] for state in left)
+    for order in permutations(left):
+        chance = decay**0 / math.factorial(len(left))
+        for state in order:
+            total[state] += chance * decay ** (most - counts[state])
+            chance *= 1 - decay ** (most - counts[state])
+    found = {}
+    for first in left:
+        rest = [None if state == first else count for state, count in enumerate(counts)]
+        after = lists(rest, top - 1, decay)
+        found |= {(first, *others): total[first] * chance for others, chance in after.items()}
+    return found
+
+
+def moved(counts):
+    """The counts after one reading has another value."""
+    for one, other in permutations(range(len(counts)), 2):
+        if counts[one]:
+            yield tuple(n - (j == one) + (j == other) for j, n in enumerate(counts))
+
+
+@pytest.mark.parametrize(("states", "top"), [(2, 1), (3, 1), (3, 2), (4, 1), (4, 2), (4, 3)])
+def test_a_list_changes_by_at_most_its_length_and_one(states, top):
+    """Exactly, for all small counts and their neighbours; and no smaller constant suffices."""
+    decay, worst = Fraction(1, 2), 0
+    small = [n for n in product(range(4), repeat=states) if 0 < sum(n) <= 4]
+    for some in [*small, (30, *[0] * (states - 1)), (30, 31, *[0] * (states - 2))]:
+        exact = lists(some, top, decay)
+        assert sum(exact.values()) == 1
+        for nearby in moved(some):
+            other = lists(nearby, top, decay)
+            worst = max(worst, *(max(p / other[of], other[of] / p) for of, p in exact.items()))
+    assert 0.999 * 2 ** (top + 1) < worst <= 2 ** (top + 1)
+
+
+@pytest.mark.parametrize("top", [1, 2])
+def test_the_loss_of_names_is_within_epsilon(top):
+    """Exactly, over all lists, given two values of any reading of a chain of three states."""
+    chain = pf.MarkovChain([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.2, 0.7]])
+    cost = calibrate(pf.ChainFamily([chain]), Level(1), EPSILON).cost
+    decay, start = math.exp(-1 / noise_scale(cost, top + 1)), chain.stationary_distribution
+    given = {(node, value): Counter() for node in range(4) for value in range(3)}
+    for path in product(range(3), repeat=4):
+        chance = start[path[0]]
+        chance *= math.prod(chain.transition_matrix[x, y] for x, y in pairwise(path))
+        for names, p in lists([path.count(state) for state in range(3)], top, decay).items():
+            for secret in enumerate(path):
+                given[secret][names] += chance * p / start[secret[1]]
+    losses = (
+        abs(math.log(given[node, x][names] / given[node, y][names]))
+        for node, x, y in product(range(4), range(3), range(3))
+        for names in given[0, 0]
+    )
+    assert 0.4 * EPSILON < max(losses) <= EPSILON
+
+
+@pytest.mark.parametrize(("counts", "top", "scale"), [([3, 5, 4, 0], 3, 2.0), ([9, 8, 0], 1, 5.0)])
+def test_names_follow_the_exact_distribution(counts, top, scale):
+    exact, many = np.zeros([len(counts)] * top), np.tile(counts, (4000, 1))
+    for names, chance in lists(counts, top, math.exp(-1 / scale)).items():
+        exact[names] = chance
+    private = most_frequent(many, top, scale)
+    assert p_value(map(tuple, private.tolist()), exact) > 1e-9
+    seeded = seeded_most_frequent(many, top, scale, np.random.default_rng(5))
+    assert p_value(map(tuple, seeded.tolist()), exact) > 1e-6
+    less = seeded_most_frequent(many, top, 0.7 * scale, np.random.default_rng(5))
+    assert p_value(map(tuple, less.tolist()), exact) < 1e-9
+
+
+@examples(15, 60)
+@given(st.floats(0.05, 40), st.integers(2, 7))
+def test_a_named_state_is_seldom_far_below_the_largest(scale, states):
+    """Exactly for the counts at which that is most likely: all but one as far below."""
+
+    def missed(below):
+        return 1 - lists([below, *[0] * (states - 1)], 1, math.exp(-1 / scale))[(0,)]
+
+    below = shortfall(scale, states, 1)
+    assert missed(below + 1) <= 0.05
+    assert missed(max(below - 1 - 0.2 * scale, 0)) > 0.05 or below == 0
+
+
+def test_stated_errors_of_lists_hold():
+    counts, scale, top = np.tile([30, 28, 20, 5], (4000, 1)), 4.0, 2
+    named = seeded_most_frequent(counts, top, scale, np.random.default_rng(6))
+    left, far = counts.copy(), np.zeros(len(counts))
+    for place in range(top):
+        chosen = named[:, [place]]
+        far = np.maximum(far, (left.max(axis=1) - np.take_along_axis(left, chosen, 1)[:, 0]))
+        np.put_along_axis(left, chosen, 0, axis=1)
+    assert 0.95 < (far <= shortfall(scale, 4, top)).mean() < 1
 
 
 @examples(10, 25)

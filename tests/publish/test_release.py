@@ -22,12 +22,11 @@ from pufferflow.publish import private_fit
 from pufferflow.publish import release as releasing
 from pufferflow.publish.calibrate import calibrate
 from pufferflow.publish.noise import noise_scale, table_error
-from pufferflow.publish.statistics import Mean
 from pufferflow.records import StateSpace
 from pufferflow.records.schema import Fitted, Schema
 
 MIXING, CHAIN = pf.mixing("2h", 0.5), pf.MarkovChain([[0.5, 0.5], [0.4, 0.6]])
-NAMES = ["histogram", "mean", "sum", "exceedances", "durations", "transitions"]
+NAMES = ["histogram", "mean", "sum", "exceedances", "most-frequent", "durations", "transitions"]
 ALL = {"bounds": (0, 3), "threshold": 1, "edges": [1, 2]}
 STATES = {"statistics": ["histogram"], "bounds": None, "edges": [1]}
 PEOPLE = {"theta": None, "protect": "participant"}
@@ -56,6 +55,8 @@ def exact(monkeypatch, tmp_path):
     """No noise: what is released, or what a private fit is of, is what was counted. A ledger."""
     for module in (releasing, private_fit):
         monkeypatch.setattr(module, "add_noise", lambda counts, scale: list(counts))
+    largest = partial(np.argsort, axis=1, kind="stable")
+    monkeypatch.setattr(releasing, "most_frequent", lambda n, top, scale: largest(-n)[:, :top])
     return {"ledger": tmp_path / "l"}
 
 
@@ -87,12 +88,12 @@ def test_readings_out_of_range_change_nothing(exact):
     outside = (frame["time"] < "2024-01-01T06:00Z") | (frame["time"] >= "2024-01-02T18:00Z")
     wild = frame.copy()
     wild.loc[outside, "kwh"] = np.linspace(-1e9, 1e9, outside.sum())
-    names = NAMES + [f"{name}-by-group" for name in NAMES] + [f"{n}-by-hour" for n in NAMES[:4]]
+    names = NAMES + [f"{name}-by-group" for name in NAMES] + [f"{n}-by-hour" for n in NAMES[:5]]
     options = ALL | {"statistics": names, "group": "tariff"}
     options |= {"first": "2024-01-01T06:00", "last": "2024-01-02T18:00"}
     made = [accepted(table, **options).tables for table in (frame, wild, frame[~outside])]
     seen, *others = [[(t.counts.tolist(), t.sizes.tolist()) for t in tables] for tables in made]
-    assert len(seen) == 16
+    assert len(seen) == 19
     assert others == [seen, seen]
 
 
@@ -118,8 +119,10 @@ def test_where_a_chain_may_not_hold_the_statement_warns(frame, options, warned):
 
 @pytest.mark.parametrize("share", [1, 0.25])
 def test_a_release_is_one_row_of_its_cost_in_its_range(exact, share):
-    asked = exact | {"statistics": ["mean-by-hour", "sum"], "share": share, "protect": "1d"}
+    asked = exact | {"share": share, "protect": "1d", "edges": [1, 2], "top": 2}
+    asked["statistics"] = ["mean-by-hour", "sum", "most-frequent"]
     tables = accepted(meters(), **asked).tables
+    assert tables[-1].statistic.lipschitz == 3
     cost = sum(Fraction(t.statistic.lipschitz) / Fraction(t.scale) for t in tables)
     book, begin = pf.Ledger(exact["ledger"]).book, 1704067200
     assert [*book.charges] == [Charge(cost, 168 * cost, begin, begin + 167 * 3600)]
@@ -165,13 +168,13 @@ def test_gaussian_noise_where_it_is_less_and_what_it_costs(tmp_path, share):
     assert accepted(meters("2024-01-15"), **GAUSSIAN | {"delta": None}, ledger=ledger).delta == 0
 
 
-def test_laplace_noise_where_it_is_less_or_no_other_fits(tmp_path, monkeypatch):
+def test_laplace_noise_where_it_is_less_or_no_other_fits(tmp_path):
     few = accepted(meters(), delta=1e-6, ledger=tmp_path / "l")
     assert few.tables[0].scale == accepted(meters()).tables[0].scale
     assert "Gaussian noise would have an error of" in few.statement
     assert (few.delta, few.paid.delta) == (0, 1e-6)
-    monkeypatch.setattr(Mean, "square", None)
-    assert accepted(meters(), **GAUSSIAN).tables[0].other is None
+    named = accepted(meters(), **GAUSSIAN | {"statistics": [*MANY, "most-frequent"]}).tables
+    assert {(table.gaussian, table.other) for table in named} == {(False, None)}
 
 
 @pytest.mark.parametrize("level", [PEOPLE, {}], ids=["participant", "day"])

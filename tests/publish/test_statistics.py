@@ -16,7 +16,7 @@ from pufferflow.records.schema import Schema
 from pufferflow.records.states import StateSpace
 
 STEP, EDGES = 1800, (-1.0, 0.5, 2.0)
-OPTIONS = {"bounds": (-1, 3), "threshold": 0.5, "duration_edges": (1, 2, 4)}
+OPTIONS = {"bounds": (-1, 3), "threshold": 0.5, "duration_edges": (1, 2, 4), "top": 2}
 CASES = [(name, by) for name, kind in CATALOGUE.items() for by in kind.cells]
 
 
@@ -63,6 +63,7 @@ def plain(name, by, steps):
         shifted = 0, round((min(max(value, -1), 3) + 1) * 250)
         column, amount = {
             "histogram": (state, 1),
+            "most-frequent": (state, 1),
             "mean": shifted,
             "sum": shifted,
             "exceedances": (0, int(value >= 0.5)),
@@ -103,7 +104,7 @@ def test_tables_are_those_of_loops_and_change_by_at_most_the_constant(name, by, 
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_a_chain_on_states_covers_no_finer_statistic(name):
     """S_t fair coins, value S_t + .9·S_0: independent states, values that remember everything."""
-    states = name in ("histogram", "transitions")
+    states = name in ("histogram", "transitions", "most-frequent")
     for edges, covered in (([0.25, 1.0], states), (EDGES, name not in ("mean", "sum"))):
         if covered:
             check_covered([statistic_of(name)], StateSpace.numeric(edges))
