@@ -87,7 +87,7 @@ def test_releases_follow_the_exact_distribution(number):
     assert p_value(list(drawn(max(number, 4_000), 0.8)), exact) < 1e-12
 
 
-def test_the_whole_release_draws_the_same_noise():
+def test_the_whole_release_draws_the_same_noise(scales_once):
     table = pd.Series([*"aab"], name="value")
     options = {"statistics": ["histogram"], "states": ["a", "b"], "accept_noise": True}
     drawn = [pf.release(table, CHAIN, EPSILON, **options).tables[0] for _ in range(120)]
