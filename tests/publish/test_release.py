@@ -151,6 +151,12 @@ def test_gaussian_noise_where_it_is_less_and_what_it_costs(tmp_path, share):
     allowed = event_rho(1.0, 1e-6, float(promise.cost)) * share**2
     assert (promise.delta, made.delta, made.paid.delta) == (1e-6,) * 3
     assert 0.998 * allowed < rho <= allowed
+    document = made.documents["certificate.json"]
+    assert pf.verify_certificate(document).subject.endswith("delta 0.000001")
+    for name, value in {"rho": str(4.1 * rho), "event_delta": "1e-6", "delta": "1e-30"}.items():
+        forged = document | {"approximate": document["approximate"] | {name: value}}
+        with pytest.raises(pf.errors.CertificateError, match=r"delta above .* is not excluded"):
+            pf.verify_certificate(forged)
     plain = accepted(meters(), **GAUSSIAN | {"delta": None}, share=share)
     others = [table_error(t, t.other).middle for t in made.tables]
     assert others == [t.error.middle for t in plain.tables]
