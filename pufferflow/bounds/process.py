@@ -1,4 +1,4 @@
-"""What is assumed of a node's neighbours, on either side, for processes whose steps are all alike.
+"""What is assumed of a node's neighbours, on either side, for time-homogeneous processes.
 
 Which past is unsure is decided here: a given start, any start, a stationary distribution that
 floats do not hold.
@@ -77,7 +77,7 @@ class Side:
 
 @dataclass(frozen=True, eq=False)
 class Process:
-    """A process whose steps are alike but for the first ones, seen from a window of its records.
+    """A process whose steps are equal but for the first ones, seen from a window of its records.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class Process:
     possible : list of bool array, shape (k,)
         Values that the first record of a window can have after 0, 1, … early nodes, and later.
     step : float array, shape (k, k), optional
-        The matrix of a step, which says what the last record of a window can be; any value by
+        The matrix of a step, which states what the last record of a window can be; any value by
         default.
     histories : int array, shape (k, m), optional
         The records that each value consists of, the latest last.
@@ -113,7 +113,7 @@ class Process:
 
     @property
     def around(self) -> int:
-        """Records beside a window."""
+        """Records outside a window."""
         return self.length - self.window
 
 
@@ -346,7 +346,7 @@ class _ChainProcess:
 
         The early nodes are 0, 1, …
 
-        ∞ where there is no unique π > 0, or a probability is too small to tell.
+        ∞ where there is no unique π > 0, or a probability is too small to decide.
         """
         if self.reversal is None:
             return math.inf

@@ -65,7 +65,7 @@ class Writer:
     def program(self) -> Document:
         """Return it."""
         model, run, document = self.model, self.run, Document(witnesses=self.witnesses)
-        document["forward"], ahead = self._side(True)
+        document["forward"], forward = self._side(True)
         document["backward"], past = self._side(False)
         single = model.hidden and run.claim.hidden == 1
         if single and not model.informed and model.period == 1:
@@ -74,7 +74,7 @@ class Writer:
             node, rows = model.given(place, run.growth(run.count(0))), np.zeros_like(self.cap)
             for i, row in enumerate(node.rows or []):
                 rows[i, : len(row)] = [float(p.mid()) for p in row]
-            found, _ = self._trees(rows, np.asarray(rows.any(axis=1)), ahead + past)
+            found, _ = self._trees(rows, np.asarray(rows.any(axis=1)), forward + past)
             document["observations"] = self._add(found)
         return document
 
@@ -89,9 +89,9 @@ class Writer:
         model, run, sets = self.model, self.run, isinstance(self.model, SetModel)
         phases, start = model.phases(forward), run.count(0)
         far = model.node(forward, (phases[0], self.around, False), run.growth(start))
-        alike = far.rows is not None and (sets or far.excess == 1)
-        coupled, power = not sets or (alike and self.k <= _MOST_COUPLED), None
-        if not (coupled and alike and (forward or not sets)):
+        same = far.rows is not None and (sets or far.excess == 1)
+        coupled, power = not sets or (same and self.k <= _MOST_COUPLED), None
+        if not (coupled and same and (forward or not sets)):
             power, bound = self._power(forward)
             if sets and coupled:  # flows throughout, or ratios throughout where these bound more
                 coupled = bool(self._coupled(forward, 1, 0.0).max() <= bound.max())
@@ -317,7 +317,7 @@ class _Period:
 def early_nodes(
     chain: Any, length: int, scale: float, protection: Protection, share: float
 ) -> Pair:
-    """How many nodes ahead and behind have steps of their own, of a program at this scale.
+    """How many nodes forward and behind have steps of their own, of a program at this scale.
 
     The fewest that hardly change the engine's loss, if they take that share of a check of seconds.
     """

@@ -215,7 +215,7 @@ def _quilts(chains: Sequence[MarkovChain], exact: Exact) -> list[Document]:
     for precision in PRECISIONS:
         with suppress(UndecidedError), ctx.workprec(precision):
             return [{"quilts": quilts_of_chain(*pair, looser)} for pair in pairs]
-    raise CertificateError(f"{PRECISIONS[-1]} bits do not tell small probabilities from 0")
+    raise CertificateError(f"{PRECISIONS[-1]} bits do not distinguish small probabilities from 0")
 
 
 def _programs(known: list[Any], early: list[tuple[int, int]], exact: Exact) -> list[Document]:
