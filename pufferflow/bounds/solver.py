@@ -13,8 +13,8 @@ from pufferflow.bounds.distribution_sets import (
     costs_of,
 )
 
-SLACK = 1e-7
-"""Relative excess asked of a post-fixed point, so that rounding cannot spoil it."""
+SLACK, _ROUNDING = 1e-7, 1e-14
+"""Excess asked of a post-fixed point, so that rounding cannot spoil it: relative; for a state."""
 
 ZERO = np.zeros(())
 _SWEEPS = 40
@@ -76,10 +76,11 @@ def post_fixed_point(equation: LeakageEquation, start: Floats) -> Floats:
     flows: policy iteration over plans.
     """
     cap, now = equation.cap, np.fmin(start, equation.cap)
+    more = _ROUNDING * (len(now) + 8)
     for _ in range(_SWEEPS):
         image = equation.image(now)
-        wanted = np.minimum(image * (1 + SLACK), cap)
-        if (image <= now).all() and (now <= wanted * (1 + SLACK) + 1e-300).all():
+        wanted = np.minimum(image * (1 + SLACK) + more, cap)
+        if (image <= now).all() and (now <= wanted * (1 + SLACK) + more).all():
             return now
         now = np.clip(now + equation.newton_step(now, wanted, image), 0.0, cap)
         if np.isnan(now).any():  # a system that floats cannot solve
