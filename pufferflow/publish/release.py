@@ -129,8 +129,8 @@ class Agreement:
                 raise ParameterError("the states are missing; give `edges` or `states`")
         elif k is not None:
             if k != steps.states.count:
-                said = f"{steps.states.count} states are given, the chain has {k}"
-                raise ParameterError(f"{said}; give one name per state")
+                why = f"{steps.states.count} states are given, the chain has {k}"
+                raise ParameterError(f"{why}; give one name per state")
             check_covered(self.statistics, steps.states)
         if theta is None:
             return
