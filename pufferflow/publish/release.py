@@ -30,7 +30,6 @@ from pufferflow.publish.noise import (
     cost_of,
     most_frequent,
     scales_of,
-    seeded_most_frequent,
 )
 from pufferflow.publish.plan import Design, Plan, remedies
 from pufferflow.publish.request import RECORDS, Request, Theta
@@ -240,7 +239,7 @@ class Prepared(Agreement):
         draw, name, seed = add_noise, most_frequent, self.request.how.seed
         if seed is not None:
             rng = np.random.default_rng(seed)
-            draw, name = partial(add_seeded_noise, rng=rng), partial(seeded_most_frequent, rng=rng)
+            draw, name = partial(add_seeded_noise, rng=rng), partial(most_frequent, rng=rng)
         noisy = []
         for exact, table in zip(self.tables, self.zeros.tables, strict=True):
             if isinstance(kind := table.statistic, MostFrequent):

@@ -19,6 +19,7 @@ CAPTIONS = {
     "wider_guarantees": "Scales for wider guarantees, and the loss at the scale of MQMExact.",
     "related_bounds": "Noise by related bounds of the same chains ÷ noise of leakage calibration.",
     "other_data": "Expected L1 errors for other people, in longer steps and shorter windows.",
+    "top_states": "How often the most frequent states of a participant are named.",
     "cohort": "Errors of the participants' own histograms, and gaps (noise ÷ lower bound).",
 }
 NOTES = {
@@ -31,6 +32,9 @@ NOTES = {
     "adversary. Bayesian DP: for one who may know any records; T/ε where it has no scale.",
     "other_data": "At ε = {epsilon:g}. The scale of a quilt mechanism, in records, hardly depends "
     "on the time step, so longer steps mean larger errors.",
+    "top_states": "By noisy max one by one, or sorted noisy histograms. Hit rate: share of named "
+    "states that belong on the list; right rate: of lists with each at its place. Hit rates of Bai "
+    "et al. (2026) are of other data: not comparable.",
     "cohort": "",
 }
 IN_FIGURES = {
@@ -48,6 +52,7 @@ COLUMNS = {
     "wider_guarantees": "group model side_information window scale paper_loss certified",
     "related_bounds": "group side_information bound chains least median most",
     "other_data": "data step_seconds group participants records task mechanism expected_error",
+    "top_states": "group participants epsilon top task mechanism hit_rate right_rate",
     "cohort": "epsilon mechanism quantity count mean std 5% 50% 95% max",
 }
 SPREAD = {"composition": "bound", "wider_guarantees": "window", "other_data": "mechanism"}
