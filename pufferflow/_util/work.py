@@ -59,7 +59,7 @@ def afford(work: float, what: str, advice: str) -> None:
 
 
 def spend(work: float, what: str, advice: str) -> None:
-    """Count operations of a search, which nobody can estimate, while it runs.
+    """Count operations of a search, which cannot be estimated, while it runs.
 
     Raises :class:`ParameterError` when all that was counted under one bound passes it: at the same
     point on every machine.

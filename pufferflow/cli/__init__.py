@@ -40,7 +40,7 @@ COMMANDS = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line ``argv`` (default: the arguments of the process), return the exit code.
 
-    That is 0, or 2 for bad input (one line on standard error says what), 130 if interrupted or
+    That is 0, or 2 for bad input (one line on standard error states what), 130 if interrupted or
     terminated, 141 if the output is closed.
     """
     if argv is None:  # the process is ours: clean up also where a cluster ends it

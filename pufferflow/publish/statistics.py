@@ -2,7 +2,7 @@
 
 A statistic turns readings into a table of integers, cells × columns. Cells (hours, weekdays,
 months, groups) are functions of what is public. The Lipschitz constant L bounds how much the whole
-table changes, in L1 norm, with the value of one reading. An error is judged against the *public
+table changes, in L1 norm, with the value of one reading. An error is compared with the *public
 range*: how far apart values of a cell can be, from the user's words and public sizes alone.
 """
 

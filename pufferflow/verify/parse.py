@@ -1,4 +1,4 @@
-"""From a file nobody vouches for to typed records: every field checked, every number exact.
+"""From an untrusted file to typed records: every field checked, every number exact.
 
 The fields of the dataclasses below are the keys of the format, and their types say how each is
 read: :mod:`pufferflow.certificates` describes it. What a certificate claims is still unproved here.
@@ -103,7 +103,7 @@ def _shape(kind: Any) -> tuple[Any, tuple[Any, ...], Any]:
 
 
 def read(kind: Any, value: Any, where: str) -> Any:
-    """Return a JSON value as a type says, or raise CertificateError."""
+    """Return a JSON value as a typed record, or raise CertificateError."""
     origin, inner, written = _shape(kind)
     if origin is Annotated:
         found = read(inner[0], value, where)

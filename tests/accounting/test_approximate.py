@@ -178,6 +178,42 @@ def test_audit_of_event_level_privacy(run, tmp_path):
     assert json.loads(out)[0]["certainty"] == 1 / (1 + math.exp(-losses[0]))
 
 
+@pytest.mark.parametrize("seed", seeds(20, 300))
+def test_a_budget_that_is_reset_against_all_extreme_mechanisms(seed):
+    """Three periods of two binary records; each release of a period changes by at most e^ε."""
+    rng, event = np.random.default_rng(seed), [0.1, 1.0, 3.0][seed % 3]
+    chain = pf.MarkovChain(rng.dirichlet([0.3, 0.3] if seed % 2 else [2, 2], 2))
+    start, matrix = chain.initial_distribution, chain.transition_matrix
+    two = start[:, None] * matrix  # of a period, and of the next one given the last record
+    after = matrix[:, :, None] * matrix
+    paths = np.einsum("ab,bcd,def->abcdef", two, after, after).reshape(4, 4, 4)
+    extreme = np.exp(event * np.array(list(itertools.product([0, 1], repeat=4))))
+    outputs = np.einsum("abc,xa,yb,zc->xyzabc", paths, *[extreme] * 3, optimize=True)
+    outputs = outputs.reshape(-1, *[2] * 6)
+    for window, hidden in ((1, [2]), (1, [3]), (2, [2, 3]), (2, [1, 2]), (2, [3, 4])):
+        others = tuple(i for i in range(6) if i not in hidden)
+        chances = paths.reshape([2] * 6).sum(axis=others)
+        given = outputs.sum(axis=tuple(i + 1 for i in others)) / chances
+        logs = np.log(given.reshape(len(given), -1))
+        loss = (logs.max(axis=1) - logs.min(axis=1)).max()
+        curve = pf.influence_curve(chain, 6, window=window)
+        assert loss <= curve.reset(event, 2) * (1 + 1e-9)
+        assert curve.reset(event, 2) <= curve(event)
+    sticky = pf.influence_curve(pf.MarkovChain([[0.95, 0.05], [0.05, 0.95]]), 10**4)
+    assert sticky.reset(event, 200) == pytest.approx(min(sticky(event), 3 * event), rel=1e-6)
+
+
+def test_audit_of_a_budget_that_is_reset(run, tmp_path):
+    chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
+    (tmp_path / "m.json").write_text(json.dumps(pf.ChainFamily([chain]).document()))
+    asked = "--length", 90, "--event-epsilon", 0.3, "--reset", 24, "--json"
+    code, out, _ = run("audit", tmp_path / "m.json", *asked)
+    plain, reset, _ = json.loads(out)
+    assert (code, plain["readings"], reset["readings"]) == (0, 1, 24)
+    wanted = pf.influence_curve(chain, 90).reset(0.3, 24)
+    assert reset["loss"] == pytest.approx(wanted, rel=1e-9)
+
+
 @pytest.mark.parametrize("delta", [0, 1, -1, math.nan, True, "1e-6"])
 def test_bad_deltas(delta):
     with pytest.raises(ParameterError, match="delta is"):
