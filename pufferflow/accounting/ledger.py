@@ -153,7 +153,7 @@ class Ledger(os.PathLike[str]):
             "theta": None if book.theta is None else sha256(canonical(book.theta).encode()),
             "spent_percent": percent(book.spent),
             "promises": [
-                vars(replace(one, certificate=None))
+                json.loads(canonical(replace(one, certificate=None)))
                 | {"spent_percent": percent(spent([one], book.charges))}
                 for one in book.promises.values()
             ],

@@ -47,7 +47,7 @@ _FARTHEST = 2**20
 _SLOW_WORK = 10**7
 _TOLERANCE = 5e-4
 """How far below ε, relatively, the loss at the scale that is returned may be."""
-_SMALL = 1e-5
+_SMALL = 1e-3
 
 
 class Way:

@@ -31,7 +31,7 @@ def add_options(parser: argparse.ArgumentParser, *functions: Any) -> Callable[..
     def add(group: str, *names: str, **how: Any) -> None:
         groups[group].add_argument(*names, **how)
 
-    odds = "Odds change by a factor of at most e^epsilon (default: 1)."
+    odds = "Odds change by at most e^epsilon (default: 1)."
     add(GUARANTEE, "--epsilon", type=float, metavar="E", help=odds, **absent)
     if "theta" in taken:
         of = groups[GUARANTEE].add_mutually_exclusive_group()

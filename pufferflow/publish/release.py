@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -25,11 +26,12 @@ from pufferflow.models.periodic import PeriodicChain
 from pufferflow.publish.calibrate import calibrate
 from pufferflow.publish.files import draft
 from pufferflow.publish.noise import (
+    add_gaussian,
     add_noise,
     add_seeded_noise,
+    choose_noise,
     cost_of,
     most_frequent,
-    scales_of,
 )
 from pufferflow.publish.plan import Design, Plan, remedies
 from pufferflow.publish.request import RECORDS, Request, Theta
@@ -115,7 +117,7 @@ class Agreement:
         self.family = request.family(steps.step_seconds)
         self.assumed = None if self.level.whole else self.family
         self.warnings = tuple(self._checked())
-        self.promise = calibrate(self.family, self.level, request.epsilon)
+        self.promise = calibrate(self.family, self.level, request.epsilon, request.delta)
 
     def _checked(self) -> Iterator[str]:
         """Refuse what would make the promise false; yield warnings."""
@@ -167,7 +169,7 @@ class Agreement:
         request, how, steps, assumed = self.request, self.request.how, self.steps, self.assumed
         promise, states = self.promise, None
         if how.limit not in (None, request.epsilon):
-            promise = calibrate(assumed, self.level, how.limit)
+            promise = calibrate(assumed, self.level, how.limit, request.delta)
         if steps.states is not None and (assumed is None or assumed.states is not None):
             with suppress(ParameterError):  # finer statistics have no states in the ledger
                 check_covered(self.statistics, steps.states)
@@ -198,15 +200,16 @@ class Prepared(Agreement):
             steps = steps[steps.first(every, how.longest)]
         super().__init__(request, steps, request.what.parsed())
         self.period, self.longest = _period(steps, first, last, how.longest)
-        cost = request.share_of * self.promise.allowed(self.longest)
-        self.scales = scales_of(self.statistics, cost)
         self.tables = [statistic.tabulate(steps) for statistic in self.statistics]
         if empty := [table.statistic.full_name for table in self.tables if not table.sizes.any()]:
             raise DataError(f"{steps.where}: no reading counts for {empty[0]}; leave it out")
+        allowed = request.allowed(self.promise, self.longest)
+        self.gaussian, self.scales, others = choose_noise(self.tables, *allowed)
         tables = []
-        for exact, scale in zip(self.tables, self.scales, strict=True):
-            public = vars(exact) | {"counts": np.zeros_like(exact.counts)}
-            tables.append(NoisyTable(**public, scale=scale, word=request.what.unit))
+        for exact, scale, other in zip(self.tables, self.scales, others, strict=True):
+            public = vars(exact) | {"counts": np.zeros_like(exact.counts), "scale": scale}
+            public |= {"gaussian": self.gaussian, "other": other}
+            tables.append(NoisyTable(**public, word=request.what.unit))
         ends = (None if end is None else stamp(steps, end) for end in self.period)
         groups = steps.groups if steps.columns["group"] else ()
         grid = steps.step_seconds, steps.clock, steps.zone
@@ -221,6 +224,7 @@ class Prepared(Agreement):
             tables=tables,
             level=self.level,
             epsilon=request.epsilon,
+            delta=self.gaussian * request.delta,
             readings=Readings(len(steps.person), len(steps.people), groups, *grid, *ends),
             assumed=tuple(assumption_of(theta, records)),
             documents=documents,
@@ -231,15 +235,21 @@ class Prepared(Agreement):
     def bill(self) -> Terms:
         """Return the terms of this release in the ledger."""
         words = ", ".join(statistic.full_name for statistic in self.statistics)
-        cost = cost_of(self.statistics, self.scales)
-        return self.terms(Charge(cost, cost * self.longest, *self.period), words)
+        cost, rho = Fraction(0), Fraction(0)
+        if self.gaussian:
+            pairs = zip(self.statistics, self.scales, strict=True)
+            rho = sum((one.square / Fraction(s) ** 2 / 2 for one, s in pairs), rho)
+        else:
+            cost = cost_of(self.statistics, self.scales)
+        return self.terms(Charge.of(cost, rho, self.longest, self.period), words)
 
     def drawn(self, paid: Paid | None) -> Release:
         """Return the release with noise, drawn from its seed where it is a simulation."""
-        draw, name, seed = add_noise, most_frequent, self.request.how.seed
-        if seed is not None:
+        draw, name = add_gaussian if self.gaussian else add_noise, most_frequent
+        if (seed := self.request.how.seed) is not None:
             rng = np.random.default_rng(seed)
-            draw, name = partial(add_seeded_noise, rng=rng), partial(most_frequent, rng=rng)
+            draw = partial(add_seeded_noise, rng=rng, gaussian=self.gaussian)
+            name = partial(most_frequent, rng=rng)
         noisy = []
         for exact, table in zip(self.tables, self.zeros.tables, strict=True):
             if isinstance(kind := table.statistic, MostFrequent):

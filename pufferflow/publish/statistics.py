@@ -98,6 +98,8 @@ class Statistic(ABC):
     """Quantity of the values; :attr:`in_unit` if they have the unit of the readings."""
     lipschitz: ClassVar[int]
     """L: how much the table changes at most, in L1 norm, when one value changes."""
+    square: ClassVar[int] = 0
+    """That in L2 norm, squared; 0 where Gaussian noise does not fit."""
     in_unit: ClassVar[bool] = False
     relative: ClassVar[bool] = False
     """Whether a value is per reading of its cell."""
@@ -210,7 +212,7 @@ class Histogram(Statistic):
     """
 
     name, title, quantity = "histogram", "Histogram", "share of readings"
-    lipschitz, relative, shares = 2, True, True
+    lipschitz, square, relative, shares = 2, 2, True, True
 
     def columns(self, states: StateSpace | None, step_seconds: int | None) -> tuple[Column, ...]:
         """One a state."""
@@ -241,6 +243,7 @@ class MostFrequent(Histogram):
     top: int = 1
 
     name, title, quantity = "most-frequent", "Most frequent states", "states in order"
+    square = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -264,11 +267,12 @@ class Transitions(Histogram):
     """Share of the pairs of readings one step apart that go from each state to each.
 
     L = 4: a reading ends at most one pair and begins at most one; another value moves each of the
-    two, which changes two counts by 1 each. Which readings are one step apart is public.
+    two, which changes two counts by 1 each (Δ2² = 6: both may leave the same count, or enter it).
+    Which readings are one step apart is public.
     """
 
     name, title, quantity = "transitions", "Transitions", "share of transitions"
-    lipschitz, cells = 4, WHOLE
+    lipschitz, square, cells = 4, 6, WHOLE
 
     def columns(self, states: StateSpace | None, step_seconds: int | None) -> tuple[Column, ...]:
         """One a pair of states, by the earlier and then the later one."""
@@ -295,7 +299,7 @@ class Sum(Statistic):
     bounds: tuple[float, float]
 
     name, title, quantity = "sum", "Sum", "sum"
-    lipschitz, in_unit = GRID, True
+    lipschitz, square, in_unit = GRID, GRID**2, True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -330,7 +334,7 @@ class Exceedances(Statistic):
     threshold: float
 
     name, title = "exceedances", "Readings at or above a threshold"
-    quantity, lipschitz = "number of readings", 1
+    quantity, lipschitz, square = "number of readings", 1, 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -360,7 +364,7 @@ class Durations(Exceedances):
     duration_edges: tuple[int, ...] = DURATIONS
 
     name, title = "durations", "Durations at or above a threshold"
-    quantity, lipschitz, cells = "number of runs", 3, WHOLE
+    quantity, lipschitz, square, cells = "number of runs", 3, 5, WHOLE
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -3,17 +3,20 @@
 import itertools
 import json
 import math
+from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import opendp.prelude as dp
 import pytest
 from cases import seeds
-from flint import arb, ctx
-from scipy.optimize import linprog
+from flint import arb, ctx, fmpq
+from scipy.optimize import brentq, linprog
 from scipy.stats import norm
 from sequence_programs import largest_ratio, lipschitz, sequence_law
 
 import pufferflow as pf
+from pufferflow._util.protection import Level
 from pufferflow.accounting import (
     concentrated_delta,
     event_delta,
@@ -22,15 +25,17 @@ from pufferflow.accounting import (
     gaussian_scale,
     pufferfish_delta,
 )
+from pufferflow.accounting.account import UNBOUNDED, Charge, Promise, spent
 from pufferflow.errors import ParameterError
 
+F0 = Fraction(0)
 HOUR = pf.MixingFamily(steps=60, overlap=0.4)
 dp.enable_features("contrib")
 
 
 def share_of(ratio, kind):
     """What is multiplied by e^ε − 1, as an interval."""
-    a = arb(ratio)
+    a = ratio if isinstance(ratio, arb) else arb(ratio)
     if kind == "concentrated":
         return (-a * a / 2 - 1).exp() / a**2
     density = (-a * a / 2).exp() / (2 * arb.pi()).sqrt()
@@ -117,14 +122,62 @@ def test_gaussian_noise_hides_records(seed):
     length, epsilon, delta = int(rng.integers(2, 9)), rng.choice([0.5, 1, 3]), 1e-3
     chain = pf.MarkovChain(rng.dirichlet([1, 1], 2))
     scale = gaussian_scale(chain, length, epsilon, delta).scale
+    assert worst_delta(chain, length, scale, epsilon) <= delta
+
+
+def worst_delta(chain, length, sigma, epsilon):
+    """The same for the count of ones, over all secrets."""
     joint = sequence_law(chain.transition_matrix, chain.initial_distribution, length)
-    ones = sum(np.indices(joint.shape))
+    ones, worst = sum(np.indices(joint.shape)), 0.0
     for node, value in itertools.product(range(length), range(2)):
         laws = []
         for secret in (value, 1 - value):
             part, count = (np.take(array, secret, node) for array in (joint, ones))
             laws.append(np.bincount(count.ravel(), part.ravel(), length + 1) / part.sum())
-        assert gaussian_delta(np.arange(length + 1), *laws, scale, epsilon) <= delta
+        worst = max(worst, gaussian_delta(np.arange(length + 1), *laws, sigma, epsilon))
+    return worst
+
+
+@pytest.mark.parametrize(("stay", "stated"), [(0.5, 1.09), (0.8, 1.015), (0.95, 1.006)])
+def test_the_least_sigma_of_a_count_is_below_ours_by_a_known_factor(stay, stated):
+    """docs/approximate.md: Theorem B is about all queries, the integral about one."""
+    chain = pf.MarkovChain([[stay, 1 - stay], [1 - stay, stay]])
+    ours = gaussian_scale(chain, 8, 1.0, 1e-4).scale
+    least = brentq(lambda s: worst_delta(chain, 8, s, 1.0) - 1e-4, ours / 4, ours, rtol=1e-4)
+    assert ours / least == pytest.approx(stated, abs=6e-3)
+
+
+@pytest.mark.parametrize("seed", seeds(20, 500))
+def test_what_an_account_accepts_keeps_delta(seed):
+    """Pure, zero-concentrated and approximate costs of the same readings, nearly all of a promise.
+
+    Disjoint readings take the maximum; of participants the promise is about the whole costs.
+    """
+    rng = np.random.default_rng(seed)
+    epsilon, delta = 10 ** rng.uniform(-2, 1), 10 ** rng.uniform(-9, -2)
+    cost = Fraction(epsilon if seed % 4 == 3 else epsilon * rng.uniform(0.01, 1))
+    level = Level(None) if seed % 4 == 3 else Level(1)
+    promise = Promise(level, epsilon, cost * (not level.whole), delta=delta)
+    pure, share = map(Fraction, rng.uniform(0, 1, 2) * rng.integers(0, 2, 2))
+    share *= not level.whole  # of participants no δ0 is known
+    root = Fraction((1 - pure) * Fraction(math.sqrt(1 - share)) * Fraction(rng.uniform(0.9, 1.1)))
+    rho = Fraction(event_rho(epsilon, delta, float(cost))) * root**2
+    approximate = Fraction(event_delta(epsilon, delta, float(cost))) * share
+    charges = [
+        Charge(pure * cost, pure * cost + UNBOUNDED * (not level.whole), 0, 9),
+        Charge(F0, F0, 5, 14, rho=rho / 2, whole_rho=rho / 2),
+        Charge(F0, F0, 9, 9, rho=rho / 2, whole_rho=rho / 2, delta=approximate),
+    ]
+    used = spent([promise], charges)
+    assert used == pytest.approx(float(max(share, pure + root / Fraction(math.sqrt(1 - share)))))
+    assert spent([replace(promise, delta=0.0)], charges) > 1
+    apart = [*charges, *(replace(one, first=20, last=29) for one in charges)]
+    assert level.whole or spent([promise], apart) == used
+    with ctx.workprec(300):
+        numbers = (cost, cost * (1 - pure), rho, approximate)
+        whole, left, rho, approximate = (arb(fmpq(*x.as_integer_ratio())) for x in numbers)
+        total = share_of(left / (2 * rho).sqrt(), "concentrated") * left.expm1() + approximate
+        assert used > 1 or total * arb(epsilon).expm1() / whole.expm1() <= arb(delta)
 
 
 def test_measurements_with_a_delta():
