@@ -75,11 +75,13 @@ rule measure_other_data:
     input:
         [NHANES, FITBIT, HOUSEHOLD],
     output:
-        "results/beyond/{study,other_data|top_states}_bundled.csv",
+        "results/beyond/{study}_bundled.csv",
         report("results/tables/{study}_bundled.csv", labels={"table": "{study}"}, **SHOWN),
         multiext("results/tables/{study}_bundled", ".md", ".tex"),
     log:
         "results/logs/measure_other_data/{study}.log",
+    wildcard_constraints:
+        study="other_data|top_states",
     conda:
         "../envs/pufferflow.yaml"
     params:

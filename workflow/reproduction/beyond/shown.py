@@ -102,7 +102,7 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     "window": duration,
     "certified": yes_no,
     **dict.fromkeys(
-        ("step_seconds", "participants", "records", "releases", "count", "chains"), count
+        ("step_seconds", "participants", "records", "releases", "count", "chains", "top"), count
     ),
 }
 
