@@ -8,9 +8,10 @@ and defines the terms.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import reduce
 from itertools import accumulate
 from typing import Any, TypeAlias
 
@@ -25,8 +26,9 @@ SECONDS = (-62_135_596_800, 253_402_300_798)
 """Of the years 1 to 9999, since 1970."""
 MOST_STEPS = 10**7
 """Longest span of a ledger in steps, for which noise is proved."""
-Load: TypeAlias = Sequence[Fraction]
+Load: TypeAlias = tuple[Fraction, ...]
 """Sums of c, ρ and δ0."""
+NOTHING: Load = (Fraction(0),) * 3
 
 
 @dataclass(frozen=True)
@@ -136,12 +138,12 @@ def whole(charges: Iterable[Charge]) -> Fraction:
 
 
 def _whole(charges: Iterable[Charge]) -> Load:
-    loads = [(UNBOUNDED if one.delta else one.whole, one.whole_rho, Fraction(0)) for one in charges]
-    return _total((Fraction(0),) * 3, *loads)
+    loads = ((UNBOUNDED if one.delta else one.whole, one.whole_rho, Fraction(0)) for one in charges)
+    return reduce(_sum, loads, NOTHING)
 
 
-def _total(*loads: Load) -> Load:
-    return [sum(parts, Fraction(0)) for parts in zip(*loads, strict=True)]
+def _sum(one: Load, other: Load) -> Load:
+    return tuple(a + b if a and b else a or b for a, b in zip(one, other, strict=True))
 
 
 def spent(
@@ -153,7 +155,8 @@ def spent(
     ``within`` if one is given. No further charge and no further promise lowers it.
     """
     begin, end = (-math.inf, math.inf) if within is None else within.range
-    loads = {tuple(load) for since, to, load in _loads(charges) if since < end and to > begin}
+    loads = [load for since, to, load in _loads(charges) if since < end and to > begin]
+    loads = [max(loads), *(load for load in loads if load[1] or load[2])]  # all others are less
     everything, shares = _whole(charges), [Fraction(0)]
     for promise in promises:
         shares.append(promise.share(everything, Fraction(promise.epsilon)))
@@ -174,18 +177,17 @@ def free_from(promise: Promise, charges: Collection[Charge], new: Charge) -> flo
     loads, cost = _loads(charges), promise.cost
     if not cost or max(promise.share(load, cost) for _, _, load in loads) > 1:
         return math.inf
-    full = (end for _, end, load in loads if promise.share(_total(load, new.load), cost) > 1)
+    full = (end for _, end, load in loads if promise.share(_sum(load, new.load), cost) > 1)
     return max(full, default=-math.inf)
 
 
 def _loads(charges: Iterable[Charge]) -> list[tuple[float, float, Load]]:
     """Stretches of time, from one second to before another, and the sum of costs in each."""
-    changes: dict[float, Load] = dict.fromkeys((-math.inf, math.inf), (Fraction(0),) * 3)
+    changes: dict[float, Load] = dict.fromkeys((-math.inf, math.inf), NOTHING)
     for charge in charges:
-        for time, change in zip(
-            charge.range, (charge.load, [-x for x in charge.load]), strict=True
-        ):
-            changes[time] = _total(changes.get(time, (Fraction(0),) * 3), change)
+        less = tuple(-part for part in charge.load)
+        for time, change in zip(charge.range, (charge.load, less), strict=True):
+            changes[time] = _sum(changes.get(time, NOTHING), change)
     times = sorted(changes)
-    loads = accumulate((changes[time] for time in times), _total)
+    loads = accumulate((changes[time] for time in times), _sum)
     return list(zip(times, times[1:], loads, strict=False))

@@ -27,7 +27,7 @@ from pufferflow.models.files import parse_model
 Document: TypeAlias = dict[str, Any]
 TimeBase: TypeAlias = Literal["utc", "local", "none"]
 
-MEND = "put back a copy made after its last release, for an older one lacks what was spent since"
+FIX = "put back a copy made after its last release, for an older one lacks what was spent since"
 
 
 @dataclass(frozen=True)
@@ -146,10 +146,10 @@ class Book:
                     raise ValueError
             except _WRONG as error:
                 what = "was changed after it was written, or is not one that this program writes"
-                raise LedgerError(f"row {row[0]} {what}; {MEND}") from error
+                raise LedgerError(f"row {row[0]} {what}; {FIX}") from error
         promised = {entry.level for entry in book.releases.values() if entry.promise}
         if promised - book.promises.keys() or book.spent > 1:
-            raise LedgerError(f"it is damaged: a promise is missing or does not hold; {MEND}")
+            raise LedgerError(f"it is damaged: a promise is missing or does not hold; {FIX}")
         return book
 
     def add(self, kind: str, content: object) -> None:

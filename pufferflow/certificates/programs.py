@@ -64,14 +64,16 @@ class Writer:
 
     def program(self) -> Document:
         """Return it."""
-        model, document = self.model, Document(witnesses=self.witnesses)
+        model, run, document = self.model, self.run, Document(witnesses=self.witnesses)
         document["forward"], forward = self._side(True)
         document["backward"], past = self._side(False)
-        single = model.hidden and self.run.claim.hidden == 1
-        if single and not model.informed and model.start == "stationary":
-            rows, names = np.zeros((self.k, self.k)), np.array(sorted(set(model.seen)))[:, None]
-            rows[: len(names)] = _floats(model.distribution(0)) * np.equal(names, model.seen)
-            rows /= np.maximum(rows.sum(axis=1, keepdims=True), 1e-300)
+        single = model.hidden and run.claim.hidden == 1
+        if single and not model.informed and model.period == 1:
+            middle = self.around // 2
+            place = 0, middle, middle <= self.early[1]
+            node, rows = model.given(place, run.growth(run.count(0))), np.zeros_like(self.cap)
+            for i, row in enumerate(node.rows or []):
+                rows[i, : len(row)] = [float(p.mid()) for p in row]
             found, _ = self._trees(rows, np.asarray(rows.any(axis=1)), forward + past)
             document["observations"] = self._add(found)
         return document

@@ -121,8 +121,8 @@ def _smallest(document: Document, most: float, near: float, proofs: Proofs) -> D
     def loss(cost: float) -> float:
         """The loss over ε."""
         nonlocal best, why, trials, jump
-        trials, scale = trials + 1, 1 / cost if cost < highest else least
-        if trials > _TRIALS or scale > most:
+        trials, scale = trials + 1, min(1 / cost, most) if cost < highest else least
+        if trials > _TRIALS:
             raise CertificateError(why)
         claim = replace(exact, scale=Fraction(repr(scale)))
         try:
@@ -131,8 +131,8 @@ def _smallest(document: Document, most: float, near: float, proofs: Proofs) -> D
             ratio = proved_loss(claim)[0] / claim.epsilon
         except (CertificateError, UndecidedError) as error:
             why, jump = str(error), 2 * jump
-            return 1 + jump
-        if ratio > _HOPELESS:
+            ratio = Fraction(1 + jump)
+        if ratio > _HOPELESS or (ratio > 1 and scale == most):
             raise CertificateError(why)
         if ratio > 1:
             return max(float(ratio), math.nextafter(1, 2))

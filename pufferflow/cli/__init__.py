@@ -64,15 +64,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except Exception as error:
-        said = str(error)
+        message = str(error)
         if isinstance(error, OSError) and error.strerror:
             # all files that are written or read are named, so what is nameless is the output
-            said = f"{os.fspath(error.filename or 'standard output')}: {error.strerror}"
+            message = f"{os.fspath(error.filename or 'standard output')}: {error.strerror}"
         elif not isinstance(error, PufferflowError | OSError):  # its own text could quote the data
             at = extract_tb(error.__traceback__)[-1]
             fault = f"{type(error).__name__} ({at.name}, line {at.lineno})"
-            said = f"a fault of this program: {fault}; no data is shown, please report it"
-        print("pufferflow: error:", as_options(" ".join(said.split())), file=sys.stderr)
+            message = f"a fault of this program: {fault}; no data is shown, please report it"
+        print("pufferflow: error:", as_options(" ".join(message.split())), file=sys.stderr)
         return 2
     return 0
 

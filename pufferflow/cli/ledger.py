@@ -60,7 +60,8 @@ def _show(ledger: Ledger, arguments: argparse.Namespace) -> None:
         for name, time in (("from", row["charge"]["first"]), ("to", row["charge"]["last"])):
             row[name] = None if time is None else str(np.datetime64(time, "s"))
     columns = ("number", "made", "from", "to", "protect", "epsilon", "query")
-    lines = [*table(content["promises"], ("protect", "epsilon", "spent_percent")), ""]
+    delta = ("delta",) * any("delta" in row for row in content["promises"])
+    lines = [*table(content["promises"], ("protect", "epsilon", *delta, "spent_percent")), ""]
     show(content, arguments.json, [*lines, *table(content["releases"], columns)])
 
 

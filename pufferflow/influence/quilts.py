@@ -395,9 +395,10 @@ class QuiltSearch:
                     (distances, lefts, rights),
                     (tables.deciding, best, quilt),
                 )
-                work *= 2
-                if top[0]:  # perhaps for want of a table
+                if top[0]:  # for want of a table, or of work
                     _, i, _, j = stack[0][top[0] - 1]
+                    if lefts[i] >= 0 and rights[j] >= 0:
+                        work *= 2
                     if lefts[i] < 0:
                         a = int(distances[i])
                         lefts[i] = tables.at(a, self._states(nodes, a))

@@ -47,7 +47,7 @@ def noise_scale(cost: Fraction, lipschitz: int | Fraction, share: int = 1) -> fl
     return rounded
 
 
-def deviation(square: Fraction, rho: float | Fraction) -> float:
+def deviation(square: float, rho: float | Fraction) -> float:
     """Return the σ, rounded up to 11 bits, of Gaussian noise that costs ``rho`` per record.
 
     ``square`` is that of the change in L2 norm by one record; the exact cost is square/2σ².
@@ -223,7 +223,7 @@ def choose_noise(
     squares = [table.statistic.square for table in tables]
     if not rho or not all(squares):
         return False, laplace, [None] * len(tables)
-    gaussian = [deviation(Fraction(square * len(tables)), rho) for square in squares]
+    gaussian = [deviation(square * len(tables), rho) for square in squares]
     errors = [
         sum(table_error(*each, kind).middle[1] for each in zip(tables, scales, strict=True))
         for kind, scales in ((True, gaussian), (False, laplace))

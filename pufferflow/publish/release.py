@@ -128,8 +128,8 @@ class Agreement:
                 raise ParameterError("the states are missing; give `edges` or `states`")
         elif k is not None:
             if k != steps.states.count:
-                said = f"{steps.states.count} states are given, the chain has {k}"
-                raise ParameterError(f"{said}; give one name per state")
+                why = f"{steps.states.count} states are given, the chain has {k}"
+                raise ParameterError(f"{why}; give one name per state")
             check_covered(self.statistics, steps.states)
         if theta is None:
             return
@@ -205,6 +205,13 @@ class Prepared(Agreement):
             raise DataError(f"{steps.where}: no reading counts for {empty[0]}; leave it out")
         allowed = request.allowed(self.promise, self.longest)
         self.gaussian, self.scales, others = choose_noise(self.tables, *allowed)
+        cost, rho = Fraction(0), Fraction(0)
+        if self.gaussian:
+            pairs = zip(self.statistics, self.scales, strict=True)
+            rho = sum((one.square / Fraction(s) ** 2 / 2 for one, s in pairs), rho)
+        else:
+            cost = cost_of(self.statistics, self.scales)
+        self.charge = Charge.of(cost, rho, self.longest, self.period)
         tables = []
         for exact, scale, other in zip(self.tables, self.scales, others, strict=True):
             public = vars(exact) | {"counts": np.zeros_like(exact.counts), "scale": scale}
@@ -215,11 +222,12 @@ class Prepared(Agreement):
         grid = steps.step_seconds, steps.clock, steps.zone
         # Θ and the certificate, unless they reveal more of readings than the release does
         theta, documents = self.assumed, {}
+        certificate = self.promise.certificate
         if theta is not None and (theta.is_chosen or records.fitted_privately):
-            documents = {
-                "theta.json": theta.document(),
-                "certificate.json": self.promise.certificate,
-            }
+            if self.gaussian and isinstance(certificate, dict):
+                spent = {"delta": str(request.delta), "event_delta": "0", "rho": str(rho)}
+                certificate = certificate | {"approximate": spent}
+            documents = {"theta.json": theta.document(), "certificate.json": certificate}
         self.zeros = Release(
             tables=tables,
             level=self.level,
@@ -235,13 +243,7 @@ class Prepared(Agreement):
     def bill(self) -> Terms:
         """Return the terms of this release in the ledger."""
         words = ", ".join(statistic.full_name for statistic in self.statistics)
-        cost, rho = Fraction(0), Fraction(0)
-        if self.gaussian:
-            pairs = zip(self.statistics, self.scales, strict=True)
-            rho = sum((one.square / Fraction(s) ** 2 / 2 for one, s in pairs), rho)
-        else:
-            cost = cost_of(self.statistics, self.scales)
-        return self.terms(Charge.of(cost, rho, self.longest, self.period), words)
+        return self.terms(self.charge, words)
 
     def drawn(self, paid: Paid | None) -> Release:
         """Return the release with noise, drawn from its seed where it is a simulation."""

@@ -278,8 +278,8 @@ class Release:
         else:
             used, span = percent(self.paid.spent), "" if self.level.whole else span_of(self)
             now = "now fully used" if used >= 100 else f"now {used} % used"
-            said = f"{span} {now}; later readings are untouched" if span else f"{now} for ever"
-            lines.append(f"ledger    {ledger}: {said}")
+            status = f"{span} {now}; later readings are untouched" if span else f"{now} for ever"
+            lines.append(f"ledger    {ledger}: {status}")
         return [*lines, *([f"safe to publish: {output}/{PUBLISH}/"] if output else [])]
 
     def files(self) -> dict[str, str]:

@@ -380,13 +380,13 @@ class Durations(Exceedances):
     def columns(self, states: StateSpace | None, step_seconds: int | None) -> tuple[Column, ...]:
         """One a bin of lengths, in steps; labels are times where the step is known."""
 
-        def said(steps: int) -> str:
+        def label(steps: int) -> str:
             return f"{steps} steps" if step_seconds is None else text_of(steps * step_seconds)
 
         longest = self.duration_edges[-1]
         ends = pairwise(self.duration_edges)
-        columns = [Column(f"{said(a)} to under {said(b)}", float(a), float(b)) for a, b in ends]
-        return (*columns, Column(f"{said(longest)} or more", float(longest)))
+        columns = [Column(f"{label(a)} to under {label(b)}", float(a), float(b)) for a, b in ends]
+        return (*columns, Column(f"{label(longest)} or more", float(longest)))
 
     def ranges(self, sizes: Ints, stretches: Ints, columns: int) -> Floats:
         """As many runs of the bin's first length as fit into the stretches of the readings."""

@@ -27,7 +27,6 @@ from flint import arb
 
 from pufferflow.verify.balls import (
     ONE,
-    ZERO,
     Table,
     UndecidedError,
     Work,
@@ -40,7 +39,7 @@ from pufferflow.verify.balls import (
     transposed,
 )
 from pufferflow.verify.counts import count_loss
-from pufferflow.verify.model import Model, Place, SetModel, shares
+from pufferflow.verify.model import Model, Place, SetModel
 from pufferflow.verify.parse import (
     Chain,
     Claim,
@@ -205,8 +204,8 @@ class Interpreter:
             model, last = self.model, self.claim.hidden - 1
             if model.period > 1:
                 for phase in range(model.period):
-                    forward = rest[(phase + last) % model.period]
-                    yield self.read(model.possible(phase), phase, forward, backward[phase])
+                    place, forward = (phase, 0, False), rest[(phase + last) % model.period]
+                    yield self.read(model.possible(phase), place, forward, backward[phase])
                 return
             begin, end = range(len(begun) + 1), range(around + 1 - len(early), around + 1)
             for node in {node for node in (*begin, *end) if 0 <= node <= around}:
@@ -214,7 +213,7 @@ class Interpreter:
                 forward = early[after] if after < len(early) else rest[0]
                 before = backward[0] if late else begun[node]
                 values = model.values(node, math.inf if late else node)
-                yield self.read(values, 0, forward, before)
+                yield self.read(values, (0, node, not late), forward, before)
 
     def loss(self, revealed: arb, records: int) -> Fraction:
         """Bound of the loss of so many records of which others reveal so much."""
@@ -223,15 +222,15 @@ class Interpreter:
         log = exact(revealed.log().upper()) if revealed != 1 else Fraction()
         return min(self.together, records / self.claim.scale + log)
 
-    def read(self, values: int, phase: int, forward: Table, backward: Table) -> Fraction:
+    def read(self, values: int, place: Place, forward: Table, backward: Table) -> Fraction:
         """Loss of windows with these first values: of two first and two last ones.
 
         The two are the same of a single record.
         """
         hidden, model = self.claim.hidden, self.model
-        ends = model.ends(values, phase, hidden)
+        ends = model.ends(values, place[0], hidden)
         if model.hidden and hidden == 1:
-            return self.observed(ends, self.growth(_entrywise(mul, forward, backward)))
+            return self.observed(ends, place, self.growth(_entrywise(mul, forward, backward)))
         self.work.spend(2 * model.k * sum(map(len, ends.values())))
         beyond = {
             x: [largest(forward[z][y] for z in ends[x]) for y in range(model.k)] for x in ends
@@ -241,25 +240,23 @@ class Interpreter:
         )
         return self.loss(largest([ONE, *products]), hidden)
 
-    def observed(self, values: Iterable[int], growth: Table) -> Fraction:
+    def observed(self, values: Iterable[int], place: Place, growth: Table) -> Fraction:
         """Loss between two observations of a node.
 
         Of the worst values, or along a tree from their distributions.
         """
         model, listed, worst = self.model, self.proof.listed(self.proof.observations), ONE
-        known = not model.informed and model.start == "stationary" and model.period == 1
-        why = "observations have trees only if the start is stationary and no record is known"
-        require(known or not listed, why)
-        every = [[x for x in values if model.seen[x] == name] for name in sorted(set(model.seen))]
+        why = "observations have trees only if no record is known, and one matrix serves all"
+        require(not listed or (model.period == 1 and not model.informed), why)
+        every = [[x for x in values if model.seen[x] == name] for name in model.observations]
+        self.work.spend(12 * model.k * len(listed))
+        node = model.given(place, growth) if listed else None
+        rows = (node and node.rows) or [[]] * len(every)
         for (i, xs), (j, ys) in permutations(enumerate(every), 2):
             revealed = largest([ONE, *(growth[x][y] for x in xs for y in ys)])
-            if xs and ys and (i, j) in listed:
-                [weights] = model.distribution(0)
-                p, q = (
-                    shares([p if x in some else ZERO for x, p in enumerate(weights)])
-                    for some in (xs, ys)
-                )
-                tree = by_tree(p, q, listed[i, j], model.possible(0), growth)
+            if node and rows[i] and rows[j] and (i, j) in listed:
+                bound = by_tree(rows[i], rows[j], listed[i, j], node.neighbours, growth)
+                tree = (node.excess * bound).upper()
                 revealed = tree if tree < revealed else revealed
             worst = worst.max(revealed)
         return max(self.loss(ONE, 1), self.loss(worst, 0))  # at least that of the record itself
@@ -304,7 +301,8 @@ class Interpreter:
             node = self._of_node(first - 1, first == last)
             backward = _entrywise(mul, self._ratios(False, left, sources), node)
         sets = model.sets(first - 1, last - 1)
-        return max(self.read(values, 0, forward, backward) for values in sets)
+        place = 0, first - 1, False
+        return max(self.read(values, place, forward, backward) for values in sets)
 
     def _ratios_of_rows(self, forward: bool, n: int, values: int) -> Table:
         """RATIO."""

@@ -395,6 +395,15 @@ class Proof:
 
 
 @dataclass(frozen=True)
+class Approximate:
+    """The δ of all that is (c, δ0)-DP and ρ-zCDP for one record, where c is 1/scale."""
+
+    delta: Fraction
+    event_delta: Fraction
+    rho: Fraction
+
+
+@dataclass(frozen=True)
 class Claim:
     """A certificate: what it states, and the proof for every member of its family."""
 
@@ -408,6 +417,7 @@ class Claim:
     side_information: Literal["none", "any"]
     scale: Fraction
     proofs: list[Proof]
+    approximate: Approximate | None = None
 
     @property
     def hidden(self) -> int:
@@ -429,9 +439,10 @@ class Claim:
                 ", ".join(map(str, n)) for n in (sorted(set(count.lengths)), count.weights)
             )
             segments = f"segments of {lengths} records, the count with weights {weights} alone"
+        delta = f", delta {decimal(self.approximate.delta)}" if self.approximate else ""
         return (
             f"{self.mechanism} at epsilon {decimal(self.epsilon)} for {self.family.words}, "
-            f"{segments}: protects {records}, side information {self.side_information}"
+            f"{segments}: protects {records}, side information {self.side_information}{delta}"
         )
 
 

@@ -154,6 +154,12 @@ def test_a_release_with_a_delta_and_its_ledger(printed, run):
     ((promise,), (row,)) = (printed("ledger show new --json")[n] for n in ("promises", "releases"))
     assert (promise["delta"], row["charge"]["cost"]) == (1e-6, "0")
     assert "rho" in row["charge"]
+    assert printed("ledger show new").split()[:4] == [
+        "protect",
+        "epsilon",
+        "delta",
+        "spent_percent",
+    ]
     entered = "ledger add new mean --participant who --value kW --cost 0 --from 2023-01-01"
     assert "entered as row" in printed(f"{entered} --to 2023-01-31 --rho 1e-9 --delta 1e-12")
     limit = "ledger", "set-limit", "new", "reading", "1", "--yes"

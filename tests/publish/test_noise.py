@@ -34,6 +34,7 @@ from pufferflow.publish.noise import (
     add_gaussian,
     add_noise,
     add_seeded_noise,
+    deviation,
     most_frequent,
     noise_scale,
     shortfall,
@@ -87,7 +88,7 @@ def test_releases_follow_the_exact_distribution(number):
     assert p_value(list(drawn(max(number, 4_000), 0.8)), exact) < 1e-12
 
 
-def test_the_whole_release_draws_the_same_noise():
+def test_the_whole_release_draws_the_same_noise(scales_once):
     table = pd.Series([*"aab"], name="value")
     options = {"statistics": ["histogram"], "states": ["a", "b"], "accept_noise": True}
     drawn = [pf.release(table, CHAIN, EPSILON, **options).tables[0] for _ in range(120)]
@@ -130,6 +131,22 @@ def test_quantiles_are_the_smallest_that_suffice(scale, confidence, bins):
     assert single[h] ** bins >= confidence * (1 - 1e-9)
     assert h == 0 or single[h - 1] ** bins < confidence * (1 + 1e-9)
     assert noise.tail(h) == pytest.approx(1 - single[h], abs=1e-9)
+
+
+def test_ratios_of_errors_are_those_of_the_table():
+    """docs/approximate.md: K means or histograms of 10 states, whatever c is."""
+    found, rho = [], event_rho(1.0, 1e-6, 0.001)
+    for lipschitz, square, numbers in ((1, 1, 1), (2, 2, 10)):
+        rows = []
+        for k in (1, 10, 52, 1000):
+            laplace, sigma = noise_scale(Fraction(0.001), lipschitz, k), deviation(square * k, rho)
+            wide = DiscreteGaussian(sigma).quantile(bins=numbers)
+            most = DiscreteLaplace(laplace).quantile(bins=numbers)
+            rows.append((math.sqrt(2 / math.pi) * sigma / laplace, wide / most))
+        found += [*zip(*rows, strict=True)]
+    published = [(3.63, 1.15, 0.50, 0.12), (2.97, 0.94, 0.41, 0.09)]
+    published += [(2.56, 0.81, 0.36, 0.08), (1.71, 0.54, 0.24, 0.05)]
+    np.testing.assert_allclose(found, published, atol=6e-3)
 
 
 @pytest.mark.parametrize("scale", [0.4, 3.0, 20.0])

@@ -15,7 +15,7 @@ import pufferflow as pf
 from pufferflow._util.protection import Level, level_of
 from pufferflow._util.units import seconds_of, steps_of, text_of
 from pufferflow.accounting.account import Charge
-from pufferflow.accounting.approximate import event_rho
+from pufferflow.accounting.approximate import event_delta, event_rho
 from pufferflow.errors import BudgetError, LedgerError, ParameterError, UselessError
 from pufferflow.models.files import PublicModel
 from pufferflow.publish import private_fit
@@ -150,6 +150,15 @@ def test_gaussian_noise_where_it_is_less_and_what_it_costs(tmp_path, share):
     allowed = event_rho(1.0, 1e-6, float(promise.cost)) * share**2
     assert (promise.delta, made.delta, made.paid.delta) == (1e-6,) * 3
     assert 0.998 * allowed < rho <= allowed
+    document = made.documents["certificate.json"]
+    assert pf.verify_certificate(document).subject.endswith("delta 0.000001")
+    more = event_delta(1.0, 1e-6, float(promise.cost)) * (1.1 if share < 1 else 0.1)
+    less = 9e-7 if share == 1 else 1e-30
+    wrong = {"rho": 1.1 * rho / share**2, "event_delta": more, "delta": less}
+    for name, value in zip(wrong, map(str, map(float, wrong.values())), strict=True):
+        forged = document | {"approximate": document["approximate"] | {name: value}}
+        with pytest.raises(pf.errors.CertificateError, match=r"delta above .* is not excluded"):
+            pf.verify_certificate(forged)
     plain = accepted(meters(), **GAUSSIAN | {"delta": None}, share=share)
     others = [table_error(t, t.other).middle for t in made.tables]
     assert others == [t.error.middle for t in plain.tables]
