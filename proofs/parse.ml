@@ -303,7 +303,7 @@ let certificate (s : string) : certificate =
   let where = "the certificate" in
   let keys = ["certificate"; "version"; "mechanism"; "family"; "epsilon"; "length"; "window";
               "side_information"; "scale"; "proofs"] in
-  let f = fields where keys [] (read_json s) in
+  let f = fields where keys ["approximate"] (read_json s) in
   if f "certificate" <> Text "pufferflow" then refuse "this is no certificate of pufferflow";
   if f "version" <> Int (Z.of_int 2) then refuse "its version is not 2";
   let mechanism = text "mechanism" (f "mechanism") in
@@ -325,6 +325,7 @@ let certificate (s : string) : certificate =
     if others <> [] && mixings = [] then Some ("a family given by " ^ List.hd others)
     else if mechanism = "wasserstein" then Some "the scale of a single count"
     else if known then Some "side information"
+    else if f "approximate" <> Null then Some "a delta"
     else if List.exists snd chains then Some "hidden chains"
     else None in
   { claim = { Checker.family = List.map fst chains; mixings;

@@ -1,6 +1,6 @@
 """Kernels: interpreted while they have little to do, then compiled; the cache is never stale.
 
-Numba keeps compiled code per file, so a change in one file leaves stale code of its callers behind.
+Numba keeps compiled code per file, so a change in one file leaves stale code of its callers.
 All kernels live in modules whose names end in ``_kernels.py``; the cache folder is named by a
 digest of those sources, of numba's version, and of the constants that kernels share
 (``_util/rounding.py``).
@@ -63,7 +63,7 @@ def cache_folder() -> str:
 
 
 class KernelLocator:
-    """Where numba keeps machine code: by module and line, for all copies of the sources alike.
+    """Where numba keeps machine code: by module and line, for all copies of the sources.
 
     Named in its setting CACHE_LOCATOR_CLASSES; its own locators have a folder for every copy.
     """

@@ -43,7 +43,7 @@ def is_allowed(work: float) -> bool:
     return work <= _most.get()
 
 
-def said(work: float) -> str:
+def estimate(work: float) -> str:
     """Return how long so many operations take, in words."""
     seconds = work / A_SECOND
     unit = next((u for u, length in _UNITS.items() if seconds >= 2 * length), "seconds")
@@ -54,12 +54,12 @@ def said(work: float) -> str:
 def afford(work: float, what: str, advice: str) -> None:
     """Raise :class:`ParameterError` with advice if so many operations are above the bound."""
     if not is_allowed(work):
-        above = f"{said(work)}, above the {_most.get():.2g} that are taken on"
+        above = f"{estimate(work)}, above the {_most.get():.2g} that are taken on"
         raise ParameterError(f"{what} {above}; {advice}, {_MORE}")
 
 
 def spend(work: float, what: str, advice: str) -> None:
-    """Count operations of a search, which nobody can estimate, while it runs.
+    """Count operations of a search, which cannot be estimated, while it runs.
 
     Raises :class:`ParameterError` when all that was counted under one bound passes it: at the same
     point on every machine.

@@ -1,7 +1,8 @@
 """The account: what releases cost over time, and which promises hold; exact numbers only.
 
 A promise of ε for windows of readings holds if top ≤ C *or* whole ≤ ε, one for participants if
-whole ≤ ε; docs/account.md proves it and defines the terms.
+whole ≤ ε; with a δ zero-concentrated and approximate releases count, too. docs/account.md proves it
+and defines the terms.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ import math
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import reduce
 from itertools import accumulate
-from typing import Any
+from typing import Any, TypeAlias
 
 from pufferflow._util.checks import check_epsilon, check_whole
 from pufferflow._util.protection import Level
+from pufferflow.accounting.approximate import check_delta, event_delta, event_rho
 from pufferflow.errors import ParameterError
 
 UNBOUNDED = Fraction(10**400)
@@ -23,25 +26,48 @@ SECONDS = (-62_135_596_800, 253_402_300_798)
 """Of the years 1 to 9999, since 1970."""
 MOST_STEPS = 10**7
 """Longest span of a ledger in steps, for which noise is proved."""
+Load: TypeAlias = tuple[Fraction, ...]
+"""Sums of c, ρ and δ0."""
+NOTHING: Load = (Fraction(0),) * 3
 
 
 @dataclass(frozen=True)
 class Charge:
     """By how many nats one reading (c) changes a release, and everything of a participant (D).
 
-    ``first`` and ``last`` are the seconds of its first and last time, or None for ever.
+    ``first`` and ``last`` are the seconds of its first and last time, or None for ever. ``rho`` and
+    ``whole_rho`` are the same of zero-concentrated noise; ``delta`` is the δ0 of one reading, of
+    which no bound for a participant is known.
     """
 
     cost: Fraction
     whole: Fraction
     first: int | None = None
     last: int | None = None
+    rho: Fraction = Fraction(0)
+    whole_rho: Fraction = Fraction(0)
+    delta: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
         for time in (self.first, self.last):
             check_whole(0 if time is None else time, "a time in seconds", *SECONDS)
-        if min(self.cost, self.whole) < 0 or self.range[0] >= self.range[1]:
+        if (
+            min(self.cost, self.whole, *self.load, self.whole_rho) < 0
+            or self.range[0] >= self.range[1]
+        ):
             raise ParameterError("a release costs at least 0, and its range ends after it begins")
+
+    @classmethod
+    def of(
+        cls, cost: Fraction, rho: Fraction, longest: int, period: tuple[int | None, int | None]
+    ) -> Charge:
+        """Return that of a release with at most ``longest`` readings of a participant."""
+        return cls(cost, cost * longest, *period, rho, rho * longest**2)
+
+    @property
+    def load(self) -> Load:
+        """What one reading costs."""
+        return self.cost, self.rho, self.delta
 
     @property
     def range(self) -> tuple[float, float]:
@@ -55,23 +81,50 @@ class Promise:
     """``epsilon`` nats, the limit, for everything that is released, at one level.
 
     ``cost`` C is the largest c that keeps it at any length (0 for participants), as the
-    ``certificate`` proves: a document, or packed as in a ledger.
+    ``certificate`` proves: a document, or packed as in a ledger. A ``delta`` of 0 is none.
     """
 
     level: Level
     epsilon: float
     cost: Fraction
     certificate: dict[str, Any] | str | None = field(default=None, repr=False, compare=False)
+    delta: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "level", plain(self.level))
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
         if not 0 <= self.cost < UNBOUNDED or (self.level.whole and self.cost):
             raise ParameterError("the cost that keeps epsilon must be finite, 0 for participants")
+        check_delta(self.delta or 0.5)
 
     def allowed(self, longest: int) -> Fraction:
         """Return what one changed reading may cost where a participant has at most so many."""
         return Fraction(self.epsilon) / longest if self.level.whole else self.cost
+
+    def allowed_rho(self, longest: int) -> Fraction:
+        """Return the ρ that it may cost instead; 0 without a δ."""
+        if not self.delta:
+            return Fraction(0)
+        rho = event_rho(self.epsilon, self.delta, float(self.cost or self.epsilon))
+        return Fraction(rho) / (longest**2 if self.level.whole else 1)
+
+    def share(self, load: Load, cost: Fraction) -> Fraction:
+        """Return the share that a load uses up where ``cost`` is the largest c that keeps ε.
+
+        κ + √(ρ/(1 − τ)ρ_max), or τ = δ0/δ0_max if that is larger: docs/account.md, Theorem 6.
+        """
+        c, rho, delta = load
+        used, tau = c / cost, Fraction(0)
+        if delta:
+            most = event_delta(self.epsilon, self.delta, float(cost)) if self.delta else 0.0
+            tau = delta / Fraction(most) if most else UNBOUNDED
+        if rho:
+            if tau >= 1 or not self.delta:
+                return UNBOUNDED
+            left = Fraction(event_rho(self.epsilon, self.delta, float(cost))) * (1 - tau)
+            square = math.ceil(rho / left * 4**64)
+            used += Fraction(math.isqrt(square - 1) + 1, 2**64)
+        return max(used, tau)
 
 
 def plain(level: Level) -> Level:
@@ -81,7 +134,16 @@ def plain(level: Level) -> Level:
 
 def whole(charges: Iterable[Charge]) -> Fraction:
     """Return what everything of one participant costs."""
-    return sum((charge.whole for charge in charges), Fraction(0))
+    return _whole(charges)[0]
+
+
+def _whole(charges: Iterable[Charge]) -> Load:
+    loads = ((UNBOUNDED if one.delta else one.whole, one.whole_rho, Fraction(0)) for one in charges)
+    return reduce(_sum, loads, NOTHING)
+
+
+def _sum(one: Load, other: Load) -> Load:
+    return tuple(a + b if a and b else a or b for a, b in zip(one, other, strict=True))
 
 
 def spent(
@@ -93,12 +155,13 @@ def spent(
     ``within`` if one is given. No further charge and no further promise lowers it.
     """
     begin, end = (-math.inf, math.inf) if within is None else within.range
-    highest = max(load for since, to, load in _loads(charges) if since < end and to > begin)
-    everything, shares = whole(charges), [Fraction(0)]
+    loads = [load for since, to, load in _loads(charges) if since < end and to > begin]
+    loads = [max(loads), *(load for load in loads if load[1] or load[2])]  # all others are less
+    everything, shares = _whole(charges), [Fraction(0)]
     for promise in promises:
-        shares.append(everything / Fraction(promise.epsilon))
+        shares.append(promise.share(everything, Fraction(promise.epsilon)))
         if promise.cost:
-            shares[-1] = min(shares[-1], highest / promise.cost)
+            shares[-1] = min(shares[-1], max(promise.share(one, promise.cost) for one in loads))
     return max(shares)
 
 
@@ -109,20 +172,22 @@ def percent(share: Fraction) -> int:
 
 def free_from(promise: Promise, charges: Collection[Charge], new: Charge) -> float:
     """Return the first second from which on a promise always has room for ``new``; ∞: never."""
-    if whole([*charges, new]) <= promise.epsilon:
+    if promise.share(_whole([*charges, new]), Fraction(promise.epsilon)) <= 1:
         return -math.inf
-    loads = _loads(charges)
-    if not promise.cost or max(load for _, _, load in loads) > promise.cost:
+    loads, cost = _loads(charges), promise.cost
+    if not cost or max(promise.share(load, cost) for _, _, load in loads) > 1:
         return math.inf
-    full = (end for _, end, load in loads if load + new.cost > promise.cost)
+    full = (end for _, end, load in loads if promise.share(_sum(load, new.load), cost) > 1)
     return max(full, default=-math.inf)
 
 
-def _loads(charges: Iterable[Charge]) -> list[tuple[float, float, Fraction]]:
+def _loads(charges: Iterable[Charge]) -> list[tuple[float, float, Load]]:
     """Stretches of time, from one second to before another, and the sum of costs in each."""
-    changes = {-math.inf: Fraction(0), math.inf: Fraction(0)}
+    changes: dict[float, Load] = dict.fromkeys((-math.inf, math.inf), NOTHING)
     for charge in charges:
-        for time, change in zip(charge.range, (charge.cost, -charge.cost), strict=True):
-            changes[time] = changes.get(time, Fraction(0)) + change
+        less = tuple(-part for part in charge.load)
+        for time, change in zip(charge.range, (charge.load, less), strict=True):
+            changes[time] = _sum(changes.get(time, NOTHING), change)
     times = sorted(changes)
-    return list(zip(times, times[1:], accumulate(changes[time] for time in times), strict=False))
+    loads = accumulate((changes[time] for time in times), _sum)
+    return list(zip(times, times[1:], loads, strict=False))

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from pufferflow._util.checks import Lengths, check_list, check_positive, longest
+from pufferflow._util.checks import Lengths, check_list, check_positive, check_whole, longest
 from pufferflow._util.noise import joint_scale
 from pufferflow._util.protection import Protection, ProtectionOptions
 from pufferflow.accounting.event import event_epsilon
+from pufferflow.errors import ParameterError
 from pufferflow.mechanisms import certify, leakage_loss
-from pufferflow.models.families import AnyFamily, Family, as_family
+from pufferflow.models.chain import MarkovChain
+from pufferflow.models.families import AnyFamily, ChainFamily, Family, as_family
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,6 +45,30 @@ class InfluenceCurve:
     def inverse(self, epsilon: float) -> float:
         """Return the event-level ε that costs at most ε, rounded down."""
         return event_epsilon(self.family, self.length, epsilon, **asdict(self.protection))
+
+    def reset(self, epsilon: float, records: int) -> float:
+        """Return the loss of mechanisms whose budget ε is reset after so many records, in nats.
+
+        They are ε-DP for all records of a period together, whatever they published of earlier ones.
+        A window may touch p periods. What each side of them publishes depends on the chain of the
+        periods' first (or last) records, of matrix P^records, as a mechanism that is ε-DP for one
+        of its records. So p·ε plus twice the loss under that chain is an upper bound; another one
+        is the loss of event-level mechanisms.
+
+        Raises ParameterError: Θ is not of stationary chains, an adversary has side information, or
+        a value is out of range; ChainError: P^records does not mix.
+        """
+        event, records = check_positive(epsilon, "epsilon"), check_whole(records, "records")
+        chains = self.family.chains if isinstance(self.family, ChainFamily) else ()
+        stationary = all(chain.start == "stationary" for chain in chains)
+        if not (chains and stationary and self.protection.side_information == "none"):
+            what = "the loss of a budget that is reset is bounded for stationary chains"
+            raise ParameterError(f"{what} and without side information")
+        number, touched = ((n - 2) // records + 2 for n in (self.length, self.protection.window))
+        powers = [np.linalg.matrix_power(chain.transition_matrix, records) for chain in chains]
+        family = ChainFamily([MarkovChain(power) for power in powers])
+        sides = 2 * leakage_loss(family, number, 1 / event) * (1 + 1e-9)  # powers are rounded
+        return min(self(event), touched * event + sides)
 
     def certificate(self, epsilon: float) -> dict[str, Any]:
         """Return a certificate that event-level mechanisms of ε' = 1/scale lose at most ε.

@@ -27,7 +27,7 @@ from pufferflow.models.files import parse_model
 Document: TypeAlias = dict[str, Any]
 TimeBase: TypeAlias = Literal["utc", "local", "none"]
 
-MEND = "put back a copy made after its last release, for an older one lacks what was spent since"
+FIX = "put back a copy made after its last release, for an older one lacks what was spent since"
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class Paid:
-    """A charged release, by row ``number``; ``limit`` is the ε promised at its level.
+    """A charged release, by row ``number``; ``limit`` and ``delta`` are promised at its level.
 
     ``spent`` is the largest share of a promise that is used now of the readings in its range.
     """
@@ -95,6 +95,7 @@ class Paid:
     number: int
     spent: Fraction
     limit: float | None
+    delta: float = 0.0
 
 
 class Row(NamedTuple):
@@ -145,10 +146,10 @@ class Book:
                     raise ValueError
             except _WRONG as error:
                 what = "was changed after it was written, or is not one that this program writes"
-                raise LedgerError(f"row {row[0]} {what}; {MEND}") from error
+                raise LedgerError(f"row {row[0]} {what}; {FIX}") from error
         promised = {entry.level for entry in book.releases.values() if entry.promise}
         if promised - book.promises.keys() or book.spent > 1:
-            raise LedgerError(f"it is damaged: a promise is missing or does not hold; {MEND}")
+            raise LedgerError(f"it is damaged: a promise is missing or does not hold; {FIX}")
         return book
 
     def add(self, kind: str, content: object) -> None:
@@ -160,7 +161,7 @@ class Book:
 
         Raises LedgerError: it is of another population; BudgetError: a promise would not hold.
         """
-        theta, promise, limit = terms.theta, terms.promise, None
+        theta, promise, limit, delta = terms.theta, terms.promise, None, 0.0
         entry = replace(terms.entry, promise=promise is not None)
         step = entry.population.step_seconds
         new = {*entry.population.values} - {*(self.population or entry.population).values}
@@ -178,10 +179,13 @@ class Book:
         if promise is not None:
             if promise.level not in self.promises:
                 self.add("promise", promise)
-            limit = self.promises[promise.level].epsilon
+            limit, delta = (known := self.promises[promise.level]).epsilon, known.delta
+            what = f"its `limit` to `protect` {words_of(promise.level, step)} is {limit:g}"
             if promise.epsilon not in (limit, entry.epsilon):
-                what = f"its `limit` to `protect` {words_of(promise.level, step)} is {limit:g}"
                 raise LedgerError(f"{what}, not {promise.epsilon:g}; ledger set-limit changes it")
+            if promise.delta not in (0.0, delta):
+                what += f" with a delta of {delta:g}, not {promise.delta:g}"
+                raise LedgerError(f"{what}; ledger set-limit changes it")
         self.add("release", entry)
         times = [t for one in self.charges for t in (one.first, one.last) if t is not None] or [0]
         if self.theta is not None and max(times) - min(times) > MOST_STEPS * (step or 1):
@@ -190,7 +194,7 @@ class Book:
         if self.spent > 1:
             raise self._refusal(entry.population)
         spent = account.spent(self.promises.values(), self.charges, self.charges[-1])
-        return Paid(len(self.rows), spent, limit)
+        return Paid(len(self.rows), spent, limit, delta)
 
     def _refusal(self, of: Population) -> BudgetError:
         """Return the error: the broken promise, and from when on readings are free."""
@@ -218,7 +222,8 @@ class Book:
             self.theta, self.states = {**content["model"]}, content["states"]
         elif kind == "promise":
             level, cost = record(Level, content["level"], "a level"), _cost_of(content["cost"])
-            promise = record(Promise, content | {"level": level, "cost": cost}, "a promise")
+            known = {"delta": 0.0} | content | {"level": level, "cost": cost}
+            promise = record(Promise, known, "a promise")
             if not (promise.level.whole or self.theta):
                 raise LedgerError("a promise for windows needs an assumption; give Θ")
             self.promises[promise.level] = promise
@@ -251,10 +256,13 @@ def canonical(document: object) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A cost as text, a record by its fields, a certificate compressed, in base 64."""
+    """A cost as text, a record by its fields, a certificate compressed, in base 64.
+
+    What only releases and promises with a δ have is left out where it is 0.
+    """
     if isinstance(value, Fraction):
         return "inf" if value >= UNBOUNDED else str(value)
-    fields = vars(value).copy()
+    fields = {name: part for name, part in vars(value).items() if part or name not in _WITH_DELTA}
     if isinstance(proof := fields.get("certificate"), dict):
         packed = zlib.compress(canonical(proof).encode(), 9)
         fields["certificate"] = base64.b64encode(packed).decode()
@@ -267,7 +275,8 @@ def _cost_of(text: str) -> Fraction:
 
 
 def _entry_of(content: Document) -> Entry:
-    costs = {name: _cost_of(content["charge"][name]) for name in ("cost", "whole")}
+    given = dict.fromkeys(_WITH_DELTA, "0") | content["charge"]
+    costs = {name: _cost_of(given[name]) for name in ("cost", "whole", *_WITH_DELTA)}
     parts = {
         "population": record(Population, content["population"], "a population"),
         "charge": record(Charge, content["charge"] | costs, "a charge"),
@@ -276,6 +285,7 @@ def _entry_of(content: Document) -> Entry:
     return record(Entry, content | parts, "a release")
 
 
+_WITH_DELTA = ("rho", "whole_rho", "delta")
 _WRONG = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError)
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from pufferflow._util.checks import check_path
 from pufferflow._util.files import DATABASE, PathLike, check_folder, sha256, workplace
 from pufferflow.accounting.account import Promise, percent, spent
-from pufferflow.accounting.entries import MEND, Book, Document, Paid, Terms, canonical
+from pufferflow.accounting.entries import FIX, Book, Document, Paid, Terms, canonical
 from pufferflow.errors import BudgetError, LedgerError
 
 VERSION = 7
@@ -91,7 +91,7 @@ class Ledger(os.PathLike[str]):
                 check = "PRAGMA integrity_check(1)"
                 strange = {*connection.execute(_TABLES)} - _OWN
                 if strange or [*connection.execute(check)] != [("ok",)]:
-                    raise LedgerError(f"it is damaged, or not as this program makes it; {MEND}")
+                    raise LedgerError(f"it is damaged, or not as this program makes it; {FIX}")
                 book = Book.read(connection.execute("SELECT * FROM entries ORDER BY number"))
                 there = len(book.rows)
                 yield book
@@ -100,7 +100,7 @@ class Ledger(os.PathLike[str]):
                     connection.executemany(add, book.rows[there:])
                     connection.execute("COMMIT")
         except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite's message may quote the file
-            then = "pufferflow ledger show lists what is entered, and so spent" if writing else MEND
+            then = "pufferflow ledger show lists what is entered, and so spent" if writing else FIX
             raise LedgerError(f"ledger {self.path}: {error}; {then}") from error
         except (BudgetError, LedgerError) as error:
             error.args = (f"ledger {self.path}: {error}",)
@@ -153,7 +153,7 @@ class Ledger(os.PathLike[str]):
             "theta": None if book.theta is None else sha256(canonical(book.theta).encode()),
             "spent_percent": percent(book.spent),
             "promises": [
-                vars(replace(one, certificate=None))
+                json.loads(canonical(replace(one, certificate=None)))
                 | {"spent_percent": percent(spent([one], book.charges))}
                 for one in book.promises.values()
             ],
@@ -193,8 +193,8 @@ def reserved(ledger: PathLike | None, terms: Terms) -> Iterator[Paid | None]:
     try:
         yield paid
     except OSError as error:
-        said = f"{error.strerror}; the ledger counts it as spent all the same"
-        raise OSError(error.errno, said, error.filename) from error
+        message = f"{error.strerror}; the ledger counts it as spent all the same"
+        raise OSError(error.errno, message, error.filename) from error
     with there._open(writing=True) as book:
         book.add("made", {"release": paid.number})
 

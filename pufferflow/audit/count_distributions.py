@@ -79,15 +79,15 @@ def counts_at_records(
         prepend_record(rows, moves, given, out)
         return out
 
-    ahead, behind = (partial(prepend, numbers(each)) for each in (matrix, matrix.T))
+    forward, backward = (partial(prepend, numbers(each)) for each in (matrix, matrix.T))
     past = numbers(starts_of(chain)[:, :, None])
-    futures = _last_first(numbers(np.ones((1, chain.states, 1))), ahead, length - 1)
+    futures = _last_first(numbers(np.ones((1, chain.states, 1))), forward, length - 1)
     for m, e in islice(futures, window - 1, None):
         sizes = np.empty((len(past[0]), len(secrets)))
         given = empty_numbers(*sizes.shape, length * most + 1)
         distributions(past, (m[0], e[0]), np.array(secrets, dtype=np.int64), sizes, given)
         yield sizes, given
-        past = behind(past)
+        past = backward(past)
 
 
 def _last_first(

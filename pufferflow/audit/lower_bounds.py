@@ -112,9 +112,9 @@ class _Side:
     """The records on one side of a node.
 
     The expected tilt given the value x of the node is, up to a common factor, entry x of
-    K D_1 … K D_n · end(n), over ``given``; see ``_lower_bound_kernels``. K is P ahead, its
-    transpose behind, where the end is the distribution of the record n away, and ``given`` that of
-    the node.
+    K D_1 … K D_n · end(n), over ``given``; see ``_lower_bound_kernels``. K is P forward, its
+    transpose backward; there the end is the distribution of the record n away, and ``given`` that
+    of the node.
     """
 
     matrix: Floats
@@ -227,10 +227,12 @@ class _Search:
         k, given = len(self._matrix), self._distribution(node)
         one, moved = np.ones(k), 0 if self._stationary else node
         error = self._error + 16.0 * (k + 8) * UNIT_ROUNDOFF * moved
-        ahead, behind = constant(self._matrix), constant(self._matrix.T)
+        forward, backward = constant(self._matrix), constant(self._matrix.T)
         return (
-            _Side(behind, ahead, node - 1, lambda n: self._distribution(node - n), given, error),
-            _Side(ahead, behind, self._length - node, lambda n: one, one, 0.0),
+            _Side(
+                backward, forward, node - 1, lambda n: self._distribution(node - n), given, error
+            ),
+            _Side(forward, backward, self._length - node, lambda n: one, one, 0.0),
         )
 
     def bound(self, chain: int, alternating: bool) -> LowerBound:
@@ -294,8 +296,8 @@ class _Search:
             pairs = [best.pair]
         step = min(node, last - node) // 3 + 1
         while step and last > FEW_NODES and not self._even(seen[node]):
-            beside = [n for n in (node - step, node + step) if 1 <= n <= last]
-            better = max(beside, key=value, default=node)
+            neighbours = [n for n in (node - step, node + step) if 1 <= n <= last]
+            better = max(neighbours, key=value, default=node)
             if value(better) > value(node) * (1 + 1e-9):
                 node = better
             else:
@@ -341,7 +343,7 @@ class _Search:
 
     @cached_property
     def _distances(self) -> Floats:
-        """How well what is ahead, and behind, distinguishes two values as c → 0, about."""
+        """How well later and earlier records distinguish two values as c → 0, about."""
         start = self._distribution(1)
         with np.errstate(divide="ignore", invalid="ignore"):
             back = np.nan_to_num(self._matrix.T * start / start[:, None])

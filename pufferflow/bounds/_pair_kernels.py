@@ -163,6 +163,62 @@ def _turned(w: Any, n: int) -> Any:
 
 
 @kernel
+def _opposed(pair: Any, tree: Any, work: Any) -> None:
+    """Potentials to start from, and their arcs.
+
+    Values of which p has more than in the ratio that is best for equal costs are as high, then the
+    others as low, as these let them. They are 0 if the costs keep no triangle inequality.
+    """
+    (p, q, w, n), (parent, up) = pair, tree
+    u, high = work[0], work[4]
+    ratio, heavy = 1.0, 0
+    total = 0.0
+    for v in range(n):
+        if q[v] > q[heavy]:
+            heavy = v
+    for v in range(n):
+        total += w[v, heavy]
+    growth = math.expm1(min(total / n, 700.0))
+    for _ in range(3):
+        in_p, in_q = 0.0, 0.0
+        for v in range(n):
+            if p[v] > ratio * q[v]:
+                in_p += p[v]
+                in_q += q[v]
+        ratio = (1 + growth * in_p) / (1 + growth * in_q)
+    for v in range(n):
+        u[v] = 0.0
+        high[v] = p[v] > ratio * q[v]
+        parent[v] = -1
+    for z in range(n):
+        if high[z] == 1:
+            least, at = np.inf, -1
+            for y in range(n):
+                if high[y] != 1 and w[z, y] < least:
+                    least, at = w[z, y], y
+            if at >= 0:
+                u[z], parent[z], up[z] = least, at, True
+                high[at] = -1.0
+    for y in range(n):
+        if high[y] == 0:
+            most, at = -np.inf, -1
+            for z in range(n):
+                if high[z] == 1 and u[z] - w[z, y] > most:
+                    most, at = u[z] - w[z, y], z
+            if at >= 0:
+                u[y], parent[y], up[y] = most, at, False
+    violated = 0
+    for z in range(n):
+        here = u[z] - 1e-12 * abs(u[z])
+        for y in range(n):
+            violated += u[y] + w[z, y] < here
+    if violated:
+        for v in range(n):
+            u[v] = 0.0
+            parent[v] = -1
+
+
+@kernel
 def _repaired(pair: Any, tree: Any, work: Any, order: Any) -> int:
     """Make the potentials of a tree feasible: −1 if they are, else how many states had to follow.
 
@@ -209,7 +265,7 @@ def _restart(pair: Any, root: int, tree: Any, work: Any, order: Any) -> int:
         if changed < 0:
             return root
     if changed > n // _FAR:
-        u[:], parent[:] = 0.0, -1
+        _opposed(pair, tree, work)
     largest = 0
     for v in range(n):
         component[v] = v

@@ -189,20 +189,21 @@ def couple(
                 upper[x, y] = max(upper[x, y], bound)
                 continue
             taken += (n + 4) ** 3 // 2
-            if not copied:
+            if n < k and not copied:
                 copied = True
                 for a in range(n):
                     for b in range(n):
                         costs[a, b] = w[names[a], names[b]]
+            pair = p, q, costs if n < k else w, n
             for a in range(n):
                 p[a], q[a] = row_p[names[a]], row_q[names[a]]
             if root >= 0:
                 root = read_tree(stored, local, n, tree)
-            root, value = solve((p, q, costs, n), root, tree, work, order)
+            root, value = solve(pair, root, tree, work, order)
             if value > best:
                 best = value
                 write_tree(tree, work, order, names, n, stored)
-            bound = proved((p, q, costs, n), root, tree, work, value)
+            bound = proved(pair, root, tree, work, value)
             upper[x, y] = max(upper[x, y], bound)
     return taken
 

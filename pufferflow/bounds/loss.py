@@ -66,10 +66,10 @@ class ProcessLoss:
     def _nearby(self, cost: float) -> Loss:
         """The loss, from post-fixed points found at the last cost."""
         process, value, node = self._process, 0.0, 1
-        ahead, behind = self._forward.tables(cost), self._backward.tables(cost)
-        ends = [self._of_windows(table) for table in ahead]
-        for before, table in enumerate(behind):
-            is_tail = not process.exact and before == len(behind) - 1
+        forward, backward = self._forward.tables(cost), self._backward.tables(cost)
+        ends = [self._of_windows(table) for table in forward]
+        for before, table in enumerate(backward):
+            is_tail = not process.exact and before == len(backward) - 1
             after = ends[process.around - before if process.exact else -1]
             secrets = process.possible[min(before, len(process.possible) - 1)]
             found = self._read(cost, before, after, table, secrets[:, None] & secrets)
@@ -137,7 +137,7 @@ class _Leakages:
             self._all = self._every_node(side.sets)
 
     def _every_node(self, sets: tuple[DistributionSet, ...]) -> Stretch | None:
-        """All of them as one stretch, where the kernel knows such sets."""
+        """All of them as one stretch, if the kernel has a step for such sets."""
         possible = np.ones((self._process.around + 1, len(self._zeros)), dtype=np.bool_)
         (rows,) = sets if len(sets) == 1 else (None,)
         if isinstance(rows, ExactRows):

@@ -189,7 +189,7 @@ def kept(make: Callable[..., _Made], *arguments: Any, **options: Any) -> _Made:
 
     Plans of one ε are where the next one starts.
 
-    They are worked out in place, so every thread has its own.
+    They are computed in place, so every thread has its own.
     """
     key = threading.get_ident(), make, *arguments, *options.items()
     made = _kept.pop(key, None) or make(*arguments, **options)

@@ -47,7 +47,7 @@ _FARTHEST = 2**20
 _SLOW_WORK = 10**7
 _TOLERANCE = 5e-4
 """How far below ε, relatively, the loss at the scale that is returned may be."""
-_SMALL = 1e-5
+_SMALL = 1e-3
 
 
 class Way:
@@ -56,15 +56,15 @@ class Way:
     Parameters
     ----------
     chain : PeriodicChain
-    ahead : bool
+    forward : bool
     known : bool
-        Whether the distributions of the neighbours are known: those ahead, or of the past of a
+        Whether the distributions of the neighbours are known: forward, or backward of a
         stationary chain. Otherwise they may be reweighted in any way: the past of any start, or
         where other records may be known.
     """
 
-    def __init__(self, chain: PeriodicChain, *, ahead: bool, known: bool) -> None:
-        self._chain, self._ahead, self._is_known = chain, ahead, known
+    def __init__(self, chain: PeriodicChain, *, forward: bool, known: bool) -> None:
+        self._chain, self._forward, self._is_known = chain, forward, known
         self.pieces = len(chain.transition_matrices)
         self.ended = threading.Event()
         """Set once results are of no use: recursions of other threads end by EndedError."""
@@ -77,9 +77,9 @@ class Way:
         self._found_at = 0.0  # the c they were found at; 0: they are a guess
 
     def phases(self, piece: int) -> Phases:
-        """Phases of the nodes of a piece, in the order of the walk."""
+        """Phases of the nodes of a piece, in the order of the recursion."""
         r = self._chain.repeat
-        if self._ahead:  # backwards from the end of the period
+        if self._forward:  # backwards from the end of the period
             return np.arange((self.pieces - piece) * r - 1, (self.pieces - piece - 1) * r - 1, -1)
         return np.arange(piece * r + 1, (piece + 1) * r + 1) % self._chain.period
 
@@ -108,20 +108,20 @@ class Way:
 
     def nodes(self, phases: Phases, blocks: Sequence[Block] = ()) -> Stretch:
         """Nodes at these phases, in order, with blocks of steps after every so many of them."""
-        chain, steps = self._chain, phases if self._ahead else phases - 1
-        before = phases[:1] + (1 if self._ahead else -1)
+        chain, steps = self._chain, phases if self._forward else phases - 1
+        before = phases[:1] + (1 if self._forward else -1)
         possible: Bools = chain.possible[np.concatenate([before, phases]) % chain.period]
         numbers, which = np.unique(steps % chain.period // chain.repeat, return_inverse=True)
         matrices = chain.transition_matrices[numbers]
         if not self._is_known:
-            weights = matrices if self._ahead else matrices.transpose(0, 2, 1)
+            weights = matrices if self._forward else matrices.transpose(0, 2, 1)
             sets = [reweighted_rows(table) for table in weights]
             reweighted = [sets[number] for number in which]
             return Stretch(possible, reweighted=reweighted, blocks=blocks, every=False)
-        if self._ahead:
+        if self._forward:
             return Stretch(possible, matrices[which] if len(matrices) > 1 else matrices)
-        past = chain.stationary_distributions[steps % chain.period]
-        rows = conditional(past[:, None, :] * matrices[which].transpose(0, 2, 1))
+        given = chain.stationary_distributions[steps % chain.period]
+        rows = conditional(given[:, None, :] * matrices[which].transpose(0, 2, 1))
         error = 2 * chain.stationary_error + 2 * (chain.states + 4) * UNIT_ROUNDOFF
         return Stretch(possible, rows, error)
 
@@ -142,7 +142,7 @@ class Way:
     def _weights(self, piece: int) -> Floats:
         """Those of the neighbour's values given each value, which may be reweighted in any way."""
         matrices = self._chain.transition_matrices
-        return np.asarray(matrices[self.pieces - 1 - piece] if self._ahead else matrices[piece].T)
+        return np.asarray(matrices[self.pieces - 1 - piece] if self._forward else matrices[piece].T)
 
     def _apart(self, phases: Phases) -> Bools:
         """Pairs of different values that a node of these phases can have."""
@@ -198,11 +198,11 @@ class Way:
         """Forget what was found: start from leakages of the average matrix, for a small c."""
         chain = self._chain
         matrix = chain.transition_matrices.mean(axis=0)
-        if not self._ahead:
-            past = np.ones(chain.states)
+        if not self._forward:
+            given = np.ones(chain.states)
             if chain.start == "stationary":
-                past = chain.stationary_distributions.mean(axis=0)
-            matrix = conditional(matrix.T * past)
+                given = chain.stationary_distributions.mean(axis=0)
+            matrix = conditional(matrix.T * given)
         cap = np.full_like(matrix, (length - 1) * _SMALL)
         equation = LeakageEquation(ExactRows(matrix), _SMALL, cap)
         start = np.random.default_rng(0).random(matrix.shape) / 2 * _SMALL
@@ -279,8 +279,8 @@ class PeriodicLeakage:
         reversible = chain.start == "stationary" and not informed and chain.stationary_error < 1
         if reversible:
             reversible = bool(chain.stationary_distributions[chain.possible].min() >= SAFE_MINIMUM)
-        self._ahead = Way(chain, ahead=True, known=not informed)
-        self._past = Way(chain, ahead=False, known=reversible)
+        self._forward = Way(chain, forward=True, known=not informed)
+        self._backward = Way(chain, forward=False, known=reversible)
         work = length * chain.period
         self._exact = work <= _EXACT_STEPS and work * chain.states**3 <= _EXACT_WORK
 
@@ -308,7 +308,7 @@ class PeriodicLeakage:
 
     def _begin(self) -> float:
         """Start anew: what is found depends on nothing found before; about the leakage over c."""
-        ways = (self._ahead, self._past) if not self._exact else ()
+        ways = (self._forward, self._backward) if not self._exact else ()
         return sum(way.begin(self._length) for way in ways)
 
     def _profile(self, cost: float) -> Floats:
@@ -323,37 +323,37 @@ class PeriodicLeakage:
         """Largest A + B at every phase, over the nodes with that phase."""
         k, period, around = self._chain.states, self._chain.period, self._length - self._window
         tables = np.zeros((2, around + 1, period, k, k))  # by side, nodes on it, and phase
-        for side, (way, turn) in enumerate(((self._ahead, -1), (self._past, 1))):
+        for side, (way, turn) in enumerate(((self._forward, -1), (self._backward, 1))):
             for first in range(period if around else 0):
                 phases = (first + turn * np.arange(around + 1)) % period
                 stretch = way.nodes(phases[1:])
                 cap, trees = around * cost * (1 + 4 * UNIT_ROUNDOFF), no_trees(k)
-                walked, _ = stretch.walk(np.zeros((k, k)), cost * (1 - np.eye(k)), cap, trees)
-                tables[side, np.arange(around + 1), phases] = walked
-        ahead, past = tables[0, ::-1], tables[1]
+                stored, _ = stretch.walk(np.zeros((k, k)), cost * (1 - np.eye(k)), cap, trees)
+                tables[side, np.arange(around + 1), phases] = stored
+        forward, backward = tables[0, ::-1], tables[1]
         if self._window == 1:
-            return np.asarray((ahead + past).max(axis=(0, 2, 3)))
-        last = np.roll(ahead.max(axis=(2, 3)), 1 - self._window, axis=1)
-        return np.asarray((last + past.max(axis=(2, 3))).max(axis=0))
+            return np.asarray((forward + backward).max(axis=(0, 2, 3)))
+        last = np.roll(forward.max(axis=(2, 3)), 1 - self._window, axis=1)
+        return np.asarray((last + backward.max(axis=(2, 3))).max(axis=0))
 
     # -- long segments -----------------------------------------------------------------------------
 
     def _all_round(self, cost: float, cap: float) -> Floats:
         """The same, over nodes of segments of any length."""
-        ways = self._ahead, self._past
+        ways = self._forward, self._backward
         if most_threads() == 1:
-            ahead, past = (way.family(cost, cap) for way in ways)
+            forward, backward = (way.family(cost, cap) for way in ways)
         else:
-            ahead, past = self._at_once(cost, cap)
+            forward, backward = self._at_once(cost, cap)
         if self._window == 1:
-            bound = [float((a + b).max()) for a, b in zip(ahead, past, strict=True)]
+            bound = [float((a + b).max()) for a, b in zip(forward, backward, strict=True)]
             return np.array(bound) * (1 + 2e-7)
-        last = np.roll(ahead.max(axis=(1, 2)), 1 - self._window).astype(np.float64)
-        return np.asarray(last + past.max(axis=(1, 2)))
+        last = np.roll(forward.max(axis=(1, 2)), 1 - self._window).astype(np.float64)
+        return np.asarray(last + backward.max(axis=(1, 2)))
 
     def _at_once(self, cost: float, cap: float) -> list[Stored]:
         """The families of both sides, on two threads that end once this one is interrupted."""
-        ways = self._ahead, self._past
+        ways = self._forward, self._backward
         for way in ways:
             way.ended.clear()
         threads = ThreadPoolExecutor(2)

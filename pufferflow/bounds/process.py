@@ -1,4 +1,4 @@
-"""What is assumed of a node's neighbours, on either side, for processes whose steps are all alike.
+"""What is assumed of a node's neighbours, on either side, for time-homogeneous processes.
 
 Which past is unsure is decided here: a given start, any start, a stationary distribution that
 floats do not hold.
@@ -77,7 +77,7 @@ class Side:
 
 @dataclass(frozen=True, eq=False)
 class Process:
-    """A process whose steps are alike but for the first ones, seen from a window of its records.
+    """A process whose steps are equal but for the first ones, seen from a window of its records.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class Process:
     possible : list of bool array, shape (k,)
         Values that the first record of a window can have after 0, 1, … early nodes, and later.
     step : float array, shape (k, k), optional
-        The matrix of a step, which says what the last record of a window can be; any value by
+        The matrix of a step, which states what the last record of a window can be; any value by
         default.
     histories : int array, shape (k, m), optional
         The records that each value consists of, the latest last.
@@ -113,7 +113,7 @@ class Process:
 
     @property
     def around(self) -> int:
-        """Records beside a window."""
+        """Records outside a window."""
         return self.length - self.window
 
 
@@ -179,17 +179,19 @@ def of_chain(
     protection: Protection = NARROWEST,
     *,
     pairs: bool = True,
+    early: int = _EXACT_NODES,
 ) -> Process:
     """One chain; a change of a hidden state costs c only where the observation changes.
 
-    Without ``pairs`` of blocks alone, which cost less on many states.
+    Without ``pairs`` of blocks alone, which cost less on many states; with at most so many
+    ``early`` nodes.
     """
     chain = family if isinstance(family, MarkovChain) else family.chain
     seen = family.observations if isinstance(family, HiddenChain) else None
     if chain.start == "stationary":  # transient states never occur
         seen = None if seen is None else seen[chain.initial_support]
         chain = chain.restricted(chain.initial_support)
-    return _ChainProcess(chain, length, protection, pairs, seen).process
+    return _ChainProcess(chain, length, protection, pairs, seen, early).process
 
 
 class _ChainProcess:
@@ -207,14 +209,15 @@ class _ChainProcess:
         protection: Protection,
         pairs: bool,
         seen: Ints | None,
+        early: int,
     ) -> None:
         self.chain, self.matrix, self.pairs, self.seen = chain, chain.transition_matrix, pairs, seen
         self.informed = protection.side_information == "any"
         self.length, self.window = length, min(protection.window, length)
         self.count = length - self.window + 1
         k = chain.states
-        most = _EXACT_NODES if k <= _EXACT_STATES else max(1, _EXACT_WORK // k**3)
-        self.early = min(self.count, most) if pairs else 1
+        most = early if k <= _EXACT_STATES else max(1, _EXACT_WORK // k**3)
+        self.early = min(self.count, early, most) if pairs else 1
         self.error = 2 * chain.stationary_error + 4 * UNIT_ROUNDOFF
         self.reversal: Floats | None = None
         self._seen_rows: dict[int, ExactRows | None] = {}
@@ -343,7 +346,7 @@ class _ChainProcess:
 
         The early nodes are 0, 1, …
 
-        ∞ where there is no unique π > 0, or a probability is too small to tell.
+        ∞ where there is no unique π > 0, or a probability is too small to decide.
         """
         if self.reversal is None:
             return math.inf

@@ -32,7 +32,7 @@ def crossing(
     """Costs between which a growing function crosses its target, as close as the tolerance asks.
 
     The first is the largest known with value(c) ≤ target, 0 for none; the second the smallest known
-    with more, at first ``most``. It ends where one of them, which one ``above`` says, has a value
+    with more, at first ``most``. It ends where one of them, which one ``above`` states, has a value
     within three tolerances of the target. Secant steps for log value over log c; where they do not
     lead there soon, as where the value rises steeply, every other one halves what lies between.
     """

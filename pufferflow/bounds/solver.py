@@ -1,4 +1,4 @@
-"""Leakages that a step maps to or below themselves: bounds of every node if steps are alike."""
+"""Leakages that a step maps to or below themselves: bounds of every node if steps are equal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Walks along nodes one after another, each with what is known of its neighbour."""
+"""Recursions along nodes, each with what is known of its neighbour."""
 
 from __future__ import annotations
 

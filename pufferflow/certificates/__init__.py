@@ -36,6 +36,11 @@ every chain, or the one family. All bound the loss at the scale itself. A proof 
 ``{"count": {"weights": [0, 1], "lengths": [T, …], "W": W, "slack": "0"}}``
     A single count, for wasserstein alone (:mod:`pufferflow.verify.counts`).
 
+The certificate of a release with Gaussian noise has one more key, with what is spent besides: with
+c = 1/scale it is (ε, δ)-private (docs/approximate.md, Theorems A and C)::
+
+    "approximate": {"delta": "1e-6", "event_delta": "0", "rho": "1/…"}
+
 The interpreter decides what is stated: a program is run before it is written, and the scale raised
 until its bound is at most ε.
 """

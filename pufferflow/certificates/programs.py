@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -12,9 +13,13 @@ from flint import arb
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array
 
+from pufferflow._util.protection import Protection
 from pufferflow._util.types import Bools, Floats
 from pufferflow.bounds.affine import AffineRows, RobustFlows
+from pufferflow.bounds.blocks import Blocks
 from pufferflow.bounds.distribution_sets import ExactRows, costs_of, reweighted_within
+from pufferflow.bounds.loss import ProcessLoss
+from pufferflow.bounds.process import of_chain
 from pufferflow.bounds.solver import LeakageEquation, beginning, post_fixed_point
 from pufferflow.verify import MOST_WORK, CertificateError
 from pufferflow.verify.balls import Table, Work, below
@@ -28,6 +33,9 @@ _ROUNDS, _GUESSES = 40, 6
 _FARTHEST, _MOST_EXCESS = 2**20, 100.0
 # states of families between bounds, and work on their early nodes
 _MOST_COUPLED, _MOST_EARLY = 12, 20_000
+# single nodes: how many to try, what may be lost by stating fewer or old trees, work on them
+_EARLY, _ENOUGH, _MOST_WORK = (1, 4, 16, 64, 150, 400), 1e-3, 2e7
+_POWERS = [m << j for j in range(20) for m in ((2, 3) if j else (1, 2, 3))]
 # rounded to decimals, shares still sum to at most 1; what is left stays where it is
 _BELOW = 1 - 4e-15
 
@@ -42,28 +50,31 @@ class Writer:
     ``known`` are its rows, and those backwards, where they lie in sets.
     """
 
-    def __init__(self, claim: Claim, member: Any, known: list[Any]) -> None:
+    def __init__(self, claim: Claim, member: Any, known: list[Any], early: Pair) -> None:
         self.witnesses: list[Any] = []
         self.parsed: list[dict[Pair, Witness]] = []
         self.run = Interpreter(claim, member, Proof(self.parsed), Work(MOST_WORK))
-        self.model, self.known = self.run.model, known
+        self.model, self.known, self.early = self.run.model, known, early
         self.around, self.cost, self.k = self.run.around, float(self.run.cost), self.model.k
         self.away = 1 - np.eye(self.k)
         self.costs = self.cost * np.not_equal.outer(self.model.seen, self.model.seen)
         self.cap = self.around * self.cost * self.away
         self._affine = cache(lambda forward: AffineRows(known[not forward]))
+        self._sets_of, self._last = cache(self._reweighted), ExactRows(np.eye(self.k))
 
-    def program(self, early: int) -> Document:
-        """Return it, with at most so many steps of single nodes."""
-        model, document = self.model, Document(witnesses=self.witnesses)
-        document["forward"], ahead = self._side(True, early)
-        document["backward"], past = self._side(False, early)
-        single = model.hidden and self.run.claim.hidden == 1
-        if single and not model.informed and model.start == "stationary":
-            rows, names = np.zeros((self.k, self.k)), np.array(sorted(set(model.seen)))[:, None]
-            rows[: len(names)] = _floats(model.distribution(0)) * np.equal(names, model.seen)
-            rows /= np.maximum(rows.sum(axis=1, keepdims=True), 1e-300)
-            found = self._trees(rows, np.asarray(rows.any(axis=1)), ahead + past)
+    def program(self) -> Document:
+        """Return it."""
+        model, run, document = self.model, self.run, Document(witnesses=self.witnesses)
+        document["forward"], forward = self._side(True)
+        document["backward"], past = self._side(False)
+        single = model.hidden and run.claim.hidden == 1
+        if single and not model.informed and model.period == 1:
+            middle = self.around // 2
+            place = 0, middle, middle <= self.early[1]
+            node, rows = model.given(place, run.growth(run.count(0))), np.zeros_like(self.cap)
+            for i, row in enumerate(node.rows or []):
+                rows[i, : len(row)] = [float(p.mid()) for p in row]
+            found, _ = self._trees(rows, np.asarray(rows.any(axis=1)), forward + past)
             document["observations"] = self._add(found)
         return document
 
@@ -73,32 +84,36 @@ class Writer:
         self.parsed.append(read(dict[Pair, Witness], found, "witnesses"))
         return len(self.witnesses) - 1
 
-    def _side(self, forward: bool, early: int) -> tuple[Document, Floats]:
+    def _side(self, forward: bool) -> tuple[Document, Floats]:
         """One side, and the leakages of a node in the middle."""
         model, run, sets = self.model, self.run, isinstance(self.model, SetModel)
         phases, start = model.phases(forward), run.count(0)
         far = model.node(forward, (phases[0], self.around, False), run.growth(start))
-        alike = far.rows is not None and (sets or far.excess == 1)
-        coupled, power = not sets or (alike and self.k <= _MOST_COUPLED), None
-        if not (coupled and alike and (forward or not sets)):
+        same = far.rows is not None and (sets or far.excess == 1)
+        coupled, power = not sets or (same and self.k <= _MOST_COUPLED), None
+        if not (coupled and same and (forward or not sets)):
             power, bound = self._power(forward)
             if sets and coupled:  # flows throughout, or ratios throughout where these bound more
                 coupled = bool(self._coupled(forward, 1, 0.0).max() <= bound.max())
                 power = None if coupled else power
-        many = min(early, self.around, _MOST_EARLY // self.k**6 if sets else early)
-        if model.period > 1 or ((alike or sets) and many < self.around):
-            many = 0
+        many = min(self.early[not forward], self.around)
+        if sets and self.around * self.k**6 <= _MOST_EARLY:
+            many = self.around
         places = [(0, j, True) for j in range(1, many + 1)]
         prefix, tables = self._steps(forward, start, places, coupled, power)
         if many == self.around:
             return {"prefix": prefix}, _logs(tables[-1])
-        floor, guess = np.maximum.reduce([_logs(table) for table in tables]), self.cap
-        if power:
-            guess = self._through_ratios(forward, power, floor)
+        guess, noted = self.cap, len(self.witnesses)
         if coupled:
-            guess = np.minimum(guess, self._coupled(forward, len(tables), floor))
-        guess, noted = np.maximum(guess, floor), len(self.witnesses)
-        places = [(phase, len(tables), False) for phase in phases]
+            guess = self._coupled(forward, many + 1, _logs(tables[-1]))
+        if power:  # no lower than all nodes that are so many steps away from a late one
+            floor = np.maximum.reduce([_logs(table) for table in tables[-power:]])
+            other = self._through_ratios(forward, power, floor)
+            if coupled:
+                other = np.minimum(other, self._coupled(forward, many + 1, floor))
+            guess, power = (guess, None) if guess.max() <= other.max() else (other, power)
+        tables = tables[-(power or 1) :]
+        places = [(phase, many + 1, False) for phase in phases]
         for _ in range(_ROUNDS):  # a table from which a period leads nowhere above it
             del self.witnesses[noted:], self.parsed[noted:]
             stated = _decimals(guess)
@@ -119,37 +134,75 @@ class Writer:
         coupled: bool,
         power: int | None,
     ) -> tuple[list[Document], list[Table]]:
-        """Steps for places one after the other, and the tables that these prove."""
+        """Steps for places one after the other, and the tables that these prove.
+
+        Of single nodes the shortest that prove about as much as any.
+        """
         steps, tables, growths = list[Document](), [start], [self.run.growth(start)]
-        for i, place in enumerate(places, 1):
-            node, step = self.model.node(forward, place, growths[-1]), Document()
-            if coupled and node.rows is not None:
-                step["witnesses"] = self._add(self._found(forward, node, _logs(tables[-1])))
-            if power and not (step and node.excess == 1):
-                late = self.model.period == 1 and not place[2]
-                step["power"] = power if late else min(power, i)
+        logs, old = [_logs(start)], -1
+
+        def prove(step: Document) -> Table:
+            far = growths[max(len(growths) - step.get("power", 1), 0)]
+            return self.run.step(forward, place, Step(**step), growths[-1], far)
+
+        for place in places:
+            node, early = self.model.node(forward, place, growths[-1]), place[2]
+            known = coupled and node.rows is not None
+            found, trees = self._found(forward, node, logs[-1]) if known else ([], self.cap)
+            through, ratios = 0, self.cap
+            if power and not (known and node.excess == 1):
+                through, ratios = self._through(forward, place, logs, power)
+            most = np.minimum(trees, ratios) + _ENOUGH * self.cost * early
+            most = np.where(self._outside(node), np.inf, np.maximum(most, 0))
+            step = Document(witnesses=old)
+            if not (known and early and old >= 0 and (_logs(prove(step)) <= most).all()):
+                alone, step = bool((ratios <= most).all()), Document()
+                if known and not alone:
+                    step["witnesses"] = old = self._add(found)
+                if through and (alone or (trees > most).any()):
+                    step["power"] = through
             steps.append(step)
-            far = growths[max(i - step.get("power", 1), 0)]
-            tables.append(self.run.step(forward, place, Step(**step), growths[-1], far))
+            tables.append(prove(step))
             growths.append(self.run.growth(tables[-1]))
+            logs.append(_logs(tables[-1]))
         return steps, tables
 
-    def _found(self, forward: bool, node: Node, leakages: Floats) -> list[Any]:
-        """Witnesses for a node from the leakages of its neighbour."""
+    def _through(
+        self, forward: bool, place: Place, logs: list[Floats], power: int
+    ) -> tuple[int, Floats]:
+        """Through how many steps any distribution reveals least of a node, and how much."""
+        (phase, _, early), i = place, len(logs)
+        powers = [power] if self.model.period == 1 else [min(power, i)]
+        if early:
+            powers = [m for m in _POWERS if m <= min(power, i)]
+        found = []
+        for m in powers:
+            costs = costs_of(logs[max(i - m, 0)], self.costs)
+            sets = self._sets_of(forward, phase, m)
+            bound = np.minimum.reduce([rows.bound(costs) for rows in sets])
+            found.append((m, np.minimum(bound + (m - 1) * self.cost, self.cap)))
+        return min(found, key=lambda way: (way[1].max(), way[1].sum()))
+
+    def _found(self, forward: bool, node: Node, leakages: Floats) -> tuple[list[Any], Floats]:
+        """Witnesses for a node from the leakages of its neighbour, and what they prove."""
         assert node.rows is not None
         if not isinstance(self.model, SetModel):
-            return self._trees(_floats(node.rows), _mask(node.values, self.k), leakages)
+            values = _mask(node.values, self.k)
+            found, bound = self._trees(_floats(node.rows), values, leakages)
+            return found, bound + math.log(min(float(node.excess), 1e300)) * self.away
+        costs = costs_of(leakages, self.cost)
         with np.errstate(over="ignore"):
-            growth = np.exp(costs_of(leakages, self.cost))
+            growth = np.exp(costs)
         affine, pairs = self._affine(forward), np.argwhere(self.away).tolist()
-        found = [(x, y, affine.flows(x, y, growth)) for x, y in pairs]
-        return [[x + 1, y + 1, _written(flows)] for x, y, flows in found if flows]
+        flows = [(x, y, affine.flows(x, y, growth)) for x, y in pairs]
+        return [[x + 1, y + 1, _written(f)] for x, y, f in flows if f], affine.bound(costs)
 
-    def _trees(self, rows: Floats, possible: Bools, leakages: Floats) -> list[Any]:
+    def _trees(self, rows: Floats, possible: Bools, leakages: Floats) -> tuple[list[Any], Floats]:
         """The best trees for distributions of a neighbour with these leakages."""
-        known = ExactRows(rows, 1e-15, possible)  # with an error: equal rows have a tree too
-        known.bound(costs_of(leakages, self.costs))
-        return [[x + 1, y + 1, parents] for x, y, parents in known.parents()]
+        if not np.array_equal(self._last.rows, rows):  # else those found last are nearly the best
+            self._last = ExactRows(rows, 1e-15, possible)  # an error: equal rows have a tree too
+        bound = self._last.bound(costs_of(leakages, self.costs))
+        return [[x + 1, y + 1, parents] for x, y, parents in self._last.parents()], bound
 
     # -- leakages, in floats -----------------------------------------------------------------------
 
@@ -199,18 +252,25 @@ class Writer:
 
     def _through_ratios(self, forward: bool, power: int, floor: Floats | float) -> Floats:
         """What ratios so many steps away bound."""
-        model, ways = self.model, list[list[Map]]()
+        model, steps = self.model, list[tuple[list[Any], Bools, int]]()
         nodes = self._nodes(forward, self.around, self.run.count(0))
         for i, (phase, node) in enumerate(zip(model.phases(forward), nodes, strict=True), 1):
             near = power if model.period == 1 else min(power, i)
-            for way, tables in enumerate(model.weights(forward, phase, near)):
-                low, high = (_floats(table).T for table in tables)
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    logs = np.log(high)[:, None, :] - np.log(low)[None, :, :]
-                logs[np.broadcast_to(high[:, None, :] == 0, logs.shape)] = -np.inf
-                ways += [[]] if way == len(ways) else []
-                ways[way].append((reweighted_within(logs), self._outside(node), near))
-        return np.asarray(np.minimum.reduce([self._fixed(maps, 0.0, floor) for maps in ways]))
+            steps.append((self._sets_of(forward, phase, near), self._outside(node), near))
+        ways = range(len(steps[0][0]))
+        every = [[(sets[way], *others) for sets, *others in steps] for way in ways]
+        return np.asarray(np.minimum.reduce([self._fixed(maps, 0.0, floor) for maps in every]))
+
+    def _reweighted(self, forward: bool, phase: int, power: int) -> list[Any]:
+        """Distributions of a node so many steps away, of which each bounds what it reveals."""
+        found = []
+        for tables in self.model.weights(forward, phase, power):
+            low, high = (_floats(table).T for table in tables)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                logs = np.log(high)[:, None, :] - np.log(low)[None, :, :]
+            logs[np.broadcast_to(high[:, None, :] == 0, logs.shape)] = -np.inf
+            found.append(reweighted_within(logs))
+        return found
 
     def _fixed(self, maps: list[Map], extra: float, floor: Floats | float) -> Floats:
         """A post-fixed point of the maps of a period, a little above the least."""
@@ -252,6 +312,28 @@ class _Period:
         last = products[-1]
         pairs = np.repeat(np.arange(size), np.diff(last.indptr))
         return pairs, last.indices.astype(np.int64), last.data
+
+
+def early_nodes(
+    chain: Any, length: int, scale: float, protection: Protection, share: float
+) -> Pair:
+    """How many nodes forward and behind have steps of their own, of a program at this scale.
+
+    The fewest that hardly change the engine's loss, if they take that share of a check of seconds.
+    """
+    informed, losses = protection.side_information == "any", dict[Pair, float]()
+    for early in _EARLY:
+        process = of_chain(chain, length, protection, early=early)
+        single = (process.around,) * 2 if process.exact else (0, len(process.possible) - 2)
+        work = (60 if informed else 12) * len(process.distance) ** 3
+        if sum(single) * work > share * _MOST_WORK:
+            break
+        if not informed:  # a program's late nodes have no blocks of different numbers of steps
+            process = replace(process, backward=replace(process.backward, blocks=Blocks()))
+        if single not in losses:
+            losses[single] = ProcessLoss(process).loss(1 / scale).value
+    most = min(losses.values()) * (1 + _ENOUGH)
+    return next(single for single, loss in losses.items() if loss <= most)
 
 
 def _written(flows: RobustFlows) -> Document:

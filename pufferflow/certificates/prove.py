@@ -17,14 +17,13 @@ from pufferflow.audit.wasserstein import TIE, chain_sensitivity
 from pufferflow.bounds.of_families import MOST_STATES
 from pufferflow.bounds.roots import crossing
 from pufferflow.certificates.exact_families import exact_family
-from pufferflow.certificates.programs import Writer
+from pufferflow.certificates.programs import Writer, early_nodes
 from pufferflow.certificates.quilts import quilts_of_chain
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.influence.quilts import QuiltSearch, influence_tables
 from pufferflow.models.bounded import BoundedFamily
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import BinaryInterval, ChainFamily, Family
-from pufferflow.models.hidden import HiddenChain
 from pufferflow.models.mixing import MixingFamily
 from pufferflow.models.periodic import PeriodicChain
 from pufferflow.verify import PRECISIONS, VERSION, CertificateError, proved_loss
@@ -34,8 +33,8 @@ from pufferflow.verify.parse import Proof, parse, read
 
 _SLACK = "1e-9"
 """Above 2^-30, by which the plans of :mod:`pufferflow.audit.wasserstein` exceed a distribution."""
-_NEARLY, _CLOSELY = 1e-13, 1e-5
-"""Excess that is not worth another trial: of closed forms and quilts, of programs."""
+_NEARLY, _CLOSELY, _LESS_CLOSELY = 1e-13, 1e-5, 1e-4
+"""Excess that is not worth another trial: of closed forms and quilts, of programs, of long ones."""
 _ENOUGH, _LOOSER = 1.005, 2.0**-40
 """Excess that is not worth a longer proof, or more ranges of nodes."""
 _TRIALS, _HOPELESS, _JUMP = 15, 2, 0.005
@@ -43,8 +42,6 @@ _TRIALS, _HOPELESS, _JUMP = 15, 2, 0.005
 _NOWHERE = "no bound of the loss near this scale is at most epsilon"
 _MOST_PHASES = 40_000
 """Phases times the square of the states, beyond which a proof takes minutes."""
-_EARLY, _EARLY_WORK = (0, 20, 400), 60_000
-"""Nodes with steps of their own, at most."""
 
 _CORRELATED = (
     "its records are correlated, and of correlated ones 1/epsilon hides none; use mqm-exact"
@@ -124,8 +121,8 @@ def _smallest(document: Document, most: float, near: float, proofs: Proofs) -> D
     def loss(cost: float) -> float:
         """The loss over ε."""
         nonlocal best, why, trials, jump
-        trials, scale = trials + 1, 1 / cost if cost < highest else least
-        if trials > _TRIALS or scale > most:
+        trials, scale = trials + 1, min(1 / cost, most) if cost < highest else least
+        if trials > _TRIALS:
             raise CertificateError(why)
         claim = replace(exact, scale=Fraction(repr(scale)))
         try:
@@ -134,8 +131,8 @@ def _smallest(document: Document, most: float, near: float, proofs: Proofs) -> D
             ratio = proved_loss(claim)[0] / claim.epsilon
         except (CertificateError, UndecidedError) as error:
             why, jump = str(error), 2 * jump
-            return 1 + jump
-        if ratio > _HOPELESS:
+            ratio = Fraction(1 + jump)
+        if ratio > _HOPELESS or (ratio > 1 and scale == most):
             raise CertificateError(why)
         if ratio > 1:
             return max(float(ratio), math.nextafter(1, 2))
@@ -163,14 +160,15 @@ def _proofs(claim: Claim) -> Iterator[tuple[float, float, Proofs]]:
         _require_provable(family)
         if claim.scale * epsilon >= length:
             yield claim.scale, _NEARLY, _together
-        known = []
+        known, early, near = list[Any](), [(0, 0)], _CLOSELY
         if isinstance(family, BoundedFamily):
             known = [family.rows, family.backward and family.backward.rows]
-        affordable = min(_EARLY_WORK // (family.states or 1) ** 4, length)
-        costly = isinstance(family, PeriodicChain) or (isinstance(family, HiddenChain) and informed)
-        ladder = _EARLY[:1] if costly else _EARLY
-        for early in dict.fromkeys(min(early, affordable) for early in ladder):
-            yield claim.scale, _CLOSELY, partial(_programs, known, early)
+        elif not isinstance(family, PeriodicChain):
+            members = chains or [family]
+            asked = length, claim.scale, claim.protection, 1 / len(members)
+            early = [early_nodes(chain, *asked) for chain in members]
+            near = _LESS_CLOSELY if any(map(any, early)) else near
+        yield claim.scale, near, partial(_programs, known, early)
         if chains and not informed:
             tables = (influence_tables(chain, "exact", claim.protection.window) for chain in chains)
             searches = (QuiltSearch(table, length, epsilon) for table in tables)
@@ -217,9 +215,10 @@ def _quilts(chains: Sequence[MarkovChain], exact: Exact) -> list[Document]:
     for precision in PRECISIONS:
         with suppress(UndecidedError), ctx.workprec(precision):
             return [{"quilts": quilts_of_chain(*pair, looser)} for pair in pairs]
-    raise CertificateError(f"{PRECISIONS[-1]} bits do not tell small probabilities from 0")
+    raise CertificateError(f"{PRECISIONS[-1]} bits do not distinguish small probabilities from 0")
 
 
-def _programs(known: list[Any], early: int, exact: Exact) -> list[Document]:
+def _programs(known: list[Any], early: list[tuple[int, int]], exact: Exact) -> list[Document]:
+    pairs = zip(exact.family.members, early, strict=True)
     with ctx.workprec(PRECISIONS[0]):
-        return [Writer(exact, member, known).program(early) for member in exact.family.members]
+        return [Writer(exact, member, known, single).program() for member, single in pairs]

@@ -40,7 +40,7 @@ COMMANDS = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line ``argv`` (default: the arguments of the process), return the exit code.
 
-    That is 0, or 2 for bad input (one line on standard error says what), 130 if interrupted or
+    That is 0, or 2 for bad input (one line on standard error states what), 130 if interrupted or
     terminated, 141 if the output is closed.
     """
     if argv is None:  # the process is ours: clean up also where a cluster ends it
@@ -64,15 +64,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except Exception as error:
-        said = str(error)
+        message = str(error)
         if isinstance(error, OSError) and error.strerror:
             # all files that are written or read are named, so what is nameless is the output
-            said = f"{os.fspath(error.filename or 'standard output')}: {error.strerror}"
+            message = f"{os.fspath(error.filename or 'standard output')}: {error.strerror}"
         elif not isinstance(error, PufferflowError | OSError):  # its own text could quote the data
             at = extract_tb(error.__traceback__)[-1]
             fault = f"{type(error).__name__} ({at.name}, line {at.lineno})"
-            said = f"a fault of this program: {fault}; no data is shown, please report it"
-        print("pufferflow: error:", as_options(" ".join(said.split())), file=sys.stderr)
+            message = f"a fault of this program: {fault}; no data is shown, please report it"
+        print("pufferflow: error:", as_options(" ".join(message.split())), file=sys.stderr)
         return 2
     return 0
 

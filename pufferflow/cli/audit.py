@@ -28,6 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_common(parser, "audit the number of records in this state")
     add = parser.add_argument
     add("--event-epsilon", type=float, action="append", metavar="E", help="audit E-DP per reading")
+    add("--reset", type=int, metavar="M", help="E is a budget for M readings, which is then reset")
     add("--histogram", action="store_true", help="audit the histogram of all states")
     add("--length", type=int, required=True, metavar="T", help="records")
     add("--scale", type=float, metavar="S", help="audit this scale (a histogram has noise 2 S)")
@@ -38,6 +39,8 @@ def run(arguments: argparse.Namespace) -> None:
 
     if arguments.event_epsilon:
         return _ordinary(arguments)
+    if arguments.reset is not None:
+        raise ParameterError("--reset is of the budget --event-epsilon E; give both")
     scale, epsilons = arguments.scale, arguments.epsilon or []
     window = level_of(arguments.protect).window
     if (arguments.count is None) == (not arguments.histogram):
@@ -84,7 +87,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _ordinary(arguments: argparse.Namespace) -> None:
     """Print what event-level differential privacy loses under Θ, against both adversaries."""
-    names = ("count", "histogram", "scale", "epsilon", "mechanism")
+    names, reset = ("count", "histogram", "scale", "epsilon", "mechanism"), arguments.reset
     if given := [name for name in names if getattr(arguments, name)]:
         raise ParameterError(f"--event-epsilon goes without --{given[0]}; leave one out")
     family, length, rows = read_public_model(arguments.model).family, arguments.length, []
@@ -92,8 +95,12 @@ def _ordinary(arguments: argparse.Namespace) -> None:
     if hidden.window is None:
         raise ParameterError("participant-level loss is T times the event epsilon; give a window")
     for event, known in product(arguments.event_epsilon, get_args(SideInformation)):
-        row = {"event_epsilon": event, "window": hidden.window, "side_information": known}
-        loss = influence_curve(family, length, window=hidden.window, side_information=known)(event)
-        rows.append(row | {"loss": loss, "certainty": 1 / (1 + math.exp(-loss))})
+        curve = influence_curve(family, length, window=hidden.window, side_information=known)
+        row = {"event_epsilon": event, "readings": 1, "window": hidden.window}
+        rows.append(row | {"side_information": known, "loss": curve(event)})
+        if reset is not None and known == "none":
+            rows.append({**rows[-1], "readings": reset, "loss": curve.reset(event, reset)})
+    for row in rows:
+        row["certainty"] = 1 / (1 + math.exp(-row["loss"]))
     title = f"event-level differential privacy, {length} records, secrets of {hidden.words()}"
     show(rows, arguments.json, [title, *table(rows, tuple(rows[0]))])

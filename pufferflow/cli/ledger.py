@@ -13,7 +13,7 @@ import numpy as np
 
 from pufferflow._util.numbers import written_number
 from pufferflow._util.protection import Level, level_of
-from pufferflow.accounting.account import UNBOUNDED, Charge, Promise, percent
+from pufferflow.accounting.account import UNBOUNDED, Charge, percent
 from pufferflow.accounting.entries import Entry, Terms, words_of
 from pufferflow.accounting.ledger import Ledger
 from pufferflow.cli.printing import actions_of, show, table
@@ -30,6 +30,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("query", metavar="WORDS", help="what was published")
     add("--cost", default=UNBOUNDED, help="sum of Lipschitz constant / scale (default: no bound)")
     add("--whole", default=UNBOUNDED, help="the same of a whole participant (default: no bound)")
+    zero = "of one reading (default: 0)"
+    add("--rho", default="0", help=f"of zero-concentrated differential privacy, {zero}")
+    add("--whole-rho", default="0", help="the same of a whole participant")
+    add("--delta", default="0", help=f"of approximate differential privacy, {zero}")
     add("--from", dest="first", metavar="TIME", help="readings from then on (default: all)")
     add("--to", dest="last", metavar="TIME", help="readings before; a date is the whole day")
     add("--participant", metavar="COLUMN", help="of that table (default: unknown, no bound holds)")
@@ -38,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = action("set-limit", "LEDGER", _set_limit, "promise another epsilon of a level")
     add("level", metavar="LEVEL", help="reading, participant, or a time such as 1d")
     add("epsilon", metavar="EPSILON", type=float, help="of all releases together")
+    add("--delta", type=float, default=0.0, help="of all releases together (default: 0)")
     add("--side-information", choices=("none", "any"), default="none", help="default: none")
     add("--yes", action="store_true", help="change it instead of showing it")
 
@@ -55,7 +60,8 @@ def _show(ledger: Ledger, arguments: argparse.Namespace) -> None:
         for name, time in (("from", row["charge"]["first"]), ("to", row["charge"]["last"])):
             row[name] = None if time is None else str(np.datetime64(time, "s"))
     columns = ("number", "made", "from", "to", "protect", "epsilon", "query")
-    lines = [*table(content["promises"], ("protect", "epsilon", "spent_percent")), ""]
+    delta = ("delta",) * any("delta" in row for row in content["promises"])
+    lines = [*table(content["promises"], ("protect", "epsilon", *delta, "spent_percent")), ""]
     show(content, arguments.json, [*lines, *table(content["releases"], columns)])
 
 
@@ -78,7 +84,9 @@ def _add(ledger: Ledger, arguments: argparse.Namespace) -> None:
     else:
         values = known.values if value is None else (value,)
         known = replace(known, values=values, participant=arguments.participant)
-    charge = Charge(cost, whole, *parse_range(arguments.first, arguments.last))
+    names = ("rho", "whole_rho", "delta")
+    more = (written_number(getattr(arguments, name), name) for name in names)
+    charge = Charge(cost, whole, *parse_range(arguments.first, arguments.last), *more)
     entry = Entry(known, charge, None, None, arguments.query, promise=False)
     paid = ledger.add(Terms(entry, new_values=arguments.yes))
     print(f"entered as row {paid.number}: {percent(paid.spent)} % is spent")
@@ -95,6 +103,5 @@ def _set_limit(ledger: Ledger, arguments: argparse.Namespace) -> None:
     if not arguments.yes:
         raise ParameterError(f"the limit of {arguments.level} is {before}; add --yes to change it")
     theta = None if book.theta is None else parse_model(book.theta).family
-    found = calibrate(theta, level, arguments.epsilon)
-    ledger.set_limit(Promise(level, found.epsilon, found.cost, found.certificate))
+    ledger.set_limit(calibrate(theta, level, arguments.epsilon, arguments.delta))
     print(f"limit of {arguments.level}: {before} before, {arguments.epsilon:g} now")

@@ -10,7 +10,7 @@ from typing import Any
 
 from pufferflow._util.numbers import written_number
 from pufferflow._util.options import ACCOUNT, GROUPS, GUARANTEE, OUTPUT
-from pufferflow._util.work import MOST_WORK, said
+from pufferflow._util.work import MOST_WORK, estimate
 from pufferflow.accounting.ledger import default_ledger
 from pufferflow.cli.printing import flag, warn
 from pufferflow.errors import ParameterError
@@ -31,7 +31,7 @@ def add_options(parser: argparse.ArgumentParser, *functions: Any) -> Callable[..
     def add(group: str, *names: str, **how: Any) -> None:
         groups[group].add_argument(*names, **how)
 
-    odds = "Odds change by a factor of at most e^epsilon (default: 1)."
+    odds = "Odds change by at most e^epsilon (default: 1)."
     add(GUARANTEE, "--epsilon", type=float, metavar="E", help=odds, **absent)
     if "theta" in taken:
         of = groups[GUARANTEE].add_mutually_exclusive_group()
@@ -96,7 +96,7 @@ def theta_of(arguments: argparse.Namespace) -> PublicModel | None:
     model = read_public_model(arguments.chain)
     work = sum(scale_work("leakage", model.family, 1, certified=one) for one in (False, True))
     if work > MOST_WORK and getattr(arguments, "protect", "") != "participant":
-        warn([f"to find and prove the noise {said(work)}"])
+        warn([f"to find and prove the noise {estimate(work)}"])
     return model
 
 

@@ -19,9 +19,9 @@ def flag(name: str) -> str:
     return FLAGS.get(name, f"--{name.replace('_', '-')}")
 
 
-def as_options(said: str) -> str:
+def as_options(message: str) -> str:
     """Return a message with the shell's names of options, which it has in backticks."""
-    return re.sub(r"`(\w+)`", lambda name: flag(name[1]), said)
+    return re.sub(r"`(\w+)`", lambda name: flag(name[1]), message)
 
 
 def actions_of(parser: argparse.ArgumentParser, about: str) -> Callable[..., Callable[..., Any]]:

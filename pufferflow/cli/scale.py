@@ -16,7 +16,7 @@ from tqdm import tqdm
 from pufferflow._util.checks import longest
 from pufferflow._util.files import check_outputs, write_atomic
 from pufferflow._util.protection import PROTECTION, Protection, asked_for, level_of
-from pufferflow._util.work import afford, is_allowed, said
+from pufferflow._util.work import afford, estimate, is_allowed
 from pufferflow.cli.printing import add_bounds, show, table
 from pufferflow.errors import ParameterError
 from pufferflow.mechanisms import KNOWN, NoiseScale, compute_scale, find_mechanism
@@ -89,7 +89,7 @@ def scales_of(
         elif is_allowed(work):
             scales.append(compute_scale(name, family, lengths, epsilon, **own))
         else:
-            why = f"it {said(work)}; {FEWER}, or allow more (--most-work)"
+            why = f"it {estimate(work)}; {FEWER}, or allow more (--most-work)"
             asked_of = requested(name, lengths, epsilon, **asdict(asked_for(own)))
             scales.append(replace(asked_of, reason=why))
     return scales

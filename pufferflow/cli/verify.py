@@ -30,5 +30,5 @@ def run(arguments: argparse.Namespace) -> None:
     loss = checked.decimals()
     found = {"verified": True, "subject": checked.subject, "scale": checked.scale}
     found |= {"loss": loss, "precision": checked.precision} | answer
-    said = f"verified: {checked.subject}: at scale {checked.scale} the loss is at most {loss}"
-    show(found, arguments.json, [said, *map(": ".join, answer.items())])
+    message = f"verified: {checked.subject}: at scale {checked.scale} the loss is at most {loss}"
+    show(found, arguments.json, [message, *map(": ".join, answer.items())])

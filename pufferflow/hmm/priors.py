@@ -153,8 +153,8 @@ class PriorFamily:
         back, columns = (tuple(zip(*matrix, strict=True)) for matrix in matrices)
         vectors: list[Vector] = [(Fraction(1),) * len(back)]
         for t in range(length):
-            ahead = [step(vector, back) for vector in vectors]
-            seen = [tuple(map(operator.mul, column, v)) for v in ahead for column in columns]
+            stepped = [step(vector, back) for vector in vectors]
+            seen = [tuple(map(operator.mul, column, v)) for v in stepped for column in columns]
             vectors = list(dict.fromkeys(tuple(p / sum(v) for p in v) for v in seen if any(v)))
             if len(vectors) > MAX_SEQUENCES:
                 raise ParameterError(

@@ -70,7 +70,7 @@ MASKED = -1e200
 """Marks a pair of states that are not both secrets; outweighs ``INFINITE``."""
 
 CONVERGED = 1e-12
-"""How far the first term may still be from its limit (in nats) when nodes count as alike."""
+"""How far the first term may still be from its limit (in nats) when nodes count as equal."""
 
 KERNEL_WORK = 10**8
 """Entries of tables that a kernel looks at before signals can arrive: tenths of a second."""
@@ -171,7 +171,7 @@ class InfluenceTables:
         k, parts = len(out), len(out) // _ROWS_PER_THREAD
         if parts < 2:
             fill((0, k))
-        else:  # each entry is computed alike, whichever thread does it
+        else:  # each entry is computed the same way on every thread
             with ThreadPoolExecutor(most_threads()) as pool:
                 list(pool.map(fill, pairwise(k * i // parts for i in range(parts + 1))))
         if states is None and self._last is not None:
@@ -223,7 +223,7 @@ class Nodes(NamedTuple):
     mask: Floats  # and without one
     reach: int  # largest distance of a left quilt node
     settled: bool  # whether, up to there, the left quilt nodes of all nodes take the same states
-    alike: bool  # whether the bound is as good as that of each node, up to rounding
+    uniform: bool  # whether the bound is as good as that of each node, up to rounding
 
 
 class QuiltSearch:
@@ -236,7 +236,7 @@ class QuiltSearch:
         self._trivial, self._distances = divide_up(length, epsilon), distances_of(SPACES)
         edges = tables.power(1)[1]
         self.supports = Supports(tables.chain.initial_support, edges, self.length)
-        self._horizon = self.length  # beyond it all nodes of equal support are alike
+        self._horizon = self.length  # beyond it all nodes of equal support are equal
 
     # -- nodes -----------------------------------------------------------------------------------
 
@@ -248,7 +248,7 @@ class QuiltSearch:
             bound, first, last, stride = heappop(queue)
             nodes = self.nodes(first, last, stride)
             searched += max(1, self.chain.states**2 // 4000)
-            if nodes.alike:
+            if nodes.uniform:
                 middle = first + (last - first) // stride // 2 * stride
                 reach = nodes.reach + middle - first
                 one = nodes._replace(first=middle, last=middle, reach=reach)
@@ -272,7 +272,7 @@ class QuiltSearch:
         return worst
 
     def _all_nodes(self) -> list[tuple[float, int, int, int]]:
-        """Ranges of all nodes, as a heap; those that are alike up to the last node come first."""
+        """Ranges of all nodes, as a heap; those that are equal up to the last node come first."""
         first, stride, end, early = self.supports.settled, self._stride, self.length, []
         if first > 1:
             early.append((-self._trivial, 1, min(first - 1, end), 1))
@@ -280,7 +280,7 @@ class QuiltSearch:
             last = min(max(2 * first - 2, first + stride - 1), end)
             starts = range(first, min(first + stride, end + 1))
             rest = [(n, end - (end - n) % stride, stride) for n in starts]
-            if all(self.nodes(*nodes).alike for nodes in rest):
+            if all(self.nodes(*nodes).uniform for nodes in rest):
                 self._horizon = first - 1
                 return [(-math.inf, *nodes) for nodes in rest] + early
             early += [(-self._trivial, n, last - (last - n) % stride, stride) for n in starts]
@@ -306,22 +306,22 @@ class QuiltSearch:
         same = alone or (first >= settled and stride % self.supports.period == 0)
         secrets = self.supports.at(first) if same else tables.everything
         if start == "stationary":
-            chain, alike = self.chain, True
+            chain, uniform = self.chain, True
             initial = initial_term(chain.stationary_distribution, chain.stationary_error)
         elif start == "any" or not alone:
             n = min(first - 1, self._horizon)
             initial = masked(tables.any_initial(n), secrets)
             spread = float((initial + initial.T).max())
-            alike = alone or (same and spread <= CONVERGED + 3 * n * tables.step_error)
-        if start == "given" and same and (alone or not alike):
+            uniform = alone or (same and spread <= CONVERGED + 3 * n * tables.step_error)
+        if start == "given" and same and (alone or not uniform):
             distribution, error = self._distribution(first), first * tables.step_error / 2
             moves = self._moves(distribution, first, stride, (last - first) // stride)
             own = initial_term(distribution, error + 4 * UNIT_ROUNDOFF) + moves
             initial = own if alone else np.minimum(initial, own)
-            alike = alone or moves <= CONVERGED + 4 * error
+            uniform = alone or moves <= CONVERGED + 4 * error
         initial, mask = masked(initial, secrets), masked(np.zeros_like(initial), secrets)
         reach = first - (1 if alone or not same else settled)
-        return Nodes(first, last, initial, mask, reach, same, alike)
+        return Nodes(first, last, initial, mask, reach, same, uniform)
 
     def _distribution(self, node: int) -> Floats:
         """Distribution of X_node under a given start."""
@@ -395,9 +395,10 @@ class QuiltSearch:
                     (distances, lefts, rights),
                     (tables.deciding, best, quilt),
                 )
-                work *= 2
-                if top[0]:  # perhaps for want of a table
+                if top[0]:  # for want of a table, or of work
                     _, i, _, j = stack[0][top[0] - 1]
+                    if lefts[i] >= 0 and rights[j] >= 0:
+                        work *= 2
                     if lefts[i] < 0:
                         a = int(distances[i])
                         lefts[i] = tables.at(a, self._states(nodes, a))

@@ -1,4 +1,4 @@
-"""Leakage calibration: the least Laplace noise for what a release can tell about any one entry."""
+"""Leakage calibration: the least Laplace noise for what a release can reveal of any one entry."""
 
 from __future__ import annotations
 

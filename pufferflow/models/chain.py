@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import marshal
 from bisect import bisect_right
 from decimal import Context, localcontext
 from functools import cached_property
@@ -15,11 +16,28 @@ from numpy.typing import ArrayLike, NDArray
 from pufferflow._util.checks import check_numbers, check_type, check_whole, shown
 from pufferflow._util.rounding import SAFE_MINIMUM, SUM_TOLERANCE, UNIT_ROUNDOFF
 from pufferflow._util.types import Bools, Floats
-from pufferflow._util.values import ByValue
 from pufferflow.errors import ChainError, ParameterError
 
 STATIONARY: Literal["stationary"] = "stationary"
 ANY: Literal["any"] = "any"
+
+
+class ByValue:
+    """Equal to those of its class with the same :meth:`document`; a subclass is immutable."""
+
+    def document(self) -> dict[str, Any]:
+        """Return the object as plain JSON types."""
+        raise NotImplementedError
+
+    @cached_property
+    def _value(self) -> bytes:
+        return marshal.dumps(self.document(), 2)  # version 2: equal numbers give equal bytes
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self._value == other._value
+
+    def __hash__(self) -> int:
+        return hash(self._value)
 
 
 class MarkovChain(ByValue):

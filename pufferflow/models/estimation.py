@@ -1,4 +1,4 @@
-"""What the counts of a sample say of the chain behind it: fits, and confidence intervals."""
+"""Estimates of a chain from the counts of a sample: fits, and confidence intervals."""
 
 from __future__ import annotations
 

@@ -13,9 +13,8 @@ import numpy as np
 from pufferflow._util.checks import check_list, named_type, shown
 from pufferflow._util.rounding import SAFE_MINIMUM
 from pufferflow._util.types import Bools
-from pufferflow._util.values import ByValue
 from pufferflow.errors import ChainError, ParameterError
-from pufferflow.models.chain import ANY, MarkovChain
+from pufferflow.models.chain import ANY, ByValue, MarkovChain
 
 GapKind: TypeAlias = Literal["auto", "general", "reversible"]
 

@@ -51,7 +51,7 @@ class PublicModel:
 
 
 def read_public_model(path: PathLike) -> PublicModel:
-    """Return the family of a model file, and what it says of records; ``"-"`` is standard input."""
+    """Return the family of a model file and its facts of records; ``"-"`` is standard input."""
     return read_json(path, parse_model, f"an object with one of the keys {', '.join(_KINDS)}")
 
 

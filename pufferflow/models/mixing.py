@@ -74,7 +74,7 @@ class MixingFamily(Family):
 
     @property
     def unresolved(self) -> str:
-        """What is still to be said before anything can be computed."""
+        """What is missing before anything can be computed."""
         if self.time is None:
             return ""
         what = f"mixing within {self.time} is a number of steps only where the time step is known"
@@ -150,7 +150,7 @@ def mixing_of(family: AnyFamily, steps: int) -> Overlaps:
 def mixing_from_counts(
     transition_counts: ArrayLike, steps: int, coverage: float = 0.95
 ) -> Overlaps:
-    """Overlaps that the chain behind some transition counts has with probability ``coverage``.
+    """Overlaps of the chain of some transition counts, which hold with probability ``coverage``.
 
     The chain, which must be stationary, may be any within simultaneous confidence intervals
     (:func:`pufferflow.models.confidence_family`). With few transitions, or with states that are

@@ -22,8 +22,8 @@ from pufferflow.models.mixing import MixingFamily
 STILL_RISING = 1 + 1e-3
 
 
-def calibrate(family: Family | None, level: Level, epsilon: float) -> Promise:
-    """Return a promise of ε with the largest cost that keeps it, and its proof; it reads no data.
+def calibrate(family: Family | None, level: Level, epsilon: float, delta: float = 0.0) -> Promise:
+    """Return a promise of (ε, δ) with the largest cost that keeps ε, and its proof, without data.
 
     The certificate proves 1/C as the scale of a query of Lipschitz constant 1.
 
@@ -32,7 +32,7 @@ def calibrate(family: Family | None, level: Level, epsilon: float) -> Promise:
     """
     epsilon = check_epsilon(epsilon)
     if level.whole:
-        return Promise(level, epsilon, Fraction(0))
+        return Promise(level, epsilon, Fraction(0), delta=delta)
     if family is None:
         raise ParameterError(
             "missing model of the readings: give `mixing` TIME OVERLAP (1h 0.4), "
@@ -58,7 +58,7 @@ def calibrate(family: Family | None, level: Level, epsilon: float) -> Promise:
     except ParameterError as error:
         raise _refusal(f"cannot be certified for {MOST_STEPS:,} steps ({error})") from None
     assert proved.scale is not None
-    return Promise(level, epsilon, 1 / Fraction(proved.scale), proved.certificate)
+    return Promise(level, epsilon, 1 / Fraction(proved.scale), proved.certificate, delta)
 
 
 def _refusal(why: str) -> ParameterError:

@@ -65,7 +65,7 @@ def draft(output: PathLike) -> Iterator[Draft]:
     """Hold the name of a new folder and a place to make it; nothing is left unless it is written.
 
     Meanwhile an empty, locked folder of that name stands there, so that of two that want it one is
-    refused. The lock ends with its process, and an empty folder that nobody holds is free.
+    refused. The lock ends with its process, and an empty folder without a holder is free.
 
     Raises DataError: as :func:`require_new`, or another process is making it.
     """

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from scipy.special import ndtri
 
 from pufferflow._util.noise import noisy_top, vector_gaussian, vector_laplace
 from pufferflow._util.types import Floats, Ints
@@ -46,7 +47,7 @@ def noise_scale(cost: Fraction, lipschitz: int | Fraction, share: int = 1) -> fl
     return rounded
 
 
-def deviation(square: Fraction, rho: float) -> float:
+def deviation(square: float, rho: float | Fraction) -> float:
     """Return the σ, rounded up to 11 bits, of Gaussian noise that costs ``rho`` per record.
 
     ``square`` is that of the change in L2 norm by one record; the exact cost is square/2σ².
@@ -80,8 +81,16 @@ def add_gaussian(counts: Sequence[int], scale: float) -> list[int]:
     return noisy
 
 
-def add_seeded_noise(counts: Sequence[int], scale: float, rng: np.random.Generator) -> list[int]:
-    """Add noise of the same distribution from a seed: for planning, **not private**."""
+def add_seeded_noise(
+    counts: Sequence[int], scale: float, rng: np.random.Generator, *, gaussian: bool = False
+) -> list[int]:
+    """Add noise of the same distribution from a seed: for planning, **not private**.
+
+    Gaussian noise is rounded instead of discrete.
+    """
+    if gaussian:
+        drawn = np.rint(scale * rng.standard_normal(len(counts)))
+        return [int(count) + int(z) for count, z in zip(counts, drawn, strict=True)]
     # whole parts of exponential variables are geometric, and Z is the difference of two of them
     one, other = np.floor(scale * rng.standard_exponential((2, len(counts))))
     noisy = (int(count) + int(z) for count, z in zip(counts, one - other, strict=True))
@@ -135,6 +144,21 @@ class DiscreteLaplace:
         return h
 
 
+@dataclass(frozen=True)
+class DiscreteGaussian:
+    """The distribution of discrete Gaussian noise Z of parameter σ on one count."""
+
+    scale: float
+
+    def quantile(self, confidence: float = CONFIDENCE, bins: int = 1) -> int:
+        """An h with P(|Z_j| ≤ h for all of ``bins`` counts) ≥ confidence, at most 1 too large.
+
+        P(Z ≥ h + 1) is at most that of a normal variable ≥ h (Canonne, Kamath and Steinke, 2020).
+        """
+        excess = -math.expm1(math.log(confidence) / bins)
+        return math.ceil(self.scale * -float(ndtri(excess / 2)) * (1 + 1e-12))
+
+
 def sum_margin(scale: float, squares: float, miss: float) -> float:
     """Return what |Σ w_j Z_j| reaches with at most this probability; squares = Σ w_j², |w_j| ≤ 1.
 
@@ -184,14 +208,34 @@ def impact_label(impact: float) -> str:
     return IMPACTS[bisect(LIMITS, impact)]
 
 
-def table_error(table: Table, scale: float) -> TableError:
+def choose_noise(
+    tables: Sequence[Table], cost: Fraction, rho: Fraction
+) -> tuple[bool, Sequence[float], Sequence[float | None]]:
+    """Return whether noise is Gaussian, its scales, and those of the other kind, if it is possible.
+
+    The noise of all costs ``cost``, or ρ where that makes for less error over the public ranges.
+    """
+    laplace = scales_of([table.statistic for table in tables], cost)
+    squares = [table.statistic.square for table in tables]
+    if not rho or not all(squares):
+        return False, laplace, [None] * len(tables)
+    gaussian = [deviation(square * len(tables), rho) for square in squares]
+    errors = [
+        sum(table_error(*each, kind).middle[1] for each in zip(tables, scales, strict=True))
+        for kind, scales in ((True, gaussian), (False, laplace))
+    ]
+    return (True, gaussian, laplace) if errors[0] < errors[1] else (False, laplace, gaussian)
+
+
+def table_error(table: Table, scale: float, gaussian: bool = False) -> TableError:
     """Return the error of a table whose numbers get noise of ``scale``."""
     statistic, size = table.statistic, table.sizes.astype(np.float64)
     cells, states = max(1, int((size > 0).sum())), len(table.columns)
     if isinstance(statistic, MostFrequent):
         width: float = shortfall(scale, states, statistic.top * cells)
     else:
-        width = statistic.unit * DiscreteLaplace(scale).quantile(CONFIDENCE, cells * states)
+        noise = DiscreteGaussian(scale) if gaussian else DiscreteLaplace(scale)
+        width = statistic.unit * noise.quantile(CONFIDENCE, cells * states)
     with np.errstate(divide="ignore", invalid="ignore"):
         if statistic.relative:
             widths = width / size + statistic.rounding

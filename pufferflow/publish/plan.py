@@ -18,7 +18,7 @@ from pufferflow.accounting.entries import Paid
 from pufferflow.errors import ParameterError
 from pufferflow.models.families import Family
 from pufferflow.publish.calibrate import calibrate
-from pufferflow.publish.noise import TableError, scales_of, table_error
+from pufferflow.publish.noise import TableError, choose_noise, table_error
 from pufferflow.publish.request import (
     GuaranteeOptions,
     Request,
@@ -167,9 +167,11 @@ class Design:
 
     def errors(self, level: Level) -> list[TableError]:
         """Return those of each table; raises ParameterError: no noise keeps ε at this level."""
-        cost = calibrate(self.family, level, self.request.epsilon).allowed(self.longest)
-        scales = scales_of([table.statistic for table in self.tables], self.request.share_of * cost)
-        return list(map(table_error, self.tables, scales))
+        request = self.request
+        promise = calibrate(self.family, level, request.epsilon, request.delta)
+        gaussian, scales, _ = choose_noise(self.tables, *request.allowed(promise, self.longest))
+        pairs = zip(self.tables, scales, strict=True)
+        return [table_error(table, scale, gaussian) for table, scale in pairs]
 
     def plan(self, warnings: tuple[str, ...] = (), paid: Paid | None = None) -> Plan:
         """Return the errors of each statistic at the requested level and the usual ones."""
@@ -194,9 +196,10 @@ def remedies(prepared: Prepared, table: Table, error: TableError) -> str:
     """Return one sentence: the release is useless, and computed remedies."""
     design, statistic, level = Design.of(prepared), table.statistic, prepared.level
     place, step = prepared.statistics.index(statistic), design.step_seconds
-    scale, people = prepared.scales[place], len(prepared.steps.people)
+    noise = prepared.scales[place], prepared.gaussian
+    people = len(prepared.steps.people)
     unit = f" {prepared.request.what.unit or ''}".rstrip() * statistic.in_unit
-    (enough, half), (plenty, small) = (_participants(table, scale, people, goal) for goal in GOALS)
+    (enough, half), (plenty, small) = (_participants(table, noise, people, goal) for goal in GOALS)
     helps = [
         f"more participants (at least {enough:,} for ±{half:.3g}{unit}, "
         f"{plenty:,} for ±{small:.3g}{unit})"
@@ -210,7 +213,7 @@ def remedies(prepared: Prepared, table: Table, error: TableError) -> str:
                 break
     if statistic.by != "all":
         coarse = replace(statistic, by="all").tabulate(prepared.steps)
-        if not table_error(coarse, scale).is_useless:
+        if not table_error(coarse, *noise).is_useless:
             helps.append(f"no cells ({statistic.name})")
     if not level.whole and step is not None:
         days = math.ceil(enough / people * design.longest * step / DAY)
@@ -224,13 +227,15 @@ def remedies(prepared: Prepared, table: Table, error: TableError) -> str:
     )
 
 
-def _participants(table: Table, scale: float, now: int, goal: float) -> tuple[int, float]:
+def _participants(
+    table: Table, noise: tuple[float, bool], now: int, goal: float
+) -> tuple[int, float]:
     """Return how many participants with as many readings reach an impact, and the error then."""
-    needed = math.ceil(now * table_error(table, scale).middle[1] / goal)
+    needed = math.ceil(now * table_error(table, *noise).middle[1] / goal)
     while True:
         sizes = table.sizes * needed // now
         ranges = table.ranges if table.statistic.relative else table.ranges * (needed / now)
-        error = table_error(replace(table, sizes=sizes, ranges=ranges), scale)
+        error = table_error(replace(table, sizes=sizes, ranges=ranges), *noise)
         half, impact = error.middle
         if impact < goal and not error.is_useless:
             return needed, half

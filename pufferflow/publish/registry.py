@@ -39,14 +39,15 @@ def registry_record(made: Release, curator: str) -> str:
             "publication_date": made.date,
         },
         "dp_variant": {
-            "variant_name": "Pure DP" if whole else "Custom",
+            "variant_name": f"{'Approximate' if made.delta else 'Pure'} DP" if whole else "Custom",
             "data_domain": assumed,
             "unprotected_quantities": not_protected,
         },
         "privacy_loss": {
             "privacy_unit": "User-level" if whole else markdown(secret_of(made)),
             "privacy_unit_details": protected,
-            "privacy_parameters": {"epsilon": made.epsilon},
+            "privacy_parameters": {"epsilon": made.epsilon}
+            | ({"delta": made.delta} if made.delta else {}),
             "privacy_parameters_details": "Adjacent tables differ in the readings of one person."
             if whole
             else "Pufferfish privacy: ε bounds the change of an adversary's odds under every "
@@ -79,7 +80,8 @@ def registry_record(made: Release, curator: str) -> str:
     }
     slug = "-".join(re.findall("[a-z0-9]+", f"{curator} {made.title} {made.date}".lower()))
     record = {"url_slug": slug, "status": "Draft", "tier": 3, "deployment": deployment}
-    return json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return re.sub('("(?:epsilon|delta)": [0-9]+)e', r"\1.0e", text)  # 1e-06 is no number of YAML
 
 
 def _points(points: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -25,11 +26,12 @@ from pufferflow.models.periodic import PeriodicChain
 from pufferflow.publish.calibrate import calibrate
 from pufferflow.publish.files import draft
 from pufferflow.publish.noise import (
+    add_gaussian,
     add_noise,
     add_seeded_noise,
+    choose_noise,
     cost_of,
     most_frequent,
-    scales_of,
     seeded_most_frequent,
 )
 from pufferflow.publish.plan import Design, Plan, remedies
@@ -116,7 +118,7 @@ class Agreement:
         self.family = request.family(steps.step_seconds)
         self.assumed = None if self.level.whole else self.family
         self.warnings = tuple(self._checked())
-        self.promise = calibrate(self.family, self.level, request.epsilon)
+        self.promise = calibrate(self.family, self.level, request.epsilon, request.delta)
 
     def _checked(self) -> Iterator[str]:
         """Refuse what would make the promise false; yield warnings."""
@@ -127,8 +129,8 @@ class Agreement:
                 raise ParameterError("the states are missing; give `edges` or `states`")
         elif k is not None:
             if k != steps.states.count:
-                said = f"{steps.states.count} states are given, the chain has {k}"
-                raise ParameterError(f"{said}; give one name per state")
+                why = f"{steps.states.count} states are given, the chain has {k}"
+                raise ParameterError(f"{why}; give one name per state")
             check_covered(self.statistics, steps.states)
         if theta is None:
             return
@@ -168,7 +170,7 @@ class Agreement:
         request, how, steps, assumed = self.request, self.request.how, self.steps, self.assumed
         promise, states = self.promise, None
         if how.limit not in (None, request.epsilon):
-            promise = calibrate(assumed, self.level, how.limit)
+            promise = calibrate(assumed, self.level, how.limit, request.delta)
         if steps.states is not None and (assumed is None or assumed.states is not None):
             with suppress(ParameterError):  # finer statistics have no states in the ledger
                 check_covered(self.statistics, steps.states)
@@ -199,29 +201,39 @@ class Prepared(Agreement):
             steps = steps[steps.first(every, how.longest)]
         super().__init__(request, steps, request.what.parsed())
         self.period, self.longest = _period(steps, first, last, how.longest)
-        cost = request.share_of * self.promise.allowed(self.longest)
-        self.scales = scales_of(self.statistics, cost)
         self.tables = [statistic.tabulate(steps) for statistic in self.statistics]
         if empty := [table.statistic.full_name for table in self.tables if not table.sizes.any()]:
             raise DataError(f"{steps.where}: no reading counts for {empty[0]}; leave it out")
+        allowed = request.allowed(self.promise, self.longest)
+        self.gaussian, self.scales, others = choose_noise(self.tables, *allowed)
+        cost, rho = Fraction(0), Fraction(0)
+        if self.gaussian:
+            pairs = zip(self.statistics, self.scales, strict=True)
+            rho = sum((one.square / Fraction(s) ** 2 / 2 for one, s in pairs), rho)
+        else:
+            cost = cost_of(self.statistics, self.scales)
+        self.charge = Charge.of(cost, rho, self.longest, self.period)
         tables = []
-        for exact, scale in zip(self.tables, self.scales, strict=True):
-            public = vars(exact) | {"counts": np.zeros_like(exact.counts)}
-            tables.append(NoisyTable(**public, scale=scale, word=request.what.unit))
+        for exact, scale, other in zip(self.tables, self.scales, others, strict=True):
+            public = vars(exact) | {"counts": np.zeros_like(exact.counts), "scale": scale}
+            public |= {"gaussian": self.gaussian, "other": other}
+            tables.append(NoisyTable(**public, word=request.what.unit))
         ends = (None if end is None else stamp(steps, end) for end in self.period)
         groups = steps.groups if steps.columns["group"] else ()
         grid = steps.step_seconds, steps.clock, steps.zone
         # Θ and the certificate, unless they reveal more of readings than the release does
         theta, documents = self.assumed, {}
+        certificate = self.promise.certificate
         if theta is not None and (theta.is_chosen or records.fitted_privately):
-            documents = {
-                "theta.json": theta.document(),
-                "certificate.json": self.promise.certificate,
-            }
+            if self.gaussian and isinstance(certificate, dict):
+                spent = {"delta": str(request.delta), "event_delta": "0", "rho": str(rho)}
+                certificate = certificate | {"approximate": spent}
+            documents = {"theta.json": theta.document(), "certificate.json": certificate}
         self.zeros = Release(
             tables=tables,
             level=self.level,
             epsilon=request.epsilon,
+            delta=self.gaussian * request.delta,
             readings=Readings(len(steps.person), len(steps.people), groups, *grid, *ends),
             assumed=tuple(assumption_of(theta, records)),
             documents=documents,
@@ -232,15 +244,15 @@ class Prepared(Agreement):
     def bill(self) -> Terms:
         """Return the terms of this release in the ledger."""
         words = ", ".join(statistic.full_name for statistic in self.statistics)
-        cost = cost_of(self.statistics, self.scales)
-        return self.terms(Charge(cost, cost * self.longest, *self.period), words)
+        return self.terms(self.charge, words)
 
     def drawn(self, paid: Paid | None) -> Release:
         """Return the release with noise, drawn from its seed where it is a simulation."""
-        draw, name, seed = add_noise, most_frequent, self.request.how.seed
-        if seed is not None:
+        draw, name = add_gaussian if self.gaussian else add_noise, most_frequent
+        if (seed := self.request.how.seed) is not None:
             rng = np.random.default_rng(seed)
-            draw, name = partial(add_seeded_noise, rng=rng), partial(seeded_most_frequent, rng=rng)
+            draw = partial(add_seeded_noise, rng=rng, gaussian=self.gaussian)
+            name = partial(seeded_most_frequent, rng=rng)
         noisy = []
         for exact, table in zip(self.tables, self.zeros.tables, strict=True):
             if isinstance(kind := table.statistic, MostFrequent):

@@ -14,6 +14,8 @@ from pufferflow._util.numbers import written_number
 from pufferflow._util.options import hides, pays, reads, shows, split_options, writes
 from pufferflow._util.protection import Level, level_of
 from pufferflow._util.units import seconds_of
+from pufferflow.accounting.account import Promise
+from pufferflow.accounting.approximate import check_delta
 from pufferflow.accounting.ledger import Ledger
 from pufferflow.errors import ParameterError
 from pufferflow.models.chain import MarkovChain
@@ -91,6 +93,7 @@ class GuaranteeOptions:
         "WHAT",
     )
     side_information: str = hides("none", "Readings that an adversary knows: none or any.", "WHICH")
+    delta: float | None = hides(None, "Odds may change by more with this probability.", "DELTA")
 
     def level(self, step_seconds: int | None) -> Level:
         """Return the level; raises ParameterError: it is a time and no step is known."""
@@ -149,6 +152,8 @@ class Request:
 
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
+        if self.guarantee.delta is not None:
+            check_delta(self.guarantee.delta)
         for switch in (f.name for f in fields(self.how) if f.type == "bool"):
             check_type(getattr(self.how, switch), switch, bool)
         names = {"unit": self.what.unit, "cohort": self.how.cohort, "registry": self.how.registry}
@@ -165,6 +170,11 @@ class Request:
             check_whole(self.how.longest, "longest")
 
     @property
+    def delta(self) -> float:
+        """δ, 0 if none is given."""
+        return self.guarantee.delta or 0.0
+
+    @property
     def share_of(self) -> Fraction:
         """The share as an exact number in (0, 1]."""
         share = written_number(self.how.share, "share")
@@ -172,6 +182,11 @@ class Request:
             given = shown(self.how.share)
             raise ParameterError(f"share is {given}; give a number above 0, at most 1")
         return share
+
+    def allowed(self, promise: Promise, longest: int) -> tuple[Fraction, Fraction]:
+        """Return the cost of one changed reading that the share allows, or the ρ instead."""
+        share = self.share_of
+        return share * promise.allowed(longest), share**2 * promise.allowed_rho(longest)
 
     @property
     def records(self) -> Schema:

@@ -31,16 +31,19 @@ from pufferflow.publish.texts import factor, number, plural, visible
 class NoisyTable(Table):
     """A table whose ``counts`` are noisy integers as they were drawn; they may be negative.
 
-    ``scale`` is that of the noise, ``word`` the unit of the readings. Not all ``sizes`` are 0.
+    ``scale`` is that of the noise, σ if it is Gaussian, and ``other`` that of the other kind, if it
+    was possible; ``word`` is the unit of the readings. Not all ``sizes`` are 0.
     """
 
     scale: float
     word: str | None = None
+    gaussian: bool = False
+    other: float | None = None
 
     @cached_property
     def error(self) -> TableError:
         """Errors of the values, from the scale and public facts."""
-        return table_error(self, self.scale)
+        return table_error(self, self.scale, self.gaussian)
 
     @property
     def values(self) -> Floats:
@@ -190,6 +193,7 @@ class Release:
     tables: Sequence[NoisyTable]
     level: Level
     epsilon: float
+    delta: float = 0.0
     readings: Readings
     how: ReleaseOptions
     assumed: tuple[str, ...]
@@ -246,6 +250,7 @@ class Release:
             "warnings": list(warnings_of(self)),
             "statement": dict(sections_of(self)),
             "epsilon": self.epsilon,
+            **({"delta": self.delta} if self.delta else {}),
             "window_steps": self.level.window,
             "side_information": "any" if self.level.whole else self.level.side_information,
             "noise_scales": {table.statistic.full_name: table.scale for table in self.tables},
@@ -260,7 +265,8 @@ class Release:
             lines.append(f"{table.statistic.full_name}: {table.error_text}{silent}")
         if left := len(self.tables) - len(lines):
             lines.append(f"and {plural(left, 'table')} more")
-        odds = f"odds change by at most {factor(self.epsilon)} x (epsilon {self.epsilon:g})"
+        delta = f", delta {self.delta:g}" if self.delta else ""
+        odds = f"odds change by at most {factor(self.epsilon)} x (epsilon {self.epsilon:g}{delta})"
         lines.append(f"protects {secret_of(self)}: {odds}")
         if not self.private:
             where = f"in {output}/{SIMULATION}/" if output else "for planning"
@@ -272,8 +278,8 @@ class Release:
         else:
             used, span = percent(self.paid.spent), "" if self.level.whole else span_of(self)
             now = "now fully used" if used >= 100 else f"now {used} % used"
-            said = f"{span} {now}; later readings are untouched" if span else f"{now} for ever"
-            lines.append(f"ledger    {ledger}: {said}")
+            status = f"{span} {now}; later readings are untouched" if span else f"{now} for ever"
+            lines.append(f"ledger    {ledger}: {status}")
         return [*lines, *([f"safe to publish: {output}/{PUBLISH}/"] if output else [])]
 
     def files(self) -> dict[str, str]:

@@ -32,7 +32,7 @@ LONGEST, COSTS = 2**40, (2.0**-28, math.inf)
 """Beyond, noise hides any count; within, it is far from the 64 bits of the sampler."""
 RHOS = 1e-300, 1e300
 TAKEN = (
-    "protect side_information fitted_to_others share limit alone first cohort new_values "
+    "protect side_information delta fitted_to_others share limit alone first cohort new_values "
     "value participant step timezone states edges"
 )
 
@@ -126,9 +126,10 @@ class RunningCount:
             extent = first, first + length * step - 1
             facts = replace(facts, step_seconds=step, clock="utc", extent=extent)
         agreed = Agreement(request, facts, ())
-        counter = cls(length, float(request.share_of * agreed.promise.allowed(length)))
+        cost, rho = map(float, request.allowed(agreed.promise, length))
+        counter = cls(length, cost, rho or None)
         period, words = facts.extent or (None, None), f"running count of {length} readings"
-        charge = Charge(counter.cost, counter.cost * length, *period)
+        charge = Charge.of(counter.cost, counter.rho, length, period)
         with reserved(ledger, agreed.terms(charge, words)) as counter.paid:
             return counter
 

@@ -46,7 +46,7 @@ class SquareRootNoise:
         self._bits = BITS - math.frexp(about)[1]
         self._entries = [int(x) for x in np.rint(np.ldexp(column, self._bits))]
         square = Fraction(sum(x * x for x in self._entries), 4**self._bits)
-        self.scale = deviation(square, rho)
+        self.scale = deviation(float(square), rho)
         self.rho = square / 2 / Fraction(self.scale) ** 2
         self.error = self.scale * math.sqrt(squares.mean())
         # entries of A R⁻¹ differ from those of the column by at most 2^-b and its rounding

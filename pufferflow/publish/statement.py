@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from pufferflow import __version__
 from pufferflow.accounting.account import percent
-from pufferflow.publish.noise import LIMITS
+from pufferflow.publish.noise import LIMITS, table_error
 from pufferflow.publish.statistics import MostFrequent
-from pufferflow.publish.texts import duration, factor, markdown, plural
+from pufferflow.publish.texts import duration, factor, markdown, number, plural
 
 if TYPE_CHECKING:
     from pufferflow.models.families import Family
@@ -106,7 +106,8 @@ def _protected(made: Release) -> Iterator[str]:
     secret, window = secret_of(made), made.level.window
     yield (
         f"{secret[0].upper()}{secret[1:]}: what was published changes the odds of any two "
-        f"possibilities by a factor of at most {factor(made.epsilon)} (ε = {made.epsilon:g})."
+        f"possibilities by a factor of at most {factor(made.epsilon)} (ε = {made.epsilon:g})"
+        + (f", but for a probability of {made.delta:g} (δ)." if made.delta else ".")
     )
     if window is None:
         yield "This holds for any dependence between readings and any side information."
@@ -177,7 +178,9 @@ def _account(made: Release) -> Iterator[str]:
     else:
         yield (
             "All publications of these readings are added up in one account. Together they keep "
-            f"ε = {made.paid.limit:g}, the limit in force on this date ({made.date})."
+            f"ε = {made.paid.limit:g}"
+            + (f" and δ = {made.paid.delta:g}" if made.paid.delta else "")
+            + f", the limit in force on this date ({made.date})."
         )
         when = "" if made.level.whole else " for the readings of this period"
         yield f"Of it {percent(made.paid.spent)}\u00a0% is used{when}."
@@ -203,11 +206,21 @@ def _method(made: Release) -> Iterator[str]:
             )
             continue
         what = f"sum (in steps of {kind.unit:g})" if kind.in_unit else "count"
+        known = f"Laplace noise of scale {table.scale:g}", "L1", f"{kind.lipschitz:,}"
+        if table.gaussian:
+            known = f"Gaussian noise of σ = {table.scale:g}", "L2", f"√{kind.square:,}"
+        noise, norm, change = known
         yield (
-            f"Independent discrete Laplace noise of scale {table.scale:g} was added to each {what} "
-            f"of {table.heading}; their L1 sensitivity to one reading is {kind.lipschitz:,}."
+            f"Independent discrete {noise} was added to each {what} "
+            f"of {table.heading}; their {norm} sensitivity to one reading is {change}."
         )
-    yield "The error is that of noise and rounding, exactly; scales are rounded up to 11 bits."
+        if table.other is not None:
+            name = "Laplace" if table.gaussian else "Gaussian"
+            errors = table_error(table, table.other, not table.gaussian), table.error
+            most, least = (f"±{number(error.middle[0])}" for error in errors)
+            yield f"{name} noise would have an error of {most} instead of {least}."
+    exactly = "at most" if made.delta else "exactly"
+    yield f"The error is that of noise and rounding, {exactly}; scales are rounded up to 11 bits."
     if made.level.whole:
         yield "The scale follows from the most readings a participant can have (group privacy)."
     elif made.documents:

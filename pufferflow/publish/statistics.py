@@ -2,7 +2,7 @@
 
 A statistic turns readings into a table of integers, cells × columns. Cells (hours, weekdays,
 months, groups) are functions of what is public. The Lipschitz constant L bounds how much the whole
-table changes, in L1 norm, with the value of one reading. An error is judged against the *public
+table changes, in L1 norm, with the value of one reading. An error is compared with the *public
 range*: how far apart values of a cell can be, from the user's words and public sizes alone.
 """
 
@@ -101,6 +101,8 @@ class Statistic(ABC):
 
     The largest change of the table in L1 norm, unless names are drawn.
     """
+    square: ClassVar[int] = 0
+    """That in L2 norm, squared; 0 where Gaussian noise does not fit."""
     in_unit: ClassVar[bool] = False
     relative: ClassVar[bool] = False
     """Whether a value is per reading of its cell."""
@@ -213,7 +215,7 @@ class Histogram(Statistic):
     """
 
     name, title, quantity = "histogram", "Histogram", "share of readings"
-    lipschitz, relative, shares = 2, True, True
+    lipschitz, square, relative, shares = 2, 2, True, True
 
     def columns(self, states: StateSpace | None, step_seconds: int | None) -> tuple[Column, ...]:
         """One a state."""
@@ -245,6 +247,7 @@ class MostFrequent(Histogram):
     top: int = 1
 
     name, title, quantity = "most-frequent", "Most frequent states", "states in order"
+    square = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -268,11 +271,12 @@ class Transitions(Histogram):
     """Share of the pairs of readings one step apart that go from each state to each.
 
     L = 4: a reading ends at most one pair and begins at most one; another value moves each of the
-    two, which changes two counts by 1 each. Which readings are one step apart is public.
+    two, which changes two counts by 1 each (Δ2² = 6: both may leave the same count, or enter it).
+    Which readings are one step apart is public.
     """
 
     name, title, quantity = "transitions", "Transitions", "share of transitions"
-    lipschitz, cells = 4, WHOLE
+    lipschitz, square, cells = 4, 6, WHOLE
 
     def columns(self, states: StateSpace | None, step_seconds: int | None) -> tuple[Column, ...]:
         """One a pair of states, by the earlier and then the later one."""
@@ -299,7 +303,7 @@ class Sum(Statistic):
     bounds: tuple[float, float]
 
     name, title, quantity = "sum", "Sum", "sum"
-    lipschitz, in_unit = GRID, True
+    lipschitz, square, in_unit = GRID, GRID**2, True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -334,7 +338,7 @@ class Exceedances(Statistic):
     threshold: float
 
     name, title = "exceedances", "Readings at or above a threshold"
-    quantity, lipschitz = "number of readings", 1
+    quantity, lipschitz, square = "number of readings", 1, 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -364,7 +368,7 @@ class Durations(Exceedances):
     duration_edges: tuple[int, ...] = DURATIONS
 
     name, title = "durations", "Durations at or above a threshold"
-    quantity, lipschitz, cells = "number of runs", 3, WHOLE
+    quantity, lipschitz, square, cells = "number of runs", 3, 5, WHOLE
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -380,13 +384,13 @@ class Durations(Exceedances):
     def columns(self, states: StateSpace | None, step_seconds: int | None) -> tuple[Column, ...]:
         """One a bin of lengths, in steps; labels are times where the step is known."""
 
-        def said(steps: int) -> str:
+        def label(steps: int) -> str:
             return f"{steps} steps" if step_seconds is None else text_of(steps * step_seconds)
 
         longest = self.duration_edges[-1]
         ends = pairwise(self.duration_edges)
-        columns = [Column(f"{said(a)} to under {said(b)}", float(a), float(b)) for a, b in ends]
-        return (*columns, Column(f"{said(longest)} or more", float(longest)))
+        columns = [Column(f"{label(a)} to under {label(b)}", float(a), float(b)) for a, b in ends]
+        return (*columns, Column(f"{label(longest)} or more", float(longest)))
 
     def ranges(self, sizes: Ints, stretches: Ints, columns: int) -> Floats:
         """As many runs of the bin's first length as fit into the stretches of the readings."""

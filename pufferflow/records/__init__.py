@@ -1,4 +1,4 @@
-"""From a table to steps and counts, for the command line and the workflow alike."""
+"""From a table to steps and counts, for the command line and the workflow."""
 
 import lazy_loader
 

@@ -15,11 +15,12 @@ from fractions import Fraction
 
 from flint import ctx
 
-from pufferflow.verify.balls import UndecidedError, Work
+from pufferflow.verify.balls import UndecidedError, Work, ball
 from pufferflow.verify.interpret import interpret
 from pufferflow.verify.parse import (
     MECHANISMS,
     VERSION,
+    Approximate,
     CertificateError,
     Claim,
     decimal,
@@ -92,8 +93,22 @@ def verify_certificate(document: object, *, most_work: float = MOST_WORK) -> Ver
         raise CertificateError(
             f"a loss of {decimal(loss, 6)} is not excluded, epsilon is {decimal(claim.epsilon)}"
         )
+    if claim.approximate:
+        _check_delta(claim, claim.approximate)
     scale = str(dict(document)["scale"])  # type: ignore[call-overload]
     return Verification(claim.subject, scale, loss, precision)
+
+
+def _check_delta(claim: Claim, given: Approximate) -> None:
+    """Require δ·c ≥ δ0(e^ε − 1), c = 1/scale, with c·e^(−a²/2 − 1)/a² in δ0, a = c/√2ρ."""
+    require(claim.mechanism == "leakage", "a delta needs a bound for all mechanisms: leakage")
+    with ctx.workprec(PRECISIONS[0]):
+        cost, event = ball(1 / claim.scale), ball(given.event_delta)
+        if given.rho:
+            square = cost**2 / (2 * ball(given.rho))
+            event += cost * (-square / 2 - 1).exp() / square
+        kept = ball(given.delta) * cost >= event * ball(claim.epsilon).expm1()
+    require(kept, f"a delta above {decimal(given.delta)} is not excluded")
 
 
 def proved_loss(claim: Claim, most_work: float = MOST_WORK) -> tuple[Fraction, int]:

@@ -123,8 +123,8 @@ def distributions_at_nodes(
         backward.append(before)
     width = length * max(weights) + 1
     for node in range(1, length + 1):
-        ahead = backward.pop()
-        yield node, [[_given(past[x], ahead[x], width) for past in forward] for x in states]
+        later = backward.pop()
+        yield node, [[_given(past[x], later[x], width) for past in forward] for x in states]
         for u, past in enumerate(forward):
             after = [zero] * model.k
             for x, y, p in steps:

@@ -27,7 +27,6 @@ from flint import arb
 
 from pufferflow.verify.balls import (
     ONE,
-    ZERO,
     Table,
     UndecidedError,
     Work,
@@ -40,7 +39,7 @@ from pufferflow.verify.balls import (
     transposed,
 )
 from pufferflow.verify.counts import count_loss
-from pufferflow.verify.model import Model, Place, SetModel, shares
+from pufferflow.verify.model import Model, Place, SetModel
 from pufferflow.verify.parse import (
     Chain,
     Claim,
@@ -102,7 +101,7 @@ class Interpreter:
         return [[most if x != y else ONE for y in range(k)] for x in range(k)]
 
     def growth(self, table: Table) -> Table:
-        """e^w from E, w(z, y) = c·d(z, y) + A[z, y]; values seen alike have d = 0."""
+        """e^w from E, w(z, y) = c·d(z, y) + A[z, y]; d = 0 where observations are equal."""
         one, seen = self.cost.exp(), self.model.seen
         return [
             [e * one if seen[z] != seen[y] else e for y, e in enumerate(row)]
@@ -122,9 +121,10 @@ class Interpreter:
         size = 3 * k**2 if isinstance(model, SetModel) else k
         self.work.spend(k**3 + 12 * size * len(listed) + (2 * k**4 if step.power else 0))
         table, between = self.count(j if early else self.around), ((power - 1) * self.cost).exp()
-        ways = model.weights(forward, phase, power) if step.power else []
+        weights = model.weights(forward, phase, power) if step.power else []
+        ways = [reweighted(*tables, node.neighbours, far) for tables in weights]
         for x, y in permutations(members(node.values), 2):
-            bounds = [between * reweighted(*way, x, y, node.neighbours, far) for way in ways]
+            bounds = [between * way[x][y] for way in ways]
             if node.rows is not None and (x, y) in listed:
                 p, q, witness = node.rows[x], node.rows[y], listed[x, y]
                 if isinstance(p, RowSet):
@@ -152,7 +152,10 @@ class Interpreter:
         return tables
 
     def begin(self, early: Iterable[Table], stated: Matrix) -> Table:
-        """A table for all nodes but early ones: no lower than theirs and the stated one."""
+        """A table for all nodes but early ones: no lower than the stated one and those of some.
+
+        These are the ``early`` nodes from which its steps may lead.
+        """
         require(len(stated) == self.model.k, "a cycle starts from one row a state")
         begin = [[ball(a).exp().upper() for a in row] for row in stated]
         for table in early:
@@ -179,7 +182,8 @@ class Interpreter:
         why = f"a cycle has a start, and a step for each of the {len(phases)} phases"
         require(len(cycle) == len(phases), why)
         places = [(phase, len(early), False) for phase in phases]
-        begin, *rest = self.follow(forward, self.begin(early, side.start), places, cycle)
+        begin = self.begin(early[-max(step.power or 1 for step in cycle) :], side.start)
+        begin, *rest = self.follow(forward, begin, places, cycle)
         if not below(rest[-1], begin):
             raise UndecidedError("a period does not end at or below where it starts")
         return early, dict(zip(phases, rest, strict=True))
@@ -196,20 +200,20 @@ class Interpreter:
         elif proof.forward is None or proof.backward is None or around == 0:
             yield self.together
         else:
-            (early, rest), (begun, past) = self.tables(True), self.tables(False)
+            (early, rest), (begun, backward) = self.tables(True), self.tables(False)
             model, last = self.model, self.claim.hidden - 1
             if model.period > 1:
                 for phase in range(model.period):
-                    ahead = rest[(phase + last) % model.period]
-                    yield self.read(model.possible(phase), phase, ahead, past[phase])
+                    place, forward = (phase, 0, False), rest[(phase + last) % model.period]
+                    yield self.read(model.possible(phase), place, forward, backward[phase])
                 return
             begin, end = range(len(begun) + 1), range(around + 1 - len(early), around + 1)
             for node in {node for node in (*begin, *end) if 0 <= node <= around}:
                 late, after = node >= len(begun), around - node
-                ahead = early[after] if after < len(early) else rest[0]
-                behind = past[0] if late else begun[node]
+                forward = early[after] if after < len(early) else rest[0]
+                before = backward[0] if late else begun[node]
                 values = model.values(node, math.inf if late else node)
-                yield self.read(values, 0, ahead, behind)
+                yield self.read(values, (0, node, not late), forward, before)
 
     def loss(self, revealed: arb, records: int) -> Fraction:
         """Bound of the loss of so many records of which others reveal so much."""
@@ -218,45 +222,47 @@ class Interpreter:
         log = exact(revealed.log().upper()) if revealed != 1 else Fraction()
         return min(self.together, records / self.claim.scale + log)
 
-    def read(self, values: int, phase: int, ahead: Table, past: Table) -> Fraction:
+    def read(self, values: int, place: Place, forward: Table, backward: Table) -> Fraction:
         """Loss of windows with these first values: of two first and two last ones.
 
         The two are the same of a single record.
         """
         hidden, model = self.claim.hidden, self.model
-        ends = model.ends(values, phase, hidden)
+        ends = model.ends(values, place[0], hidden)
         if model.hidden and hidden == 1:
-            return self.observed(ends, self.growth(_entrywise(mul, ahead, past)))
+            return self.observed(ends, place, self.growth(_entrywise(mul, forward, backward)))
         self.work.spend(2 * model.k * sum(map(len, ends.values())))
-        beyond = {x: [largest(ahead[z][y] for z in ends[x]) for y in range(model.k)] for x in ends}
-        products = (largest(beyond[x][z] for z in ends[y]) * past[x][y] for x in ends for y in ends)
+        beyond = {
+            x: [largest(forward[z][y] for z in ends[x]) for y in range(model.k)] for x in ends
+        }
+        products = (
+            largest(beyond[x][z] for z in ends[y]) * backward[x][y] for x in ends for y in ends
+        )
         return self.loss(largest([ONE, *products]), hidden)
 
-    def observed(self, values: Iterable[int], growth: Table) -> Fraction:
+    def observed(self, values: Iterable[int], place: Place, growth: Table) -> Fraction:
         """Loss between two observations of a node.
 
         Of the worst values, or along a tree from their distributions.
         """
         model, listed, worst = self.model, self.proof.listed(self.proof.observations), ONE
-        known = not model.informed and model.start == "stationary" and model.period == 1
-        why = "observations have trees only if the start is stationary and no record is known"
-        require(known or not listed, why)
-        every = [[x for x in values if model.seen[x] == name] for name in sorted(set(model.seen))]
+        why = "observations have trees only if no record is known, and one matrix serves all"
+        require(not listed or (model.period == 1 and not model.informed), why)
+        every = [[x for x in values if model.seen[x] == name] for name in model.observations]
+        self.work.spend(12 * model.k * len(listed))
+        node = model.given(place, growth) if listed else None
+        rows = (node and node.rows) or [[]] * len(every)
         for (i, xs), (j, ys) in permutations(enumerate(every), 2):
             revealed = largest([ONE, *(growth[x][y] for x in xs for y in ys)])
-            if xs and ys and (i, j) in listed:
-                [weights] = model.distribution(0)
-                p, q = (
-                    shares([p if x in some else ZERO for x, p in enumerate(weights)])
-                    for some in (xs, ys)
-                )
-                tree = by_tree(p, q, listed[i, j], model.possible(0), growth)
+            if node and rows[i] and rows[j] and (i, j) in listed:
+                bound = by_tree(rows[i], rows[j], listed[i, j], node.neighbours, growth)
+                tree = (node.excess * bound).upper()
                 revealed = tree if tree < revealed else revealed
             worst = worst.max(revealed)
         return max(self.loss(ONE, 1), self.loss(worst, 0))  # at least that of the record itself
 
     def mixing(self, family: Mixing) -> Fraction:
-        """Loss of a mixing family, of whose sides no program says more."""
+        """Loss of a mixing family, which has no program."""
         informed = self.claim.side_information == "any"
         if not self.around or informed or family.steps > _LARGEST * self.claim.scale:
             return self.together
@@ -287,15 +293,16 @@ class Interpreter:
         require(chain and not model.informed, why)
         if left is None and right is None:
             return self.together
-        ahead, past = self.count(self.claim.windows - first), self.count(last - 1)
+        forward, backward = self.count(self.claim.windows - first), self.count(last - 1)
         if right is not None:
-            ahead = self._ratios(True, right, model.everything)
+            forward = self._ratios(True, right, model.everything)
         if left is not None:
             sources = model.values(first - left - 1, last - left - 1)
             node = self._of_node(first - 1, first == last)
-            past = _entrywise(mul, self._ratios(False, left, sources), node)
+            backward = _entrywise(mul, self._ratios(False, left, sources), node)
         sets = model.sets(first - 1, last - 1)
-        return max(self.read(values, 0, ahead, past) for values in sets)
+        place = 0, first - 1, False
+        return max(self.read(values, place, forward, backward) for values in sets)
 
     def _ratios_of_rows(self, forward: bool, n: int, values: int) -> Table:
         """RATIO."""

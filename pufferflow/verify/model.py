@@ -211,15 +211,45 @@ class Model:
         if self.start == "stationary" or (early and self.start != "any"):
             [weights] = self.distribution(j - 1 if early else phase - 1)
             return Node(values, neighbours, _before(weights, self.rows[phase - 1], values))
-        here = self.distance(j - 1)
-        after = self.distance(j) if early else here
-        if not here.is_finite():
+        excess = self._excess(j - 1, j if early else j - 1, growth)
+        if not excess.is_finite():
             return Node(values, neighbours, None)
-        # Lemma 7 of ``docs/leakage.md``: e^ω, e^ω' are the distances of this node and the next,
-        # which never grow, e^W the largest growth
-        through = 1 + (1 - 1 / here) * (largest(map(largest, growth)) - 1)
         rows = _before(self.stationary[0], self.rows[0], values)
-        return Node(values, self.everything, rows, (here * after).min(through * through))
+        return Node(values, self.everything, rows, excess)
+
+    def _excess(self, node: int, after: int, growth: Table) -> arb:
+        """Lemma 7 of ``docs/leakage.md``: what a node that is nearly stationary may reveal besides.
+
+        e^ω, e^ω' are the distances of the node and of the one ``after`` it, of which later ones
+        have none larger, e^W is the largest growth.
+        """
+        here = self.distance(node)
+        if not here.is_finite():
+            return here
+        through = 1 + (1 - 1 / here) * (largest(map(largest, growth)) - 1)
+        return (here * (here if after == node else self.distance(after))).min(through * through)
+
+    @property
+    def observations(self) -> list[int]:
+        """What can be recorded, in order."""
+        return sorted(set(self.seen))
+
+    def given(self, place: Place, growth: Table) -> Node:
+        """Distributions of a node's own value given each observation, none of one never made."""
+        _, node, early = place
+        values, excess = self.everything, ONE
+        if self.start == "stationary" or (early and self.start != "any"):
+            [weights], values = self.distribution(node), self.possible(node)
+        else:
+            excess = self._excess(node, node, growth)
+            if not excess.is_finite():
+                return Node(values, values, None)
+            weights = self.stationary[0]
+        rows = []
+        for name in self.observations:
+            parts = [p if x == name else ZERO for p, x in zip(weights, self.seen, strict=True)]
+            rows.append([] if all(p.is_zero() for p in parts) else shares(parts))
+        return Node(values, values, rows, excess)
 
     def weights(self, forward: bool, phase: int, power: int) -> list[tuple[Table, Table]]:
         """Bounds, up to a factor, of the weights of values of a node some steps away."""

@@ -1,4 +1,4 @@
-"""From a file nobody vouches for to typed records: every field checked, every number exact.
+"""From an untrusted file to typed records: every field checked, every number exact.
 
 The fields of the dataclasses below are the keys of the format, and their types say how each is
 read: :mod:`pufferflow.certificates` describes it. What a certificate claims is still unproved here.
@@ -103,7 +103,7 @@ def _shape(kind: Any) -> tuple[Any, tuple[Any, ...], Any]:
 
 
 def read(kind: Any, value: Any, where: str) -> Any:
-    """Return a JSON value as a type says, or raise CertificateError."""
+    """Return a JSON value as a typed record, or raise CertificateError."""
     origin, inner, written = _shape(kind)
     if origin is Annotated:
         found = read(inner[0], value, where)
@@ -395,6 +395,15 @@ class Proof:
 
 
 @dataclass(frozen=True)
+class Approximate:
+    """The δ of all that is (c, δ0)-DP and ρ-zCDP for one record, where c is 1/scale."""
+
+    delta: Fraction
+    event_delta: Fraction
+    rho: Fraction
+
+
+@dataclass(frozen=True)
 class Claim:
     """A certificate: what it states, and the proof for every member of its family."""
 
@@ -408,6 +417,7 @@ class Claim:
     side_information: Literal["none", "any"]
     scale: Fraction
     proofs: list[Proof]
+    approximate: Approximate | None = None
 
     @property
     def hidden(self) -> int:
@@ -429,9 +439,10 @@ class Claim:
                 ", ".join(map(str, n)) for n in (sorted(set(count.lengths)), count.weights)
             )
             segments = f"segments of {lengths} records, the count with weights {weights} alone"
+        delta = f", delta {decimal(self.approximate.delta)}" if self.approximate else ""
         return (
             f"{self.mechanism} at epsilon {decimal(self.epsilon)} for {self.family.words}, "
-            f"{segments}: protects {records}, side information {self.side_information}"
+            f"{segments}: protects {records}, side information {self.side_information}{delta}"
         )
 
 

@@ -8,6 +8,7 @@ e^w(z, y). The proofs are in ``docs/leakage.md``.
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import lru_cache
 from operator import mul
 
 from flint import arb
@@ -28,12 +29,12 @@ from pufferflow.verify.parse import Flows, Mixing, Part, RowSet, Shares, Witness
 # -- exact distributions: trees (Lemma 3) ----------------------------------------------------------
 
 
-def _tree(parents: Witness, k: int, values: int) -> list[tuple[int, int, bool]]:
+@lru_cache(2**14)  # the same trees may serve many nodes
+def _tree(parents: tuple[int, ...], k: int, values: int) -> list[tuple[int, int, bool]]:
     """All these values but the root, parents first, with their parent and if the arc leads there.
 
     What hangs on other values hangs on the one above, or on the first there is.
     """
-    parents = parents if isinstance(parents, list) else []
     require(len(parents) == k, "a tree has the parent of every state")
     children: dict[int, list[int]] = defaultdict(list)
     for v, a in enumerate(parents):
@@ -61,7 +62,8 @@ def by_tree(p: Row, q: Row, parents: Witness, values: int, growth: Table) -> arb
     prove ρ (p·h)/(q·h). What the flows of the tree leave over at a value goes to the one with most
     of Q.
     """
-    arcs, h = _tree(parents, len(p), values), [ONE] * len(p)
+    listed = tuple(parents) if isinstance(parents, list) else ()
+    arcs, h = _tree(listed, len(p), values), [ONE] * len(p)
     for v, a, up in arcs:
         h[v] = h[a] * growth[v][a] if up else h[a] / growth[a][v]
     above, below = list(map(mul, p, h)), list(map(mul, q, h))
@@ -89,32 +91,46 @@ def _ratio(above: arb, below: arb) -> arb:
     return above / below if below > 0 else INFINITE
 
 
+def _root(above: arb, below: arb) -> arb:
+    return _ratio(above, below).sqrt().upper()
+
+
 # -- any distribution (Lemma 6) --------------------------------------------------------------------
 
 
-def reweighted(low: Table, high: Table, x: int, z: int, values: int, growth: Table) -> arb:
-    """Bound where the distribution of the neighbour y may be any multiple of some weights.
+def reweighted(low: Table, high: Table, values: int, growth: Table) -> Table:
+    """Bounds where the distribution of the neighbour y may be any multiple of some weights.
 
-    They lie in [low[y][·], high[y][·]]. The cross ratio R of two values y, y' of the neighbour is
-    at most above(y) / below(y'). The bound is the largest (1 + √(RH))² / (√R + √H)², H = e^w(y,
-    y'), over R > 1; it is at most R, and at most H.
+    Given x they lie in [low[y][x], high[y][x]]. Between x and z the cross ratio R of two values y,
+    y' of the neighbour is at most above(y) / below(y'). The bound is the largest (1 + √(RH))² / (√R
+    + √H)², H = e^w(y, y'), over R > 1; it is at most R, and at most H, and grows with both.
     """
-    pairs = [(high[y][x], low[y][x], high[y][z], low[y][z], y) for y in members(values)]
-    tops = sorted((_ratio(p, q).upper(), y) for p, _, _, q, y in pairs if not p.is_zero())
-    ends = sorted((_ratio(q, p).upper(), y) for _, p, q, _, y in pairs if not q.is_zero())
-    most = ONE if tops and ends else INFINITE  # values that never occur
-    for top, y in reversed(tops):
-        for end, other in reversed(ends):
-            cross = top * end
-            if cross <= most:  # and so are those that follow
-                break
-            h = growth[y][other]
-            if y == other or h <= most:
+    inside = list(members(values))
+    far = [[h.sqrt() for h in row] for row in growth]
+    widest = {y: largest([ONE, *(far[y][z] for z in inside if z != y)]) for y in inside}
+
+    def bound(cross: arb, root: arb) -> arb:
+        return _finite((1 + cross * root) / (cross + root)) if cross.is_finite() else root.upper()
+
+    def of_pair(x: int, z: int) -> arb:
+        pairs = [(high[y][x], low[y][x], high[y][z], low[y][z], y) for y in inside]
+        tops = sorted((_root(p, q), y) for p, _, _, q, y in pairs if not p.is_zero())
+        ends = sorted((_root(q, p), y) for _, p, q, _, y in pairs if not q.is_zero())
+        if not (tops and ends):  # values that never occur
+            return INFINITE
+        found = ONE
+        for top, y in reversed(tops):
+            if bound(top * ends[-1][0], widest[y]) <= found:
                 continue
-            root, far = cross.sqrt(), h.sqrt()
-            bound = ((1 + root * far) / (root + far)) ** 2 if cross.is_finite() else h
-            most = most.max(_finite(bound))
-    return most
+            for end, other in reversed(ends):
+                cross, root = top * end, far[y][other]
+                if cross <= found:  # and so are those that follow
+                    break
+                if y != other and not root <= found:
+                    found = found.max(bound(cross, root))
+        return found**2
+
+    return [[ONE if x == z else of_pair(x, z) for z in range(len(low))] for x in range(len(low))]
 
 
 def largest_ratios(weights: Table, values: int) -> Table:

@@ -3,17 +3,20 @@
 import itertools
 import json
 import math
+from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import opendp.prelude as dp
 import pytest
 from cases import seeds
-from flint import arb, ctx
-from scipy.optimize import linprog
+from flint import arb, ctx, fmpq
+from scipy.optimize import brentq, linprog
 from scipy.stats import norm
 from sequence_programs import largest_ratio, lipschitz, sequence_law
 
 import pufferflow as pf
+from pufferflow._util.protection import Level
 from pufferflow.accounting import (
     concentrated_delta,
     event_delta,
@@ -22,15 +25,17 @@ from pufferflow.accounting import (
     gaussian_scale,
     pufferfish_delta,
 )
+from pufferflow.accounting.account import UNBOUNDED, Charge, Promise, spent
 from pufferflow.errors import ParameterError
 
+F0 = Fraction(0)
 HOUR = pf.MixingFamily(steps=60, overlap=0.4)
 dp.enable_features("contrib")
 
 
 def share_of(ratio, kind):
     """What is multiplied by e^ε − 1, as an interval."""
-    a = arb(ratio)
+    a = ratio if isinstance(ratio, arb) else arb(ratio)
     if kind == "concentrated":
         return (-a * a / 2 - 1).exp() / a**2
     density = (-a * a / 2).exp() / (2 * arb.pi()).sqrt()
@@ -117,14 +122,62 @@ def test_gaussian_noise_hides_records(seed):
     length, epsilon, delta = int(rng.integers(2, 9)), rng.choice([0.5, 1, 3]), 1e-3
     chain = pf.MarkovChain(rng.dirichlet([1, 1], 2))
     scale = gaussian_scale(chain, length, epsilon, delta).scale
+    assert worst_delta(chain, length, scale, epsilon) <= delta
+
+
+def worst_delta(chain, length, sigma, epsilon):
+    """The same for the count of ones, over all secrets."""
     joint = sequence_law(chain.transition_matrix, chain.initial_distribution, length)
-    ones = sum(np.indices(joint.shape))
+    ones, worst = sum(np.indices(joint.shape)), 0.0
     for node, value in itertools.product(range(length), range(2)):
         laws = []
         for secret in (value, 1 - value):
             part, count = (np.take(array, secret, node) for array in (joint, ones))
             laws.append(np.bincount(count.ravel(), part.ravel(), length + 1) / part.sum())
-        assert gaussian_delta(np.arange(length + 1), *laws, scale, epsilon) <= delta
+        worst = max(worst, gaussian_delta(np.arange(length + 1), *laws, sigma, epsilon))
+    return worst
+
+
+@pytest.mark.parametrize(("stay", "stated"), [(0.5, 1.09), (0.8, 1.015), (0.95, 1.006)])
+def test_the_least_sigma_of_a_count_is_below_ours_by_a_known_factor(stay, stated):
+    """docs/approximate.md: Theorem B is about all queries, the integral about one."""
+    chain = pf.MarkovChain([[stay, 1 - stay], [1 - stay, stay]])
+    ours = gaussian_scale(chain, 8, 1.0, 1e-4).scale
+    least = brentq(lambda s: worst_delta(chain, 8, s, 1.0) - 1e-4, ours / 4, ours, rtol=1e-4)
+    assert ours / least == pytest.approx(stated, abs=6e-3)
+
+
+@pytest.mark.parametrize("seed", seeds(20, 500))
+def test_what_an_account_accepts_keeps_delta(seed):
+    """Pure, zero-concentrated and approximate costs of the same readings, nearly all of a promise.
+
+    Disjoint readings take the maximum; of participants the promise is about the whole costs.
+    """
+    rng = np.random.default_rng(seed)
+    epsilon, delta = 10 ** rng.uniform(-2, 1), 10 ** rng.uniform(-9, -2)
+    cost = Fraction(epsilon if seed % 4 == 3 else epsilon * rng.uniform(0.01, 1))
+    level = Level(None) if seed % 4 == 3 else Level(1)
+    promise = Promise(level, epsilon, cost * (not level.whole), delta=delta)
+    pure, share = map(Fraction, rng.uniform(0, 1, 2) * rng.integers(0, 2, 2))
+    share *= not level.whole  # of participants no δ0 is known
+    root = Fraction((1 - pure) * Fraction(math.sqrt(1 - share)) * Fraction(rng.uniform(0.9, 1.1)))
+    rho = Fraction(event_rho(epsilon, delta, float(cost))) * root**2
+    approximate = Fraction(event_delta(epsilon, delta, float(cost))) * share
+    charges = [
+        Charge(pure * cost, pure * cost + UNBOUNDED * (not level.whole), 0, 9),
+        Charge(F0, F0, 5, 14, rho=rho / 2, whole_rho=rho / 2),
+        Charge(F0, F0, 9, 9, rho=rho / 2, whole_rho=rho / 2, delta=approximate),
+    ]
+    used = spent([promise], charges)
+    assert used == pytest.approx(float(max(share, pure + root / Fraction(math.sqrt(1 - share)))))
+    assert spent([replace(promise, delta=0.0)], charges) > 1
+    apart = [*charges, *(replace(one, first=20, last=29) for one in charges)]
+    assert level.whole or spent([promise], apart) == used
+    with ctx.workprec(300):
+        numbers = (cost, cost * (1 - pure), rho, approximate)
+        whole, left, rho, approximate = (arb(fmpq(*x.as_integer_ratio())) for x in numbers)
+        total = share_of(left / (2 * rho).sqrt(), "concentrated") * left.expm1() + approximate
+        assert used > 1 or total * arb(epsilon).expm1() / whole.expm1() <= arb(delta)
 
 
 def test_measurements_with_a_delta():
@@ -176,6 +229,42 @@ def test_audit_of_event_level_privacy(run, tmp_path):
     ]
     assert (code, losses) == (0, [curve(0.3) for curve in curves])
     assert json.loads(out)[0]["certainty"] == 1 / (1 + math.exp(-losses[0]))
+
+
+@pytest.mark.parametrize("seed", seeds(20, 300))
+def test_a_budget_that_is_reset_against_all_extreme_mechanisms(seed):
+    """Three periods of two binary records; each release of a period changes by at most e^ε."""
+    rng, event = np.random.default_rng(seed), [0.1, 1.0, 3.0][seed % 3]
+    chain = pf.MarkovChain(rng.dirichlet([0.3, 0.3] if seed % 2 else [2, 2], 2))
+    start, matrix = chain.initial_distribution, chain.transition_matrix
+    two = start[:, None] * matrix  # of a period, and of the next one given the last record
+    after = matrix[:, :, None] * matrix
+    paths = np.einsum("ab,bcd,def->abcdef", two, after, after).reshape(4, 4, 4)
+    extreme = np.exp(event * np.array(list(itertools.product([0, 1], repeat=4))))
+    outputs = np.einsum("abc,xa,yb,zc->xyzabc", paths, *[extreme] * 3, optimize=True)
+    outputs = outputs.reshape(-1, *[2] * 6)
+    for window, hidden in ((1, [2]), (1, [3]), (2, [2, 3]), (2, [1, 2]), (2, [3, 4])):
+        others = tuple(i for i in range(6) if i not in hidden)
+        chances = paths.reshape([2] * 6).sum(axis=others)
+        given = outputs.sum(axis=tuple(i + 1 for i in others)) / chances
+        logs = np.log(given.reshape(len(given), -1))
+        loss = (logs.max(axis=1) - logs.min(axis=1)).max()
+        curve = pf.influence_curve(chain, 6, window=window)
+        assert loss <= curve.reset(event, 2) * (1 + 1e-9)
+        assert curve.reset(event, 2) <= curve(event)
+    sticky = pf.influence_curve(pf.MarkovChain([[0.95, 0.05], [0.05, 0.95]]), 10**4)
+    assert sticky.reset(event, 200) == pytest.approx(min(sticky(event), 3 * event), rel=1e-6)
+
+
+def test_audit_of_a_budget_that_is_reset(run, tmp_path):
+    chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
+    (tmp_path / "m.json").write_text(json.dumps(pf.ChainFamily([chain]).document()))
+    asked = "--length", 90, "--event-epsilon", 0.3, "--reset", 24, "--json"
+    code, out, _ = run("audit", tmp_path / "m.json", *asked)
+    plain, reset, _ = json.loads(out)
+    assert (code, plain["readings"], reset["readings"]) == (0, 1, 24)
+    wanted = pf.influence_curve(chain, 90).reset(0.3, 24)
+    assert reset["loss"] == pytest.approx(wanted, rel=1e-9)
 
 
 @pytest.mark.parametrize("delta", [0, 1, -1, math.nan, True, "1e-6"])

@@ -1,13 +1,12 @@
 """How fast the engine is, beside plain numpy and an older commit.
 
-Run as ``.venv/bin/python tests/bench/engine.py [TABLE.md]``, or ``make bench``. With the
-environment variable ``BASE=<commit>`` every workload is measured in a worktree of that commit too.
+Run as ``make bench``. With the environment variable ``BASE=<commit>`` every workload is measured in
+a worktree of that commit too.
 Reference: plain numpy, every power of P up to the needed length and all quilts.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
@@ -54,8 +53,8 @@ class Workload:
     unit: str = "ms"
 
 
-def workloads(quick: bool) -> Iterator[Workload]:
-    """Yield all workloads; a quick run leaves out those of a minute and more."""
+def workloads() -> Iterator[Workload]:
+    """Yield all workloads."""
     household = electricity()
     yield beside_numpy("4-state chain, T = 9000", lazy_chain(4, 0.3, 4), 9000, 1.0)
     for e in (0.2, 1.0, 5.0):
@@ -89,14 +88,13 @@ def workloads(quick: bool) -> Iterator[Workload]:
     yield leakage(name, lambda: pf.HiddenChain(new_chain(nine), seen), [1.0])
     name, day = "24 matrices of 13 states, minutes", [lazy_chain(13, 0.1, h) for h in range(24)]
     yield leakage(name, lambda: new_period(day, 60), [1.0])
-    if not quick:
-        name, week = "168 random matrices of 51 states", [lazy_chain(51, 1, h) for h in range(168)]
-        yield leakage(name, lambda: new_period(week, 1), [1.0], repeats=1)
+    name, week = "168 random matrices of 51 states", [lazy_chain(51, 1, h) for h in range(168)]
+    yield leakage(name, lambda: new_period(week, 1), [1.0], repeats=1)
     yield Workload("lower bound, electricity", lambda c: pf.lower_bound(c, TWO_YEARS, 1.0), new)
 
     for n in range(1, 6):
         yield noisy_max(n, "exact search", "check")
-    for n in range(1, 3 if quick else 6):
+    for n in range(1, 6):
         yield noisy_max(n, "z3", "check_by_solver", repeats=1)
     name, utilities = "base-2 release of 75,000 outcomes", list(range(75_000))
     yield Workload(name, lambda base2: base2.release(utilities), base2_mechanism)
@@ -216,12 +214,12 @@ def base2_mechanism() -> Any:
     return base2.Base2Exponential(base2.Eta(1, 1), 0, 74_999, 75_000)
 
 
-def measured(workload: Workload, column: str, quick: bool) -> float:
+def measured(workload: Workload, column: str) -> float:
     """Return the median of "work" or "reference", without a first call if repeated."""
     work = getattr(workload, column)
     if work is None:
         return nan
-    repeats = min(workload.repeats, 3 if quick or column == "reference" else 9)
+    repeats = min(workload.repeats, 3 if column == "reference" else 9)
     values = []
     for _ in range(repeats if repeats == 1 else 1 + repeats):
         made = workload.make()
@@ -237,28 +235,28 @@ def measured(workload: Workload, column: str, quick: bool) -> float:
     return median(values[-repeats:])
 
 
-def serve(quick: bool) -> None:
+def serve() -> None:
     """Run as BASE: measure the next workload for each line of the input, and answer by a line."""
-    for workload, _ in zip(workloads(quick), sys.stdin, strict=False):
+    for workload, _ in zip(workloads(), sys.stdin, strict=False):
         value = nan
         try:
-            value = measured(workload, "work", quick)
+            value = measured(workload, "work")
         except Exception as error:  # an old commit cannot run all of them
             print(f"BASE, {workload.name}: {type(error).__name__}: {error}", file=sys.stderr)
         print(value, flush=True)
 
 
-def table(quick: bool, base: Path | None) -> Iterator[str]:
+def table(base: Path | None) -> Iterator[str]:
     """Yield the lines of the Markdown table, each as soon as it is measured."""
     if base is not None:
-        command = [sys.executable, str(Path(__file__).resolve()), "--serve", *["--quick"] * quick]
+        command = [sys.executable, str(Path(__file__).resolve()), "--serve"]
         # the folder it works in is the first that a further process imports from
         paths: Any = {"cwd": base, "env": os.environ | {"PYTHONPATH": str(base)}}
         server: Any = subprocess.Popen(command, stdin=PIPE, stdout=PIPE, text=True, **paths)
     yield "| workload | ms | reference | BASE ÷ now |"
     yield "| --- | ---: | ---: | ---: |"
-    for case in workloads(quick):
-        now, reference = measured(case, "work", quick), measured(case, "reference", quick)
+    for case in workloads():
+        now, reference = measured(case, "work"), measured(case, "reference")
         ratio = nan
         if base is not None and server.poll() is None:
             print(file=server.stdin, flush=True)
@@ -273,29 +271,21 @@ def shown(value: float) -> str:
 
 
 def main() -> None:
-    """Print the table, and write it to a file if one is named."""
-    parser = argparse.ArgumentParser(description="Benchmark; BASE=<commit> compares with it.")
-    parser.add_argument("table", nargs="?", type=Path, help="file for the table")
-    parser.add_argument("--quick", action="store_true", help="fewer repeats and workloads")
-    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    """Print the table."""
     _jit.PATIENCE = 0  # compile at once, where kernels are interpreted at all
-    if options.serve:
-        return serve(options.quick)
-    commit, lines = os.environ.get("BASE"), []
+    if sys.argv[1:] == ["--serve"]:
+        return serve()
+    commit = os.environ.get("BASE")
     with tempfile.TemporaryDirectory() as parent:
         base = Path(parent) / "base" if commit else None
         if commit and subprocess.run([*WORKTREE, "add", "--detach", str(base), commit]).returncode:
             sys.exit(f"BASE={commit} cannot be checked out")
         try:
-            for line in table(options.quick, base):
+            for line in table(base):
                 print(line, flush=True)
-                lines.append(f"{line}\n")
         finally:
             if base:
                 subprocess.run([*WORKTREE, "remove", "--force", str(base)], check=True)
-    if options.table:
-        options.table.write_text("".join(lines), encoding="utf-8")
 
 
 if __name__ == "__main__":

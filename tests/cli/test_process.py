@@ -140,6 +140,33 @@ def test_a_release_in_six_lines_and_its_ledger(printed, run):
     assert printed(f"{asked} --output again").startswith("mean: ±")
 
 
+def test_a_release_with_a_delta_and_its_ledger(printed, run):
+    more = [
+        "mean-by-hour",
+        "sum-by-hour",
+        "histogram-by-hour",
+        "exceedances-by-hour",
+        "mean-by-weekday",
+    ]
+    asked = " ".join([RELEASE, "--edges 1,2 --threshold 1", *(f"--statistic {n}" for n in more)])
+    made = printed(f"{asked} --accept-noise --delta 1e-6 --ledger new")
+    assert "(epsilon 1, delta 1e-06)" in made
+    ((promise,), (row,)) = (printed("ledger show new --json")[n] for n in ("promises", "releases"))
+    assert (promise["delta"], row["charge"]["cost"]) == (1e-6, "0")
+    assert "rho" in row["charge"]
+    assert printed("ledger show new").split()[:4] == [
+        "protect",
+        "epsilon",
+        "delta",
+        "spent_percent",
+    ]
+    entered = "ledger add new mean --participant who --value kW --cost 0 --from 2023-01-01"
+    assert "entered as row" in printed(f"{entered} --to 2023-01-31 --rho 1e-9 --delta 1e-12")
+    limit = "ledger", "set-limit", "new", "reading", "1", "--yes"
+    assert "raise it" in run(*limit)[2]  # Gaussian noise keeps no promise without a delta
+    assert "1 before, 1 now" in run(*limit, "--delta", "1e-5")[1]
+
+
 VALUE = "77123"
 ROWS = "".join(f"{who},2024-01-01T0{i}:00Z,{VALUE}.{i}\n" for who in "ab" for i in range(9))
 TABLE = f"who,time,value\n{ROWS}"

@@ -86,6 +86,10 @@ def test_what_is_not_covered_is_named():
     document = pf.certify(pf.BinaryInterval(0.2, 0.8), 100, 1.0, mechanism="leakage")
     answer = ask_proved_checker(json.dumps(document).encode())
     assert answer == "unproved rule: a family given by binary_interval"
+    spent = {"delta": "1e-6", "event_delta": "0", "rho": "1e-9"}
+    document = made(2) | {"approximate": spent}
+    pf.verify_certificate(document)
+    assert ask_proved_checker(json.dumps(document).encode()) == "unproved rule: a delta"
 
 
 def test_the_command_asks_it(tmp_path, capsys):

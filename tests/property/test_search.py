@@ -299,7 +299,7 @@ def test_first_terms_of_ranges_bound_those_of_all_their_nodes(chain, node, steps
                 logs = np.array([float(distribution[0, x].log()) for x in states])
                 exact = logs[None, :] - logs[:, None]
                 assert (exact <= bound + 1e-12).all()
-                if found.alike:
+                if found.uniform:
                     assert (bound <= exact + 1e-9).all()
             distribution = distribution * step
 

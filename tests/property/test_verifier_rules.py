@@ -78,7 +78,8 @@ def test_any_tree_bounds_the_program(seed):
 def test_any_reweighting_is_bounded(seed):
     rng, k, rows, growth = drawn(seed)
     weights = rows.T
-    found = float(reweighted(balls(weights), balls(weights), 0, 1, (1 << k) - 1, balls(growth)))
+    both = reweighted(balls(weights), balls(weights), (1 << k) - 1, balls(growth))
+    found = float(both[0][1])
     for _ in range(8):
         m = rng.dirichlet(np.full(k, 0.3))
         p, q = weights[:, 0] * m, weights[:, 1] * m

@@ -4,6 +4,7 @@ The noise of a release has no seed. Its tests raise a false alarm less than once
 has a seed fails on a change only.
 """
 
+import itertools
 import math
 from collections import Counter
 from fractions import Fraction
@@ -28,9 +29,12 @@ from pufferflow.errors import BudgetError, ParameterError
 from pufferflow.publish import square_root
 from pufferflow.publish.calibrate import calibrate
 from pufferflow.publish.noise import (
+    DiscreteGaussian,
     DiscreteLaplace,
+    add_gaussian,
     add_noise,
     add_seeded_noise,
+    deviation,
     most_frequent,
     noise_scale,
     seeded_most_frequent,
@@ -83,7 +87,7 @@ def test_releases_follow_the_exact_distribution(number):
     assert p_value(list(drawn(max(number, 4_000), 0.8)), exact) < 1e-12
 
 
-def test_the_whole_release_draws_the_same_noise():
+def test_the_whole_release_draws_the_same_noise(scales_once):
     table = pd.Series([*"aab"], name="value")
     options = {"statistics": ["histogram"], "states": ["a", "b"], "accept_noise": True}
     drawn = [pf.release(table, CHAIN, EPSILON, **options).tables[0] for _ in range(120)]
@@ -126,6 +130,37 @@ def test_quantiles_are_the_smallest_that_suffice(scale, confidence, bins):
     assert single[h] ** bins >= confidence * (1 - 1e-9)
     assert h == 0 or single[h - 1] ** bins < confidence * (1 + 1e-9)
     assert noise.tail(h) == pytest.approx(1 - single[h], abs=1e-9)
+
+
+def test_ratios_of_errors_are_those_of_the_table():
+    """docs/approximate.md: K means or histograms of 10 states, whatever c is."""
+    found, rho = [], event_rho(1.0, 1e-6, 0.001)
+    for lipschitz, square, numbers in ((1, 1, 1), (2, 2, 10)):
+        rows = []
+        for k in (1, 10, 52, 1000):
+            laplace, sigma = noise_scale(Fraction(0.001), lipschitz, k), deviation(square * k, rho)
+            wide = DiscreteGaussian(sigma).quantile(bins=numbers)
+            most = DiscreteLaplace(laplace).quantile(bins=numbers)
+            rows.append((math.sqrt(2 / math.pi) * sigma / laplace, wide / most))
+        found += [*zip(*rows, strict=True)]
+    published = [(3.63, 1.15, 0.50, 0.12), (2.97, 0.94, 0.41, 0.09)]
+    published += [(2.56, 0.81, 0.36, 0.08), (1.71, 0.54, 0.24, 0.05)]
+    np.testing.assert_allclose(found, published, atol=6e-3)
+
+
+@pytest.mark.parametrize("scale", [0.4, 3.0, 20.0])
+def test_discrete_gaussian_noise_and_its_quantiles(scale):
+    z = np.arange(-300, 301)
+    chance = np.exp(-((z / scale) ** 2) / 2)
+    chance /= chance.sum()
+    seeded = add_seeded_noise([300] * 4_000, scale, np.random.default_rng(3), gaussian=True)
+    assert p_value([(z,) for z in add_gaussian([300] * 4_000, scale)], chance) > 1e-9
+    assert scale < 3 or p_value([(z,) for z in seeded], chance) > 1e-6  # it is rounded
+    single = np.array([chance[np.abs(z) <= h].sum() for h in range(300)])
+    for confidence, bins in itertools.product((0.5, 0.95, 0.999), (1, 7, 300)):
+        h = DiscreteGaussian(scale).quantile(confidence, bins)
+        assert single[h] ** bins >= confidence
+        assert h < 2 or single[h - 2] ** bins < confidence
 
 
 def lists(counts, top, decay):
@@ -366,6 +401,15 @@ def test_a_stream_is_one_row_for_its_whole_horizon(tmp_path):
     with pytest.raises(BudgetError):
         ask(60, HOUR, **(MINUTES | {"first": "2024-01-07T23:59"}))
     ask(60, HOUR, **(MINUTES | {"first": "2024-01-08"}))
+
+
+def test_a_stream_with_a_delta(tmp_path):
+    """Where ε is large and δ not small Gaussian noise is better for short streams, too."""
+    counter = RunningCount.in_ledger(tmp_path / "l", 900, HOUR, delta=0.3, share="1/2", **MINUTES)
+    [charge] = Ledger(tmp_path / "l").book.charges
+    assert counter.gaussian
+    assert (charge.cost, charge.rho, charge.whole_rho) == (0, counter.rho, 900**2 * counter.rho)
+    assert 0.499 < counter.paid.spent <= 0.5
 
 
 def test_streams_of_participants_and_of_states(tmp_path):

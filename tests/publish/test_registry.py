@@ -1,6 +1,7 @@
 """The record of the OpenDP Deployments Registry has its fields, and says what is public."""
 
 import re
+from dataclasses import replace
 
 import yaml
 from test_release_page import HOSTILE, MOVES, OVERLAP, made, means, shares
@@ -16,7 +17,8 @@ FIELDS = {
         "description": TEXT, "publication_date": {"2024-02-01"},
     },
     "dp_variant": {
-        "variant_name": {"Pure DP", "Custom"}, "data_domain": TEXT, "unprotected_quantities": TEXT,
+        "variant_name": {"Pure DP", "Approximate DP", "Custom"}, "data_domain": TEXT,
+        "unprotected_quantities": TEXT,
     },
     "privacy_loss": {
         "privacy_unit": TEXT, "privacy_unit_details": TEXT,
@@ -49,13 +51,17 @@ def fits(value, wanted) -> bool:
 
 def test_a_record_has_the_fields_of_the_registry_and_names_the_class():
     for tables in ([means()], [shares(MOVES)], [means(HOSTILE, "group", word="<b>")]):
-        for level in (Level(48), Level(None)):
+        for level, delta in ((Level(48), 0.0), (Level(None), 0.0), (Level(None), 1e-6)):
             release = made(*tables, registry=HOSTILE[4], level=level)
+            release = replace(release, delta=delta)
             text = release.files()["publish/registry.yaml"]
             found = yaml.safe_load(text)  # as the registry reads it
             assert (found.pop("status"), found.pop("tier")) == ("Draft", 3)
             assert re.fullmatch("[a-z0-9-]+", found.pop("url_slug"))
             record = found.pop("deployment")
+            loss, variant = record["privacy_loss"]["privacy_parameters"], record["dp_variant"]
+            assert loss.pop("delta", 0.0) == delta
+            assert ("Approximate DP" in variant.values()) == (delta > 0)
             assert fits(record, FIELDS), record
             assert not found
             assert markdown(OVERLAP) in record["dp_variant"]["data_domain"]

@@ -9,17 +9,19 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import counts
+from scipy.stats import chi2
 
 import pufferflow as pf
 from pufferflow._util.protection import Level, level_of
 from pufferflow._util.units import seconds_of, steps_of, text_of
 from pufferflow.accounting.account import Charge
+from pufferflow.accounting.approximate import event_delta, event_rho
 from pufferflow.errors import BudgetError, LedgerError, ParameterError, UselessError
 from pufferflow.models.files import PublicModel
 from pufferflow.publish import private_fit
 from pufferflow.publish import release as releasing
 from pufferflow.publish.calibrate import calibrate
-from pufferflow.publish.noise import noise_scale
+from pufferflow.publish.noise import noise_scale, table_error
 from pufferflow.records import StateSpace
 from pufferflow.records.schema import Fitted, Schema
 
@@ -131,6 +133,68 @@ def test_a_release_is_one_row_of_its_cost_in_its_range(exact, share):
         accepted(meters(), **asked)
     with pytest.raises(BudgetError, match="no room"):
         accepted(meters(), **asked)
+
+
+F0 = Fraction(0)
+MANY = [f"{name}-by-{cells}" for name in NAMES[:4] for cells in ("hour", "weekday")]
+GAUSSIAN = ALL | {"protect": "1d", "delta": 1e-6, "statistics": MANY}
+
+
+@pytest.mark.parametrize("share", [1, 0.5])
+def test_gaussian_noise_where_it_is_less_and_what_it_costs(tmp_path, share):
+    ledger = tmp_path / "l"
+    made = accepted(meters(), **GAUSSIAN, share=share, ledger=ledger)
+    rho = sum(Fraction(t.statistic.square) / 2 / Fraction(t.scale) ** 2 for t in made.tables)
+    book, begin = pf.Ledger(ledger).book, 1704067200
+    [promise], span = book.promises.values(), (begin, begin + 167 * 3600)
+    assert [*book.charges] == [Charge(F0, F0, *span, rho, 168**2 * rho)]
+    allowed = event_rho(1.0, 1e-6, float(promise.cost)) * share**2
+    assert (promise.delta, made.delta, made.paid.delta) == (1e-6,) * 3
+    assert 0.998 * allowed < rho <= allowed
+    document = made.documents["certificate.json"]
+    assert pf.verify_certificate(document).subject.endswith("delta 0.000001")
+    more = event_delta(1.0, 1e-6, float(promise.cost)) * (1.1 if share < 1 else 0.1)
+    less = 9e-7 if share == 1 else 1e-30
+    wrong = {"rho": 1.1 * rho / share**2, "event_delta": more, "delta": less}
+    for name, value in zip(wrong, map(str, map(float, wrong.values())), strict=True):
+        forged = document | {"approximate": document["approximate"] | {name: value}}
+        with pytest.raises(pf.errors.CertificateError, match=r"delta above .* is not excluded"):
+            pf.verify_certificate(forged)
+    plain = accepted(meters(), **GAUSSIAN | {"delta": None}, share=share)
+    others = [table_error(t, t.other).middle for t in made.tables]
+    assert others == [t.error.middle for t in plain.tables]
+    assert sum(i for _, i in others) > sum(t.error.middle[1] for t in made.tables)
+    assert made.statement.count("Laplace noise would have an error of") == len(MANY)
+    assert "δ" not in plain.statement
+    assert "delta" not in plain.to_dict()
+    for _ in range(round(share**-2) - 1):  # four halves: what adds up is ρ
+        accepted(meters(), **GAUSSIAN, share=share, ledger=ledger)
+    with pytest.raises(BudgetError, match="no room"):
+        accepted(meters(), **GAUSSIAN, share=share, ledger=ledger)
+    accepted(meters("2024-01-08"), **GAUSSIAN, ledger=ledger)
+    with pytest.raises(LedgerError, match="with a delta of 1e-06, not 1e-07"):
+        accepted(meters("2024-01-15"), **GAUSSIAN | {"delta": 1e-7}, ledger=ledger)
+    assert accepted(meters("2024-01-15"), **GAUSSIAN | {"delta": None}, ledger=ledger).delta == 0
+
+
+def test_laplace_noise_where_it_is_less_or_no_other_fits(tmp_path):
+    few = accepted(meters(), delta=1e-6, ledger=tmp_path / "l")
+    assert few.tables[0].scale == accepted(meters()).tables[0].scale
+    assert "Gaussian noise would have an error of" in few.statement
+    assert (few.delta, few.paid.delta) == (0, 1e-6)
+    named = accepted(meters(), **GAUSSIAN | {"statistics": [*MANY, "most-frequent"]}).tables
+    assert {(table.gaussian, table.other) for table in named} == {(False, None)}
+
+
+@pytest.mark.parametrize("level", [PEOPLE, {}], ids=["participant", "day"])
+def test_gaussian_noise_of_a_release_and_of_its_simulation(level, monkeypatch):
+    made = [accepted(meters(), **GAUSSIAN | level, seed=seed).tables for seed in (None, 3)]
+    monkeypatch.setattr(releasing, "add_gaussian", lambda counts, scale: list(counts))
+    exact = accepted(meters(), **GAUSSIAN | level).tables
+    for tables in made:
+        pairs = zip(tables, exact, strict=True)
+        noise = np.concatenate([((t.counts - e.counts) / t.scale).ravel() for t, e in pairs])
+        assert 1e-8 < chi2.cdf((noise**2).sum(), len(noise)) < 1 - 1e-8
 
 
 def test_without_times_all_releases_are_of_the_same_readings(exact):

@@ -287,7 +287,14 @@ def test_in_a_browser(tmp_path, scheme):
         assert abs(ink - paper) > 500
 
 
-PUBLISHED = {name.removeprefix("publish/") for name in WEEK.files()}
+CONTENT = WEEK.files()
+PUBLISHED = {name.removeprefix("publish/") for name in CONTENT}
+
+
+@pytest.fixture
+def drawn_once(monkeypatch):
+    """For how files are written, again and again."""
+    monkeypatch.setattr(Release, "files", lambda release: CONTENT)
 
 
 @pytest.fixture(autouse=True)
@@ -335,7 +342,7 @@ def test_an_output_that_cannot_be(place, output):
 
 
 @pytest.mark.parametrize("at", range(2 * len(PUBLISHED)))
-def test_a_full_disk_leaves_nothing(place, monkeypatch, at):
+def test_a_full_disk_leaves_nothing(place, monkeypatch, drawn_once, at):
     real, room = files.write_atomic, iter(range(at))
 
     def full(path, text):
@@ -386,7 +393,9 @@ def save_and_die(moment):
     save()
 
 
-def test_killed_at_any_moment_there_is_nothing_or_all_and_what_is_left_is_private(place):
+def test_killed_at_any_moment_there_is_nothing_or_all_and_what_is_left_is_private(
+    place, drawn_once
+):
     moment = 0
     while ended(partial(save_and_die, moment := moment + 1)) == [-signal.SIGKILL]:
         out = place / "out"

@@ -93,7 +93,9 @@ def test_tables_are_those_of_loops_and_change_by_at_most_the_constant(name, by, 
             changed = steps.value.copy()
             changed[i] = value
             after = statistic.tabulate(with_values(steps.person, steps.seconds, changed))
-            assert np.abs(after.counts - table.counts).sum() <= statistic.lipschitz
+            change = after.counts - table.counts
+            assert np.abs(change).sum() <= statistic.lipschitz
+            assert (change**2).sum() <= (statistic.square or np.inf)
             assert after.cells == table.cells
             assert (after.sizes == table.sizes).all()
             assert (after.ranges == table.ranges).all()

@@ -247,7 +247,7 @@ def test_observations_without_a_tree_are_as_their_worst_values():
     chain = document["family"]["chains"][0] | {"initial_distribution": "any"}
     forged = copy.deepcopy(document) | {"family": {"chains": [chain]}}
     forged["proofs"][0]["observations"] = proof["observations"] = 0
-    rejected(forged, "does not end|trees only if the start is stationary")
+    rejected(forged, "does not end")
 
 
 def test_a_known_observation_does_not_end_what_leaks_through_it():

@@ -11,6 +11,7 @@ import pufferflow as pf
 from reproduction.beyond.peers import (
     TemporalLeakage,
     bayesian_dp_threshold,
+    certainty,
     random_cases,
     related_bounds,
 )
@@ -42,6 +43,25 @@ def test_temporal_leakage_is_that_of_all_sets_and_never_below_ours(seed):
     stay = chain.transition_matrix.trace()
     if chain.states == 2 and stay >= 1:  # the bound is attained there
         assert ours == pytest.approx(loss, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", seeds(12, 300))
+def test_certainty_is_that_of_the_best_release_and_never_below_all_later_ones(seed):
+    """Against all releases of a record, and of three records, that attain e^ε on sets of states."""
+    cost, since = 10 ** (seed % 4 / 2 - 1), 1 + seed % 3
+    (case,) = itertools.islice(random_cases(3, 30, seed), seed % 3, seed % 3 + 1)
+    found = {row["bound"]: row["certainty"] for row in certainty(iter([case]), [cost], [since])}
+    matrix = case[0].transition_matrix
+    sets = np.exp(cost * np.array(list(itertools.product([0, 1], repeat=len(matrix)))).T)
+    three = sets  # columns: what a release reveals of each state
+    for _ in range(2):
+        three = (sets[:, :, None] * (matrix @ three)[:, None]).reshape(len(matrix), -1)
+    best = {}
+    for bound, release in (("one-record", sets), ("all-later", three)):
+        chances = np.linalg.matrix_power(matrix, since) @ release
+        best[bound] = (chances.max(axis=0) / (chances.max(axis=0) + chances.min(axis=0))).max()
+    assert found["one-record"] == pytest.approx(best["one-record"], rel=1e-12)
+    assert best["all-later"] <= found["all-later"] * (1 + 1e-12)
 
 
 def test_rows_of_the_study():

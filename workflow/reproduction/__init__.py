@@ -1,1 +1,1 @@
-"""What the scripts of the workflow share. The library underneath knows nothing of it."""
+"""What the scripts of the workflow share. The library does not depend on it."""

@@ -1,4 +1,4 @@
-"""Scales of the authors' own programs beside ours, computed in the run."""
+"""Scales of the authors' own programs compared with ours, computed in the run."""
 
 import json
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from reproduction.comparison import DIFFERS, NOT_IN_PAPER, REPRODUCED
 from reproduction.labels import display_names
 from reproduction.tables import Table, shortest
 
-VALUES = Path(__file__).with_name("authors_programs")  # the README there says how
+VALUES = Path(__file__).with_name("authors_programs")  # made as its README states
 LENGTH, MECHANISMS = 100, ["mqm-exact", "mqm-approx", "gk16"]
 REASONS = {
     ("run_synthetic", "mqm-exact"): "they leave the first and last record out, without effect here",
@@ -80,7 +80,7 @@ def authors_table(scales: pd.DataFrame) -> Table:
     """Return the printed table of :func:`authors_scales`."""
     numbers = {name: scales[name].map(shortest) for name in ("epsilon", "theirs", "ours")}
     display = scales.assign(**numbers).map(display_names).rename(columns={"epsilon": "ε"})
-    caption = "Scales of the authors' programs beside ours."
+    caption = "Scales of the authors' programs and ours."
     note = "Of the 81 chains of run_synthetic.m the one farthest from ours stands for all."
     label = "synthetic chains, and the fitted chains of the real data"
     return Table("authors_code", caption, label, scales, display, headers=2, note=note)

@@ -1,4 +1,4 @@
-"""What the paper claims beside what came out: one row a claim, its values of ε inside."""
+"""What the paper claims, and what came out: one row a claim, its values of ε inside."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def growth_rows(growth: pd.DataFrame) -> Iterator[Row]:
 
 
 def table_rows(errors: pd.DataFrame, dataset: str, place: str) -> Iterator[Row]:
-    """Claims and numbers of the paper's table ``place`` beside the errors of a data set."""
+    """Claims and numbers of the paper's table ``place``, and the errors of a data set."""
     keys, foreign = ["group", "task", "mechanism", "epsilon"], ""
     stated = reported_values("pufferfish").query("place == @place and value != 'N/A'")
     stated = stated.astype({"epsilon": float})[[*keys, "place", "value"]]
@@ -285,7 +285,7 @@ def bin_rows(errors: pd.DataFrame) -> Iterator[Row]:
 
 
 def seconds_rows() -> Iterator[Row]:
-    """What the paper says of its Table 2 beside what that table prints: no seconds of ours."""
+    """What the paper states of its Table 2, and what that table prints: no seconds of ours."""
     printed = reported_values("pufferfish").query("place == 'Table 2' and value != 'N/A'")
     seconds = printed.astype({"value": float}).pivot_table("value", "group", "mechanism")
     exact, data = seconds["mqm-exact"], {"data": "the paper's own table"}

@@ -25,7 +25,7 @@ def code_of(script: str, workflow: Path = WORKFLOW) -> str:
 
 
 def source_files(script: str, workflow: Path = WORKFLOW) -> list[Path]:
-    """Return all files that a script of ``workflow/scripts`` imports or reads beside its modules.
+    """Return all files that a script of ``workflow/scripts`` imports or reads next to its modules.
 
     Modules are those of ``reproduction`` and of the library; a data file counts if a module that
     runs names it, or the folder that it is in, in a text.

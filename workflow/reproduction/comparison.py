@@ -1,4 +1,4 @@
-"""Claims and numbers of the sources beside ours, each with a verdict from a closed list."""
+"""Claims and numbers of the sources compared with ours, each with a verdict from a closed list."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -81,7 +81,7 @@ def claim(text: str, place: str, reported: str, ours: str, holds: bool, **others
     """Return the row of a claim of the paper in words; names in it become display names.
 
     ``verdict`` among the ``others`` replaces the verdict of a claim that holds, and ``foreign``
-    says why our settings are not those of the source, so that the row reads :data:`NOT_IN_PAPER`.
+    states why our settings are not those of the source, so that the row reads :data:`NOT_IN_PAPER`.
     ``reason`` is added; further ``others`` are fields of :class:`Row`.
     """
     verdict, foreign = others.pop("verdict", REPRODUCED), others.pop("foreign", "")
@@ -130,7 +130,7 @@ def stated_rows(values: pd.DataFrame, name: str, data: str = WORKED) -> Iterator
 
 
 def stated_row(theirs: Any, computed: str, name: str, data: str = WORKED) -> Row:
-    """Return the row of one computed value beside the reported one, a row of its file."""
+    """Return the row of a computed and a reported value, a row of its file."""
     value, ours = theirs["value"], computed
     agree, tolerance = computed == value, "identical"
     try:
@@ -173,7 +173,7 @@ def comparison_table(rows: Iterable[Row], name: str = "comparison") -> Table:
     data = pd.DataFrame(listed, columns=list(Row._fields))
     display = data.map(display_names).assign(data=data["data"].map(_data_words))
     labels = "; ".join(dict.fromkeys(display["data"]))
-    return Table(name, "Published claims and numbers beside ours.", labels, data, display)
+    return Table(name, "Published claims and numbers, and ours.", labels, data, display)
 
 
 def _data_words(text: str) -> str:

@@ -33,7 +33,7 @@ CLIQUE = ("0.1", "0.15", "0.5", "0.15", "0.1")
 """P(N = 0, …, 4) of the ill of a clique of four (section 3)."""
 PEOPLE = ("ann", "bob", "cem", "dan", "eva", "fay", "gil", "hal", "ida")
 CLIQUES = (PEOPLE[:4], PEOPLE[4:7], PEOPLE[7:])
-"""A flu network of section 2.2: those within a clique meet, and nobody else does."""
+"""A flu network of section 2.2: only those within a clique meet."""
 CONTACTS = {"bob": "ann", "cem": "ann", "dan": "bob", "eva": "bob", "fay": "cem"}
 """Who may have caught the flu from whom, in a tree."""
 

@@ -116,7 +116,7 @@ def count_verdicts(comparison: pd.DataFrame) -> str:
 
 
 def write_page(path: str | Path, **content: Any) -> None:
-    """Write a page from the template beside this module; the same content gives the same bytes.
+    """Write a page from the template in this folder; the same content gives the same bytes.
 
     ``content`` are ``title``; ``lead``, sentences of the first screen; ``summary``, rows of
     :class:`Summary`; ``sections``; ``links``, other pages by address.

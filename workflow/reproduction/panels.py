@@ -71,7 +71,7 @@ def symmetric_log_ticks(axis: Axis, threshold: float) -> None:
 def finish(
     figure: Figure, handles: list[Any], note: str, table: pd.DataFrame, description: str = ""
 ) -> None:
-    """Add the legend above the panels and the footer that says what the data are."""
+    """Add the legend above the panels and the footer that states what the data are."""
     data = data_labels(table) + (f": {description}" if description else "")
     width = figure.get_figwidth()
     fits = sum(len(h.get_label()) + 8 for h in handles) < 15 * width
@@ -82,7 +82,7 @@ def finish(
 
 
 def save(figure: Figure, svg: str) -> None:
-    """Write a figure to ``svg`` and beside it as PDF."""
+    """Write a figure to ``svg`` and as PDF."""
     save_figure(figure, svg.removesuffix(".svg"), ("svg", "pdf"))
 
 

@@ -24,7 +24,7 @@ ROLES = {
     "quilt": ("quilt", "#e69f00", "s", style.INK),
     "remote": ("remote", "white", "o", style.INK),
 }
-"""Label, fill, marker and colour of the text; fill and marker tell the roles apart in grey."""
+"""Label, fill, marker and colour of the text; fill and marker distinguish the roles in grey."""
 USELESS: dict[str, Any] = {"color": style.MUTED, "linewidth": 0.6}
 """How the line "no better than a constant guess" is drawn."""
 

@@ -38,7 +38,7 @@ def quilts() -> pd.DataFrame:
 def _of_a_chain(
     panel: str, length: int, node: str, kinds: Sequence[tuple[str, ...]], text: str = ""
 ) -> Iterator[dict[str, Any]]:
-    """Yield quilts of a node, one below the other; ``text`` replaces what is said of one."""
+    """Yield quilts of a node, one below the other; ``text`` replaces the description of one."""
     network = chain_network(THETA_1, length)
     found = {quilt.quilt: quilt for quilt in markov_quilts(network, node)}
     for y, kind in enumerate(kinds):

@@ -32,7 +32,7 @@ SENTENCES = {
     "pattern": "{value!r} cannot be a name or value in {key}; data sets have names of small "
     "letters, digits and _, other than 'synthetic'",
 }
-"""What is said of a value that breaks a rule of the schema."""
+"""Messages for values that break a rule of the schema."""
 
 
 def complete(config: dict[str, Any]) -> None:

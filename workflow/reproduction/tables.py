@@ -1,4 +1,4 @@
-"""Printed tables: a tidy table behind it, and what is shown as Markdown, LaTeX and HTML."""
+"""Printed tables: their tidy table, and what is shown as Markdown, LaTeX and HTML."""
 
 import math
 from dataclasses import dataclass
@@ -37,10 +37,10 @@ _LATEX = str.maketrans(
 
 @dataclass(frozen=True)
 class Table:
-    """A table to print and the numbers behind it.
+    """A table to print and its numbers.
 
     ``data`` has all digits, one row a setting; ``display`` is what is printed: texts, in columns of
-    one or two levels, of which the first ``headers`` name the row. ``label`` says how the data came
+    one or two levels, of which the first ``headers`` name the row. ``label`` is how the data came
     here, ``note`` how to read them; ``name`` is the label in LaTeX.
     """
 

@@ -48,7 +48,7 @@ COLUMNS = {
     "releases": f"{KEYS} release state exact_frequency released_frequency",
     "timings": f"""{DATA} mechanism epsilon status families applicable
         median_seconds least_seconds most_seconds repeats machine""",
-    # what a source states beside what is computed; `key` finds the reported value
+    # what a source states, and what is computed; `key` finds the reported value
     "values": "example quantity key computed",
     "growth": f"{KEYS} length lipschitz {SCALE} expected_error",
     "gk16_limits": "dataset label quantity alpha",
@@ -59,8 +59,8 @@ COLUMNS = {
     "beyond": f"""{DATA} participant task model data mechanism bound side_information epsilon window
         states bins step_seconds participants observations records releases length lipschitz {SCALE}
         expected_error released_error relative_noise lower_bound least_error gap counted actual_loss
-        paper_scale paper_loss total_epsilon loss smallest_epsilon certified hour earlier before
-        after count""",
+        paper_scale paper_loss total_epsilon loss certainty smallest_epsilon certified hour
+        earlier before after count""",
     "related": """panel mechanism secret database relation counts neighbour exact outcome
         p1 p2 output epsilon factor queries probability largest_ratio lowest_p2 highest_p2
         frequency total_variation loss_nats certainty sensitivity loss_bits published_bits

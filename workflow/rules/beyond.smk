@@ -6,6 +6,7 @@ BEYOND_FIGURES = [
     *expand("composition_{case}", case=["synthetic", *COMPOSED]),
     *expand("wider_guarantees_{dataset}", dataset=DATASETS),
     *expand("related_bounds_{case}", case=CASES),
+    *expand("certainty_{dataset}", dataset=DATASETS),
 ]
 BEYOND = [*BEYOND_FIGURES, "other_data_bundled"]
 NO_DATA = evaluate("{case} == 'synthetic'")
@@ -17,6 +18,7 @@ SETTINGS = {
     "least_noise": LEAST_NOISE,
     "composition": config["beyond"]["composition"],
     "related_bounds": RELATED_BOUNDS,
+    "certainty": config["beyond"]["certainty"],
 }
 SHOWN = {"caption": "../report/beyond.rst", "category": "Beyond the paper"}
 
@@ -26,11 +28,11 @@ scattergather:
 
 
 rule measure_least_noise:
-    """Least noise, total ε of several releases, or related bounds, of synthetic or fitted chains."""
+    """Studies of single chains: synthetic ones, or those fitted to a sample."""
     input:
         branch(NO_DATA, otherwise=["results/samples/{case}.json", "results/chains/{case}.json"]),
     output:
-        "results/beyond/{study,least_noise|composition|related_bounds}_{case}.csv",
+        "results/beyond/{study,least_noise|composition|related_bounds|certainty}_{case}.csv",
     log:
         "results/logs/measure_least_noise/{study}_{case}.log",
     priority: 1
@@ -47,7 +49,7 @@ rule measure_least_noise:
 
 
 rule measure_wider_guarantees:
-    """Scales for wider secrets, richer models and side information, and the runs behind them."""
+    """Scales for wider secrets, richer models and side information, and the counts they are fitted to."""
     input:
         raw=raw_data,
         sample="results/samples/{dataset}_{source}.json",

@@ -38,7 +38,7 @@ rule draw_figure4_histograms:
             "results/figures/errors_{dataset}_{source}.svg",
             caption="../report/errors.rst",
             category="Figures",
-            labels={"figure": "errors beside the paper's: {dataset}, {source}"},
+            labels={"figure": "errors and the paper's: {dataset}, {source}"},
         ),
         pdf=expand(
             "results/figures/{kind}_{{dataset}}_{{source}}.pdf", kind=["histograms", "errors"]

@@ -20,7 +20,7 @@ rule measure_related:
 
 
 rule show_related:
-    """Figures, values, claims and numbers of the related systems' sources beside ours."""
+    """Figures, values, claims and numbers of the related systems' sources, and ours."""
     input:
         curves=expand("results/related/{system}.csv", system=RELATED),
         stated=expand("results/related/{system}_values.csv", system=RELATED),

@@ -1,5 +1,5 @@
 rule write_report:
-    """The paper beside this run: three sentences, six rows, then everything in its own order."""
+    """The paper compared with this run: three sentences, six rows, then everything in its own order."""
     input:
         comparison="results/tables/comparison.csv",
         authors="results/tables/authors_code.csv",

@@ -46,10 +46,12 @@ class TemporalLeakage:
 
     def loss(self, cost: float) -> float:
         """Return the largest loss of a record where each release is ``cost``-DP."""
-        back, ahead = (self._leakage(points, cost) for points in self.steps)
-        first = np.arange(min(self.length, len(back) + len(ahead)))  # later ones have converged
-        one, other = np.minimum(first, len(back) - 1), self.length - 1 - first
-        return float((back[one] + ahead[np.minimum(other, len(ahead) - 1)]).max() - cost)
+        backward, forward = (self._leakage(points, cost) for points in self.steps)
+        first = np.arange(
+            min(self.length, len(backward) + len(forward))
+        )  # later ones have converged
+        one, other = np.minimum(first, len(backward) - 1), self.length - 1 - first
+        return float((backward[one] + forward[np.minimum(other, len(forward) - 1)]).max() - cost)
 
     def _leakage(self, points: Floats, cost: float) -> Floats:
         """Leakage after 1, 2, … records, up to where it stays within 1e-13."""
@@ -58,9 +60,7 @@ class TemporalLeakage:
             return np.asarray(cost * np.arange(1.0, self.length + 1))
         found = [cost]
         while len(found) < self.length:
-            gain = math.expm1(min(found[-1], 700.0))
-            ratio = (1 + gain * points[:, 0]) / (1 + gain * points[:, 1])
-            found.append(cost + math.log(ratio.max()))
+            found.append(cost + revealed(points, found[-1]))
             if found[-1] - found[-2] <= 1e-13 * found[-1]:
                 break
         return np.array(found)
@@ -71,6 +71,35 @@ class TemporalLeakage:
             return 1 / epsilon
         low, high = math.log(epsilon / self.length) - 1e-9, math.log(epsilon)
         return math.exp(-brentq(lambda x: self.loss(math.exp(x)) - epsilon, low, high, xtol=1e-10))
+
+
+def revealed(points: Floats, loss: float) -> float:
+    """Return L(loss): what the best mechanism that is ``loss``-DP for a value reveals of another.
+
+    ``points`` are the :func:`extremes` of the first value's distributions, given the other one.
+    """
+    gain = math.expm1(min(loss, 700.0))
+    return math.log(((1 + gain * points[:, 0]) / (1 + gain * points[:, 1])).max())
+
+
+def certainty(
+    cases: Iterator[Case], epsilons: Sequence[float], records: Sequence[int]
+) -> Iterator[Row]:
+    """Yield an attacker's certainty of a past record, one row a chain, ε, time since it and bound.
+
+    Releases are ε-DP per record. ``one-record``: the best one of the record that is so many
+    ``records`` later, exactly. ``all-later``: all releases of it and of every later record, an
+    upper bound, since together they lose at most :func:`leakage_loss` of that record.
+    """
+    for chain, given in cases:
+        losses = [leakage_loss(chain, given["length"], 1 / epsilon) for epsilon in epsilons]
+        for since in records:
+            points = extremes(np.linalg.matrix_power(chain.transition_matrix, since))
+            for epsilon, every in zip(epsilons, losses, strict=True):
+                for bound, own in (("one-record", epsilon), ("all-later", every)):
+                    right = 1 / (1 + math.exp(-revealed(points, own)))
+                    row = {"epsilon": epsilon, "records": since, "bound": bound}
+                    yield given | row | {"certainty": right}
 
 
 def extremes(rows: Floats) -> Floats:
@@ -105,7 +134,7 @@ def related_bounds(cases: Iterator[Case], epsilons: Sequence[float]) -> Iterator
 
     ``relative_noise`` is the scale ÷ leakage's for the same adversary. ``loss`` is what the bound
     states at the scale of leakage, for the two that follow a chain. Where Bayesian DP has no scale
-    its row has T/ε, which always holds, and ``reason`` says so.
+    its row has T/ε, which always holds, and ``reason`` states this.
     """
     for (chain, given), epsilon in product(cases, epsilons):
         length, peer = given["length"], TemporalLeakage(chain, given["length"])

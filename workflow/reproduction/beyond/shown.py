@@ -18,6 +18,7 @@ CAPTIONS = {
     "composition": "Total ε of several releases on the same chain, by each bound.",
     "wider_guarantees": "Scales for wider guarantees, and the loss at the scale of MQMExact.",
     "related_bounds": "Noise by related bounds of the same chains ÷ noise of leakage calibration.",
+    "certainty": "An attacker's certainty of a past record under event-level DP of later ones.",
     "other_data": "Expected L1 errors for other people, in longer steps and shorter windows.",
     "cohort": "Errors of the participants' own histograms, and gaps (noise ÷ lower bound).",
 }
@@ -29,15 +30,19 @@ NOTES = {
     "together. MQMExact: for one record of the fitted chain.",
     "related_bounds": "Scales at ε = {epsilon:g}, each ÷ that of leakage calibration for the same "
     "adversary. Bayesian DP: for one who may know any records; T/ε where it has no scale.",
+    "certainty": "The probability of the right one of two states that were equally likely. All "
+    "records from then on: an upper bound. One record: attained.",
     "other_data": "At ε = {epsilon:g}. The scale of a quilt mechanism, in records, hardly depends "
     "on the time step, so longer steps mean larger errors.",
     "cohort": "",
 }
 IN_FIGURES = {
+    "certainty": " Dashed: the record at that time alone.",
     "least_noise": " Not private: below the lower bound.",
-    "wider_guarantees": " Hollow points: the adversary knows any other records.",
+    "wider_guarantees": " Hollow points: with side information.",
 }
 IN_TABLES = {
+    "certainty": " At ε = {epsilon:g}.",
     "least_noise": " L1 error: of the relative frequencies. Actual loss: of the count that leaks "
     "most.",
     "wider_guarantees": " Loss: at most, at the scale of MQMExact; ▲ marks more than ε.",
@@ -47,10 +52,12 @@ COLUMNS = {
     "composition": "group releases bound total_epsilon",
     "wider_guarantees": "group model side_information window scale paper_loss certified",
     "related_bounds": "group side_information bound chains least median most",
+    "certainty": "group records bound certainty",
     "other_data": "data step_seconds group participants records task mechanism expected_error",
     "cohort": "epsilon mechanism quantity count mean std 5% 50% 95% max",
 }
-SPREAD = {"composition": "bound", "wider_guarantees": "window", "other_data": "mechanism"}
+SPREAD = dict.fromkeys(("composition", "certainty"), "bound")
+SPREAD |= {"wider_guarantees": "window", "other_data": "mechanism"}
 """Column whose values become columns, for those that are printed after it."""
 TITLES = {"epsilon": "ε", "total_epsilon": "total ε", "expected_error": "expected L1 error"}
 TITLES |= {"relative_noise": "÷ MQMExact", "gap": "÷ lower bound"}
@@ -67,6 +74,8 @@ WORDS = {  # values of the columns `model` and `bound`
     "tpl": "temporal privacy leakage",
     "bdp": "Bayesian DP",
     "lower-bound": "lower bound",
+    "one-record": "the record at that time alone",
+    "all-later": "all records from then on",
 }
 RATIO = "noise ÷ noise of MQMExact"
 
@@ -119,7 +128,7 @@ def printed(table: pd.DataFrame, study: str) -> Table:
         rows, columns, values = titles[:at], titles[at], titles[at + 1 :]
         display = display.pivot_table(values, rows, columns, "first", sort=False).reset_index()
     label = data_labels(table) if "label" in table else "synthetic data"
-    note = NOTES[study].format(epsilon=epsilon) + IN_TABLES.get(study, "")
+    note = (NOTES[study] + IN_TABLES.get(study, "")).format(epsilon=epsilon)
     note += f" {UNDEFINED}: not applicable, not defined, or not computed."
     return Table(study, CAPTIONS[study], label, table, display.fillna(UNDEFINED), 2, note)
 
@@ -127,7 +136,8 @@ def printed(table: pd.DataFrame, study: str) -> Table:
 @style.styled
 def drawn(table: pd.DataFrame, study: str) -> Figure:
     """Return the figure of a study, one panel a group."""
-    value = "total_epsilon" if study == "composition" else "relative_noise"
+    values = {"composition": "total_epsilon", "certainty": "certainty"}
+    value = values.get(study, "relative_noise")
     shown = table[table[value].notna()]
     style.check(shown)
     groups = list(shown["group"].unique())
@@ -135,8 +145,8 @@ def drawn(table: pd.DataFrame, study: str) -> Figure:
         return _related(shown[shown["bound"] != "leakage"], groups)
     width = 1.5 * style.COLUMN_WIDTH if len(groups) == 1 else None
     figure, axes = panels_of(len(groups), height=2.2, width=width, share=True)
-    draw = {"least_noise": _noise, "composition": _total, "wider_guarantees": _wider}[study]
-    draw(shown, dict(zip(groups, axes, strict=True)))
+    drawing = {"least_noise": _noise, "composition": _total, "certainty": _certainty}
+    drawing.get(study, _wider)(shown, dict(zip(groups, axes, strict=True)))
     for number, (group, panel) in enumerate(zip(groups, axes, strict=True)):
         panel.set_title(group_label(group), **style.VERBATIM)
         if number % columns_of(len(groups)):
@@ -195,6 +205,19 @@ def _wider(table: pd.DataFrame, panels: dict[Any, Axes]) -> None:
         look |= {"markerfacecolor": "white", "label": f"_{label}"} if informed else {"label": label}
         height = rows["model"].map(models.index) + shift
         panels[group].plot(rows["relative_noise"], height, marker, **look)
+        plain_log_ticks(panels[group].xaxis, (1,))
+
+
+def _certainty(table: pd.DataFrame, panels: dict[Any, Axes]) -> None:
+    """Draw the certainty against the time since the secret, a colour per ε, a line per bound."""
+    dashes = {"all-later": (0, ()), "one-record": (0, (4, 2))}
+    for (group, epsilon, bound), rows in table.groupby(["group", "epsilon", "bound"], sort=False):
+        color = style.SPARE_COLORS[list(table["epsilon"].unique()).index(epsilon) % 4]
+        label = f"{'_' * (bound == 'one-record')}ε = {epsilon:g} a record"
+        look: dict[str, Any] = {"color": color, "linestyle": dashes[str(bound)], "label": label}
+        panels[group].plot(rows["records"], rows["certainty"], **look)
+        panels[group].set(xscale="log", xlabel="records since the secret", ylabel="certainty")
+        panels[group].set_ylim(0.49, 1.01)
         plain_log_ticks(panels[group].xaxis, (1,))
 
 

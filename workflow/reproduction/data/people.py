@@ -30,7 +30,7 @@ def nhanes_steps(path: str | Path, step_minutes: int = 1) -> Steps:
 
     Seconds count from midnight of the first day. The state of a longer step, a divisor of 1440, is
     that of its mean count, if all its minutes are worn. Raises DataError: a row cannot be read, or
-    nobody is kept.
+    no one is kept.
     """
     days = _nhanes_days(path)
     men, adult = days["sex"] == "M", days["age"].between(18, 54)

@@ -54,7 +54,7 @@ def _row(panel: str, mechanism: str, expected: float, **others: float) -> Row:
 
 
 def _releases(epsilon: float, repetitions: int, seed: int) -> Iterator[Row]:
-    """Yield the panels counting, choosing and differencing, where draws are beside exact errors."""
+    """Yield the panels counting, choosing and differencing, with drawn and exact errors."""
     people, yes, outcomes, laplace = 1000, 300, 10, dp.Laplace(1.0, epsilon)
     stop = -math.expm1(-1 / laplace.scale)  # the noise is the difference of two geometric counts
     stream = named_generator(seed, f"classical/laplace/{epsilon}")
@@ -90,7 +90,7 @@ def _releases(epsilon: float, repetitions: int, seed: int) -> Iterator[Row]:
     everybody, without = np.subtract(*stream.geometric(stop, (2, 2, repetitions)))
     right = float(((bits + everybody - without >= 1) == bits).mean())
     expected = differencing_success(math.exp(-1 / laplace.scale))
-    # exact, for where almost every attack succeeds the spread of the few failures says little
+    # exact, for where almost every attack succeeds the spread of the few failures is no estimate
     error = math.sqrt(expected * (1 - expected) / repetitions)
     measured = {"mean_error": right, "standard_error": error, "repetitions": repetitions}
     bound = 1 / (1 + math.exp(-2 * epsilon))

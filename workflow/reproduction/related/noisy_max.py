@@ -100,7 +100,7 @@ def _index_released() -> Iterator[Found]:
 
 
 def _figure_of_the_model(free: hmm.PriorFamily) -> Iterator[Found]:
-    """Yield what the source says of single nodes and edges of its figure."""
+    """Yield what the source states of single nodes and edges of its figure."""
     rows, counts = hmm.truncated_geometric(2), ((0, 1, 1), (1, 2, 0), (2, 0, 2))
     edges = ", ".join(f"{rows[i][0]}·{rows[j][2]}·{rows[k][1]}" for i, j, k in counts)
     yield Value(FIGURE, "edges from 011, 120 and 202 into 021", "noisy-max/edges", edges)
