@@ -48,6 +48,7 @@ Variable C : R.
 Hypothesis C1 : 1 <= C.
 Variable K : nat -> nat -> nat -> R.
 Hypothesis K_nonneg : forall n x z, (x < k)%nat -> (z < k)%nat -> 0 <= K n x z.
+Variable mass : nat -> nat -> R.
 
 (* E[F(the value of the node m steps away) | x]; n nodes lie beyond that one. *)
 Fixpoint through (m n x : nat) (F : nat -> R) : R :=
@@ -55,6 +56,13 @@ Fixpoint through (m n x : nat) (F : nat -> R) : R :=
   | O => F x
   | S i => sum k (fun y => K (i + n) x y * through i n y F)
   end.
+
+Lemma through_nonneg n F m : forall x, (x < k)%nat -> (forall z, (z < k)%nat -> 0 <= F z) ->
+  0 <= through m n x F.
+Proof.
+  induction m as [|m IH]; intros x Hx HF; simpl; [now apply HF|].
+  apply sum_nonneg; intros z Hz. apply Rmult_le_pos; auto.
+Qed.
 
 Lemma through_above n F m : forall x g, (x < k)%nat ->
   (forall v z, length v = m -> below k v -> (z < k)%nat ->
@@ -95,8 +103,8 @@ Proof.
 Qed.
 
 (* What lies beyond the node m + 1 steps away grows as its table says; m records are in between. *)
-Theorem block m n E g : bounds k C K n E -> lipschitz C g ->
-  exists F, growing k (fun z y => C * E z y) F /\ forall x, (x < k)%nat ->
+Theorem block m n E g : bounds k C K mass n E -> lipschitz C g ->
+  exists F, growing k (mass n) (fun z y => C * E z y) F /\ forall x, (x < k)%nat ->
     beyond k K (S m + n) x g <= through (S m) n x F /\
     through (S m) n x F <= C ^ m * beyond k K (S m + n) x g.
 Proof.
@@ -112,12 +120,12 @@ Proof.
     apply largest_ge; [apply repeat_length|]. apply Forall_forall. intros y Hy.
     apply repeat_spec in Hy. now subst. }
   exists F. split; [split; [assumption|]|].
-  - intros z y Hz Hy Pos.
+  - intros z y Hz Hy Mz My Pos.
     assert (Pe : 0 < E z y) by (destruct (Rlt_le_dec 0 (E z y)); [assumption|nra]).
     apply largest_le; [apply Rmult_le_pos; [lra|auto]|]. intros v Lev Bv.
     apply Rle_trans with (C * E z y * G y v).
-    + unfold G. destruct (step_growing k C C1 K K_nonneg n E (fun s => g (v ++ s)) B (Lv v))
-        as [_ H]. exact (H z y Hz Hy Pos).
+    + unfold G. destruct (step_growing k C C1 K K_nonneg mass n E (fun s => g (v ++ s)) B (Lv v))
+        as [_ H]. exact (H z y Hz Hy Mz My Pos).
     + apply Rmult_le_compat_l; [lra|]. now apply largest_ge.
   - intros x Hx. split.
     + apply through_above; [assumption|]. intros v z Lev Bv Hz. unfold F.

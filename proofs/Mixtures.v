@@ -81,6 +81,110 @@ Proof.
         replace (m3 + - t * d3) with (m3 + t * - d3) by ring; now auto).
 Qed.
 
+(* Two values, of which the first is the likelier one given the first value of the node: U and V are
+   the products of the cross ratio, a^2 and b^2 what lies beyond. *)
+Lemma two_roots p q a b P Q s l : 0 <= q <= p -> 0 <= a -> 0 <= b -> 1 <= l ->
+  p <= P -> 0 <= Q <= q ->
+  P <= Q \/ (0 < s /\ a <= s * b /\ Q + s * P <= l * (s * Q + P)) \/ P <= l * Q ->
+  p * a + q * b <= l * (q * a + p * b).
+Proof.
+  intros Hq Ha Hb Hl HP HQ [H|[(S0 & S1 & H)|H]].
+  - assert (E : q = p) by lra. rewrite E.
+    assert (0 <= (l - 1) * (p * (a + b))) by (apply Rmult_le_pos; [lra|apply Rmult_le_pos; lra]).
+    lra.
+  - destruct (Rle_dec a (l * b)) as [Near|Far].
+    + assert (q * (b - l * a) <= p * (l * b - a)); [|lra].
+      destruct (Rle_dec (b - l * a) 0) as [N|N]; [nra|].
+      apply Rle_trans with (p * (b - l * a)); [nra|]. apply Rmult_le_compat_l; nra.
+    + assert (A : 0 < a - l * b) by lra.
+      assert (B : 0 < l * a - b) by nra.
+      assert (Sb : 0 <= (s * b - a) * (l * l - 1)) by (apply Rmult_le_pos; nra).
+      assert (B0 : 0 < b \/ b = 0) by lra.
+      assert (L1 : 0 < l * s - 1).
+      { destruct B0 as [B0|B0]; [|rewrite B0 in *; lra]. assert (l < s) by nra. nra. }
+      assert (C : P * (a - l * b) * (l * s - 1) <= Q * (l * a - b) * (l * s - 1)).
+      { apply Rle_trans with (P * (s - l) * (l * a - b)); [|nra].
+        assert (0 <= P * ((s - l) * (l * a - b) - (a - l * b) * (l * s - 1)));
+          [apply Rmult_le_pos; [lra|]|lra].
+        replace ((s - l) * (l * a - b) - (a - l * b) * (l * s - 1)) with ((s * b - a) * (l * l - 1))
+          by ring. assumption. }
+      assert (P * (a - l * b) <= Q * (l * a - b)) by (apply Rmult_le_reg_r with (1 := L1); lra).
+      assert (p * (a - l * b) <= P * (a - l * b)) by (apply Rmult_le_compat_r; lra).
+      assert (Q * (l * a - b) <= q * (l * a - b)) by (apply Rmult_le_compat_r; lra). lra.
+  - assert (l * Q <= l * q) by (apply Rmult_le_compat_l; lra).
+    assert (p * a <= l * q * a) by (apply Rmult_le_compat_r; lra).
+    assert (q * b <= l * p * b) by (apply Rmult_le_compat_r; [lra|nra]). lra.
+Qed.
+
+Lemma two_ordered a1 b1 h1 a2 b2 h2 P Q s L m n :
+  0 <= a1 -> 0 <= b1 -> 0 <= h1 -> 0 <= a2 -> 0 <= b2 -> 0 <= h2 -> 1 <= L -> 0 <= m -> 0 <= n ->
+  a2 * b1 <= a1 * b2 -> 0 <= P -> 0 <= Q -> a1 * b2 <= P * P -> Q * Q <= a2 * b1 ->
+  P <= Q \/ (0 < s /\ h1 <= s * s * h2 /\
+    (Q + s * P) * (Q + s * P) <= L * ((s * Q + P) * (s * Q + P))) \/ P * P <= L * (Q * Q) ->
+  (m * (a1 * h1) + n * (a2 * h2)) * (m * b1 + n * b2)
+  <= L * ((m * (b1 * h1) + n * (b2 * h2)) * (m * a1 + n * a2)).
+Proof.
+  intros A1 B1 H1 A2 B2 H2 L1 M N O P0 Q0 HP HQ H.
+  assert (U : 0 <= a1 * b2) by nra. assert (V : 0 <= a2 * b1) by nra.
+  set (p := sqrt (a1 * b2)). set (q := sqrt (a2 * b1)). set (l := sqrt L).
+  set (x := sqrt h1). set (y := sqrt h2).
+  assert (Ep : p * p = a1 * b2) by (now apply sqrt_sqrt).
+  assert (Eq : q * q = a2 * b1) by (now apply sqrt_sqrt).
+  assert (El : l * l = L) by (apply sqrt_sqrt; lra).
+  assert (Ex : x * x = h1) by (now apply sqrt_sqrt).
+  assert (Ey : y * y = h2) by (now apply sqrt_sqrt).
+  assert (Pp : 0 <= p) by apply sqrt_pos. assert (Pq : 0 <= q) by apply sqrt_pos.
+  assert (Px : 0 <= x) by apply sqrt_pos. assert (Py : 0 <= y) by apply sqrt_pos.
+  assert (Pl : 0 <= l) by apply sqrt_pos.
+  assert (le_sq : forall u v, 0 <= u -> 0 <= v -> u * u <= v * v -> u <= v).
+  { intros u v Hu Hv Le. apply Rsqr_incr_0; assumption. }
+  assert (L1' : 1 <= l) by (apply le_sq; lra).
+  assert (R : p * x + q * y <= l * (q * x + p * y)).
+  { apply two_roots with P Q s; auto.
+    - split; [assumption|]. apply le_sq; lra.
+    - apply le_sq; lra.
+    - split; [assumption|]. apply le_sq; lra.
+    - destruct H as [H|[(S0 & S1 & H)|H]]; [now left| |].
+      + right; left. split; [assumption|]. split.
+        * apply le_sq; [assumption|nra|]. rewrite Ex.
+          replace (s * y * (s * y)) with (s * s * (y * y))
+            by ring. now rewrite Ey.
+        * apply le_sq; [nra| |].
+          -- apply Rmult_le_pos; [assumption|]. nra.
+          -- apply Rle_trans with (1 := H). rewrite <- El. right; ring.
+      + right; right. apply le_sq; [assumption|nra|]. apply Rle_trans with (1 := H). rewrite <- El.
+        right; ring. }
+  assert (K : (p * x + q * y) * (p * x + q * y) <= L * ((q * x + p * y) * (q * x + p * y))).
+  { apply Rle_trans with (l * (q * x + p * y) * (l * (q * x + p * y))).
+    - apply Rmult_le_compat; nra.
+    - rewrite <- El. right; ring. }
+  (* the product of the two squares is (p q x y)^2 *)
+  set (v := sqrt (a1 * b1 * h1)). set (w := sqrt (a2 * b2 * h2)).
+  assert (V1 : 0 <= a1 * b1 * h1) by (apply Rmult_le_pos; nra).
+  assert (V2 : 0 <= a2 * b2 * h2) by (apply Rmult_le_pos; nra).
+  assert (Ev : v * v = a1 * b1 * h1) by (now apply sqrt_sqrt).
+  assert (Ew : w * w = a2 * b2 * h2) by (now apply sqrt_sqrt).
+  assert (Evw : v * w = p * q * (x * y)).
+  { assert (Pv : 0 <= v) by apply sqrt_pos. assert (Pw : 0 <= w) by apply sqrt_pos.
+    apply Rsqr_inj; [nra|apply Rmult_le_pos; nra|]. unfold Rsqr.
+    replace (v * w * (v * w)) with (v * v * (w * w)) by ring.
+    replace (p * q * (x * y) * (p * q * (x * y))) with (p * p * (q * q) * (x * x * (y * y))) by
+      ring.
+    rewrite Ev, Ew, Ep, Eq, Ex, Ey. ring. }
+  assert (Z : 0 <= (L - 1) * ((m * v - n * w) * (m * v - n * w)))
+    by (apply Rmult_le_pos; [lra|apply Rle_0_sqr]).
+  assert (K' : 0 <= m * n * (L * ((q * x + p * y) * (q * x + p * y))
+    - (p * x + q * y) * (p * x + q * y))) by (apply Rmult_le_pos; nra).
+  replace ((m * v - n * w) * (m * v - n * w))
+    with (m * m * (v * v) + n * n * (w * w) - 2 * (m * n) * (v * w)) in Z by ring.
+  rewrite Ev, Ew, Evw in Z.
+  replace ((q * x + p * y) * (q * x + p * y))
+    with (q * q * (x * x) + p * p * (y * y) + 2 * (p * q * (x * y))) in K' by ring.
+  replace ((p * x + q * y) * (p * x + q * y))
+    with (p * p * (x * x) + q * q * (y * y) + 2 * (p * q * (x * y))) in K' by ring.
+  rewrite Ep, Eq, Ex, Ey in K'. nra.
+Qed.
+
 Section mixtures.
 Variable k : nat.
 Variables a b h : nat -> R.

@@ -44,6 +44,54 @@ Proof.
   apply Rinv_0_lt_compat. now apply IZR_lt.
 Qed.
 
+Lemma Q2R_down o p : (0 < o)%Z -> value o (down (o * Qnum p) (Zpos (Qden p))) <= Q2R p.
+Proof.
+  intros Ho. assert (0 < IZR o) by (now apply IZR_lt). rewrite Q2R_frac. unfold value.
+  pose proof (down_le (o * Qnum p) (Zpos (Qden p)) eq_refl) as D. rewrite mult_IZR in D.
+  apply Rmult_le_reg_r with (IZR o); [assumption|].
+  replace (IZR (Qnum p) / IZR (Zpos (Qden p)) * IZR o)
+    with (IZR o * IZR (Qnum p) / IZR (Zpos (Qden p))) by (unfold Rdiv; ring).
+  replace (IZR (down (o * Qnum p) (Zpos (Qden p))) / IZR o * IZR o)
+    with (IZR (down (o * Qnum p) (Zpos (Qden p)))) by (field; lra). exact D.
+Qed.
+
+Lemma Q2R_up o p : (0 < o)%Z -> Q2R p <= value o (up (o * Qnum p) (Zpos (Qden p))).
+Proof.
+  intros Ho. assert (0 < IZR o) by (now apply IZR_lt). rewrite Q2R_frac. unfold value.
+  pose proof (up_ge (o * Qnum p) (Zpos (Qden p)) eq_refl) as D. rewrite mult_IZR in D.
+  apply Rmult_le_reg_r with (IZR o); [assumption|].
+  replace (IZR (Qnum p) / IZR (Zpos (Qden p)) * IZR o)
+    with (IZR o * IZR (Qnum p) / IZR (Zpos (Qden p))) by (unfold Rdiv; ring).
+  replace (IZR (up (o * Qnum p) (Zpos (Qden p))) / IZR o * IZR o)
+    with (IZR (up (o * Qnum p) (Zpos (Qden p)))) by (field; lra). exact D.
+Qed.
+
+Lemma nth_table_map (f : Q -> Z) M x y :
+  f 0%Q = 0%Z -> get (map (map f) M) x y = f (at_xy M x y).
+Proof.
+  intros H. unfold get, at_xy. change (@nil Z) with (map f []). rewrite map_nth.
+  transitivity (nth y (map f (nth x M [])) (f 0%Q)); [now rewrite H|apply map_nth].
+Qed.
+
+Lemma nonneg_table E :
+  forallb (forallb (Z.leb 0)) E = true -> Forall (Forall (fun b => (0 <= b)%Z)) E.
+Proof.
+  intros H. apply Forall_forall. intros row Hr. apply Forall_forall. intros b Hb.
+  rewrite forallb_forall in H. specialize (H row Hr). rewrite forallb_forall in H.
+  now apply Z.leb_le, H.
+Qed.
+
+Lemma get_seq (f : nat -> nat -> Z) k x y : (x < k)%nat -> (y < k)%nat ->
+  get (map (fun x => map (fun z => f x z) (seq 0 k)) (seq 0 k)) x y = f x y.
+Proof.
+  intros Hx Hy. unfold get.
+  rewrite nth_indep with (d' := map (fun z => f 0%nat z) (seq 0 k))
+    by (rewrite map_length, seq_length; lia).
+  rewrite (map_nth (fun x => map (fun z => f x z) (seq 0 k))), seq_nth by assumption. simpl.
+  rewrite nth_indep with (d' := f x 0%nat) by (rewrite map_length, seq_length; lia).
+  rewrite (map_nth (f x)), seq_nth by assumption. reflexivity.
+Qed.
+
 Section model.
 Variable m : model.
 Hypothesis ok : model_ok m = true.

@@ -33,7 +33,8 @@ Definition most (d : Z) : Z := 100000 * d.
 
 Definition exp_up (one : Z) (j : nat) (a d : Z) : Z :=
   let n := d * 2 ^ Z.of_nat j in
-  if (a <? n) && (a <=? most d) then times j (fun u => up (u * u) one) (up (one * n) (n - a)) else 0.
+  if (a <? n) && (a <=? most d) then times j (fun u => up (u * u) one) (up (one * n) (n - a)) else
+    0.
 
 Definition exp_down (one : Z) (j : nat) (a d : Z) : Z :=
   let a := Z.min a (most d) in

@@ -105,6 +105,7 @@ Variable C : R.
 Hypothesis C1 : 1 <= C.
 Variable K : nat -> nat -> nat -> R.
 Hypothesis K_nonneg : forall n x z, (x < k)%nat -> (z < k)%nat -> 0 <= K n x z.
+Variable mass : nat -> nat -> R.          (* 0 for values that a node cannot have *)
 Variable N m : nat.
 Variable a : R.
 Hypothesis a1 : a <= 1.
@@ -116,6 +117,7 @@ Hypothesis D_facts : forall n x, (S m + n <= N)%nat -> (x < k)%nat -> can (S m +
   (forall F, through k K (S m) n x F = sum k (fun z => D n x z * F z)) /\
   (forall z, (z < k)%nat -> 0 <= D n x z) /\ sum k (D n x) = 1 /\
   (forall z, (z < k)%nat -> 0 < D n x z -> can n z = true).
+Hypothesis possible_mass : forall n x, (x < k)%nat -> can n x = true -> 0 < mass n x.
 Hypothesis D_overlap : forall n x y, (S m + n <= N)%nat -> (x < k)%nat -> (y < k)%nat ->
   can (S m + n) x = true -> can (S m + n) y = true ->
   a <= sum k (fun z => Rmin (D n x z) (D n y z)).
@@ -130,9 +132,9 @@ Definition flat (n x y : nat) : R := if can n x && can n y then e n else 0.
 Lemma flat_pos n x y : 0 < flat n x y -> can n x = true /\ can n y = true /\ flat n x y = e n.
 Proof. unfold flat. destruct (can n x), (can n y); simpl; intros; try lra; auto. Qed.
 
-Theorem flat_bounds n : (n <= N)%nat -> bounds k C K n (flat n).
+Theorem flat_bounds n : (n <= N)%nat -> bounds k C K mass n (flat n).
 Proof.
-  induction n as [n IH] using lt_wf_ind. intros Hn x y g Hx Hy Pos L.
+  induction n as [n IH] using lt_wf_ind. intros Hn x y g Hx Hy _ _ Pos L.
   destruct (flat_pos n x y Pos) as (Cx & Cy & ->).
   assert (Pg : 0 <= beyond k K n y g) by (apply beyond_nonneg; auto; intro; apply L).
   destruct (Nat.lt_ge_cases n (S m)) as [Lt|Ge].
@@ -141,7 +143,7 @@ Proof.
     apply Rmult_le_compat_r; auto.
   - assert (exists i, n = (S m + i)%nat) as [i ->] by (exists (n - S m)%nat; lia).
     assert (Hi : (i <= N)%nat) by lia. assert (Hl : (i < S m + i)%nat) by lia.
-    destruct (block k C C1 K K_nonneg m i (flat i) g (IH i Hl Hi) L) as (F & [Fp Fg] & B).
+    destruct (block k C C1 K K_nonneg mass m i (flat i) g (IH i Hl Hi) L) as (F & [Fp Fg] & B).
     destruct (B x Hx) as [Bx _]. destruct (B y Hy) as [_ By].
     destruct (D_facts i x Hn Hx Cx) as (Tx & Px & Sx & Rx).
     destruct (D_facts i y Hn Hy Cy) as (Ty & Py & Sy & Ry).
@@ -155,7 +157,7 @@ Proof.
       assert (Cv : can i v = true).
       { destruct (Rlt_le_dec 0 (D i x v)); [auto|]. apply Ry; [assumption|]. lra. }
       assert (Fl : flat i z v = e i) by (unfold flat; now rewrite Cz, Cv).
-      specialize (Fg z v Hz Hv). rewrite Fl in Fg. apply Fg. nra. }
+      specialize (Fg z v Hz Hv). rewrite Fl in Fg. apply Fg; [now apply possible_mass..|nra]. }
     rewrite <- Tx, <- Ty in O.
     assert (Lam : 0 <= a + (1 - a) * (C * e i)).
     { assert (1 <= C * e i) by nra. nra. }
@@ -248,7 +250,7 @@ Hypothesis e_late : forall n, (S m + n <= N)%nat ->
 
 Let at_n n x := possible (T - 1 - n) x.
 
-Lemma forward_flat n : (n <= N)%nat -> bounds k C (forward k P T) n (flat at_n e n).
+Lemma forward_flat n : (n <= N)%nat -> bounds k C (forward k P T) (after k P T) n (flat at_n e n).
 Proof.
   apply flat_bounds with (m := m) (a := a) (N := N)
     (D := fun n x z => power k P (T - 1 - n - S m) (S m) x z); auto.
@@ -263,13 +265,15 @@ Proof.
       replace (T - 1 - i)%nat with (T - 1 - i - S m + S m)%nat by lia.
       apply before_pos_power with x; auto. now replace (T - 1 - i - S m)%nat
         with (T - 1 - (S m + i))%nat by lia.
+  - intros i x Hx _. rewrite after_one by assumption. lra.
   - intros i x y Hi Hx Hy Cx Cy. unfold at_n in *. rewrite possible_spec in *.
     assert (Ht : (T - 1 - i - S m + S m < T)%nat) by lia.
     destruct (mix (T - 1 - i - S m)%nat x y Ht Hx Hy) as [M _]. apply M;
       now replace (T - 1 - i - S m)%nat with (T - 1 - (S m + i))%nat by lia.
 Qed.
 
-Lemma backward_flat n : (n <= N)%nat -> bounds k C (backward k q P) n (flat possible e n).
+Lemma backward_flat n : (n <= N)%nat -> bounds k C (backward k q P) (before k q P) n (flat possible
+  e n).
 Proof.
   apply flat_bounds with (m := m) (a := a) (N := N)
     (D := fun n x z => before k q P n z * power k P n (S m) z x / before k q P (n + S m) x); auto.
@@ -291,6 +295,7 @@ Proof.
       rewrite sum_scale, <- before_power by assumption. field. lra.
     + intros z Hz Pz. rewrite possible_spec. destruct (Nb z Hz) as [|Z]; [assumption|].
       rewrite <- Z in Pz. unfold Rdiv in Pz. rewrite !Rmult_0_l in Pz. lra.
+  - intros i x _ Cx. now apply possible_spec.
   - intros i x y Hi Hx Hy Cx Cy. rewrite possible_spec in Cx, Cy.
     replace (S m + i)%nat with (i + S m)%nat in * by lia.
     assert (Ht : (i + S m < T)%nat) by lia.

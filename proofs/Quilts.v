@@ -23,7 +23,7 @@ Proof.
     now replace (s + S i)%nat with (S s + i)%nat by lia.
 Qed.
 
-Lemma product_get round A B x y : length A = k -> (x < k)%nat -> (y < k)%nat ->
+Lemma product_get round r A B x y : length A = r -> (x < r)%nat -> (y < k)%nat ->
   get (product round one k A B) x y
   = round (dot_Z (nth x A []) (map (fun z => get B z y) (seq 0 k))) one.
 Proof.
@@ -39,26 +39,27 @@ Proof.
     (map (fun z => nth y (nth z B []) 0) (seq 0 k))) one)), seq_nth by assumption. reflexivity.
 Qed.
 
-Definition under_table (A : table) (Q : nat -> nat -> R) :=
-  length A = k /\ forall x z, (x < k)%nat -> (z < k)%nat ->
+Definition under_table (r : nat) (A : table) (Q : nat -> nat -> R) :=
+  length A = r /\ forall x z, (x < r)%nat -> (z < k)%nat ->
   0 <= get A x z /\ (real one A x z <= Q x z)%R.
-Definition over_table (A : table) (Q : nat -> nat -> R) :=
-  length A = k /\ forall x z, (x < k)%nat -> (z < k)%nat -> (0 <= Q x z <= real one A x z)%R.
+Definition over_table (r : nat) (A : table) (Q : nat -> nat -> R) :=
+  length A = r /\ forall x z, (x < r)%nat -> (z < k)%nat -> (0 <= Q x z <= real one A x z)%R.
 
-Lemma product_value A B x y : (x < k)%nat -> (y < k)%nat -> length A = k ->
+Lemma product_value A B x y : (y < k)%nat ->
   (IZR (dot_Z (nth x A []) (map (fun z => get B z y) (seq 0 k))) / IZR one / IZR one
    = sum k (fun z => real one A x z * real one B z y))%R.
 Proof.
-  intros Hx Hy La. rewrite dot_Z_sum. pose proof (one_R one one_pos).
+  intros Hy. rewrite dot_Z_sum. pose proof (one_R one one_pos).
   unfold Rdiv at 1 2. rewrite (Rmult_assoc (sum _ _)), Rmult_comm, <- sum_scale.
   apply sum_ext; intros z Hz. unfold real, value, get. simpl. field. lra.
 Qed.
 
-Lemma product_under A B Q S : under_table A Q -> under_table B S ->
-  under_table (product down one k A B) (fun x z => sum k (fun y => Q x y * S y z)%R).
+Lemma product_under r A B Q S : under_table r A Q -> under_table k B S ->
+  under_table r (product down one k A B) (fun x z => sum k (fun y => Q x y * S y z)%R).
 Proof.
   intros [La HA] [Lb HB]. split; [unfold product; now rewrite map_length|].
-  intros x z Hx Hz. unfold real. rewrite product_get by assumption. pose proof (one_R one one_pos).
+  intros x z Hx Hz. unfold real. rewrite (product_get _ r) by assumption.
+    pose proof (one_R one one_pos).
   assert (N : 0 <= dot_Z (nth x A []) (map (fun y => get B y z) (seq 0 k))).
   { apply le_IZR. rewrite dot_Z_sum. apply sum_nonneg; intros y Hy.
     apply Rmult_le_pos; apply IZR_le; [apply (HA x y)|apply (HB y z)]; assumption. }
@@ -74,11 +75,12 @@ Proof.
     apply Rmult_le_compat; auto.
 Qed.
 
-Lemma product_over A B Q S : over_table A Q -> over_table B S ->
-  over_table (product up one k A B) (fun x z => sum k (fun y => Q x y * S y z)%R).
+Lemma product_over r A B Q S : over_table r A Q -> over_table k B S ->
+  over_table r (product up one k A B) (fun x z => sum k (fun y => Q x y * S y z)%R).
 Proof.
   intros [La HA] [Lb HB]. split; [unfold product; now rewrite map_length|].
-  intros x z Hx Hz. unfold real. rewrite product_get by assumption. pose proof (one_R one one_pos).
+  intros x z Hx Hz. unfold real. rewrite (product_get _ r) by assumption.
+    pose proof (one_R one one_pos).
   split.
   - apply sum_nonneg; intros y Hy. apply Rmult_le_pos; [apply (HA x y)|apply (HB y z)]; assumption.
   - apply Rle_trans with (IZR (dot_Z (nth x A []) (map (fun y => get B y z) (seq 0 k)))
@@ -102,41 +104,41 @@ Proof.
   now rewrite (power_same k P n same (0 + m)).
 Qed.
 
-Lemma under_ext A Q S : (forall x z, (x < k)%nat -> (z < k)%nat -> Q x z = S x z) ->
-  under_table A Q -> under_table A S.
+Lemma under_ext r A Q S : (forall x z, (x < r)%nat -> (z < k)%nat -> Q x z = S x z) ->
+  under_table r A Q -> under_table r A S.
 Proof. intros E [L H]. split; [assumption|]. intros x z Hx Hz. rewrite <- E by assumption. auto.
 Qed.
 
-Lemma over_ext A Q S : (forall x z, (x < k)%nat -> (z < k)%nat -> Q x z = S x z) ->
-  over_table A Q -> over_table A S.
+Lemma over_ext r A Q S : (forall x z, (x < r)%nat -> (z < k)%nat -> Q x z = S x z) ->
+  over_table r A Q -> over_table r A S.
 Proof. intros E [L H]. split; [assumption|]. intros x z Hx Hz. rewrite <- E by assumption. auto.
 Qed.
 
-Lemma power_under M n : under_table M (P 0%nat) ->
-  under_table (power_of down one k M n) (power k P 0 (Pos.to_nat n)).
+Lemma power_under M n : under_table k M (P 0%nat) ->
+  under_table k (power_of down one k M n) (power k P 0 (Pos.to_nat n)).
 Proof.
   intros H.
-  assert (H1 : under_table M (power k P 0 1))
+  assert (H1 : under_table k M (power k P 0 1))
     by (apply under_ext with (P 0%nat); [intros; now rewrite power_1|assumption]).
   induction n as [n IH|n IH|]; cbn [power_of]; [| |exact H1].
-  - apply under_ext with (2 := product_under _ _ _ _ (product_under _ _ _ _ IH IH) H1).
+  - apply under_ext with (2 := product_under _ _ _ _ _ (product_under _ _ _ _ _ IH IH) H1).
     intros x z Hx Hz. replace (Pos.to_nat n~1) with (Pos.to_nat n + Pos.to_nat n + 1)%nat by lia.
     rewrite power_add by assumption. apply sum_ext; intros y Hy. now rewrite power_add.
-  - apply under_ext with (2 := product_under _ _ _ _ IH IH). intros x z Hx Hz.
+  - apply under_ext with (2 := product_under _ _ _ _ _ IH IH). intros x z Hx Hz.
     replace (Pos.to_nat n~0) with (Pos.to_nat n + Pos.to_nat n)%nat by lia. now rewrite power_add.
 Qed.
 
-Lemma power_over M n : over_table M (P 0%nat) ->
-  over_table (power_of up one k M n) (power k P 0 (Pos.to_nat n)).
+Lemma power_over M n : over_table k M (P 0%nat) ->
+  over_table k (power_of up one k M n) (power k P 0 (Pos.to_nat n)).
 Proof.
   intros H.
-  assert (H1 : over_table M (power k P 0 1))
+  assert (H1 : over_table k M (power k P 0 1))
     by (apply over_ext with (P 0%nat); [intros; now rewrite power_1|assumption]).
   induction n as [n IH|n IH|]; cbn [power_of]; [| |exact H1].
-  - apply over_ext with (2 := product_over _ _ _ _ (product_over _ _ _ _ IH IH) H1).
+  - apply over_ext with (2 := product_over _ _ _ _ _ (product_over _ _ _ _ _ IH IH) H1).
     intros x z Hx Hz. replace (Pos.to_nat n~1) with (Pos.to_nat n + Pos.to_nat n + 1)%nat by lia.
     rewrite power_add by assumption. apply sum_ext; intros y Hy. now rewrite power_add.
-  - apply over_ext with (2 := product_over _ _ _ _ IH IH). intros x z Hx Hz.
+  - apply over_ext with (2 := product_over _ _ _ _ _ IH IH). intros x z Hx Hz.
     replace (Pos.to_nat n~0) with (Pos.to_nat n + Pos.to_nat n)%nat by lia. now rewrite power_add.
 Qed.
 End products.

@@ -181,8 +181,8 @@ Variables C : R.
 Hypothesis C1 : 1 <= C.
 Variables i j : nat.
 Variables A B : nat -> nat -> R.
-Hypothesis A_bounds : bounds k C forward j A.
-Hypothesis B_bounds : bounds k C backward i B.
+Hypothesis A_bounds : bounds k C forward after j A.
+Hypothesis B_bounds : bounds k C backward before i B.
 
 Theorem read f x v x' v' L :
   (i + S (length v) + j)%nat = T -> length v = length v' ->

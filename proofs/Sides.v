@@ -1,8 +1,9 @@
 (* What a node reveals through the records on one side of it.
 
    A side is a kernel: K n x z is the probability that the neighbour has the value z, given that the
-   node has the value x and n records lie beyond the neighbour. A table E bounds how much two values
-   of a node reveal through all records on that side (rules COUNT, STEP and CLOSE). *)
+   node has the value x and n records lie beyond the neighbour; mass n x is 0 if a node with n
+   records on this side cannot have the value x. A table E bounds how much two values of a node
+   reveal through all records on that side (rules COUNT, STEP and CLOSE). *)
 From Coq Require Import Reals Lra Lia List Arith.
 From Pufferflow Require Import Sums.
 Import ListNotations.
@@ -21,6 +22,7 @@ Variable C : R.
 Hypothesis C1 : 1 <= C.
 Variable K : nat -> nat -> nat -> R.
 Hypothesis K_nonneg : forall n x z, (x < k)%nat -> (z < k)%nat -> 0 <= K n x z.
+Variable mass : nat -> nat -> R.
 
 (* E[g(the n records of this side, the nearest first) | the node has the value x] *)
 Fixpoint beyond (n x : nat) (g : list nat -> R) : R :=
@@ -56,15 +58,15 @@ Qed.
 (* What two values of a node with n records on this side reveal is at most E x y, where that is
    positive: 0 stands for no bound. *)
 Definition bounds (n : nat) (E : nat -> nat -> R) :=
-  forall x y g, (x < k)%nat -> (y < k)%nat -> 0 < E x y -> lipschitz C g ->
-  beyond n x g <= E x y * beyond n y g.
+  forall x y g, (x < k)%nat -> (y < k)%nat -> 0 < mass n x -> 0 < mass n y -> 0 < E x y ->
+  lipschitz C g -> beyond n x g <= E x y * beyond n y g.
 
 Lemma bounds_weaker n E F :
   (forall x y, (x < k)%nat -> (y < k)%nat -> 0 < F x y -> 0 < E x y <= F x y) ->
   bounds n E -> bounds n F.
 Proof.
-  intros H B x y g Hx Hy Pos L. destruct (H x y Hx Hy Pos) as [P1 P2].
-  apply Rle_trans with (1 := B x y g Hx Hy P1 L).
+  intros H B x y g Hx Hy Mx My Pos L. destruct (H x y Hx Hy Pos) as [P1 P2].
+  apply Rle_trans with (1 := B x y g Hx Hy Mx My P1 L).
   apply Rmult_le_compat_r; [apply beyond_nonneg; auto; apply L|assumption].
 Qed.
 
@@ -107,16 +109,16 @@ Proof.
 Qed.
 
 (* STEP: E[g | x] is K . h, where h(z) = E[g(z, ...) | z] changes by at most the growth. *)
-Definition growing (G : nat -> nat -> R) (h : nat -> R) :=
+Definition growing (w : nat -> R) (G : nat -> nat -> R) (h : nat -> R) :=
   (forall z, (z < k)%nat -> 0 <= h z) /\
-  (forall z y, (z < k)%nat -> (y < k)%nat -> 0 < G z y -> h z <= G z y * h y).
+  (forall z y, (z < k)%nat -> (y < k)%nat -> 0 < w z -> 0 < w y -> 0 < G z y -> h z <= G z y * h y).
 
 Lemma step_growing n E g :
   bounds n E -> lipschitz C g ->
-  growing (fun z y => C * E z y) (fun z => beyond n z (fun r => g (z :: r))).
+  growing (mass n) (fun z y => C * E z y) (fun z => beyond n z (fun r => g (z :: r))).
 Proof.
   intros B L. split; intros z; [intros Hz; apply beyond_nonneg; auto; intro; apply L|].
-  intros y Hz Hy Pos. assert (0 < E z y).
+  intros y Hz Hy Mz My Pos. assert (0 < E z y).
   { destruct (Rlt_le_dec 0 (E z y)) as [|N]; [assumption|].
     assert (0 <= C) by lra. assert (C * E z y <= 0) by nra. lra. }
   apply Rle_trans with (beyond n z (fun r => C * g (y :: r))).
@@ -127,17 +129,17 @@ Qed.
 
 (* CLOSE (Theorem 2): a table whose step lies within it serves every node beyond n0. *)
 Theorem close n0 N E F :
-  bounds n0 E ->
-  (forall n, (n0 <= n < N)%nat -> bounds n E -> bounds (S n) F) ->
+  (forall n, (n <= n0)%nat -> (n <= N)%nat -> bounds n E) ->
+  (forall n, (n0 <= n < N)%nat -> (forall j, (j <= n)%nat -> bounds j E) -> bounds (S n) F) ->
   (forall x y, (x < k)%nat -> (y < k)%nat -> 0 < E x y -> 0 < F x y <= E x y) ->
   forall n, (n0 < n <= N)%nat -> bounds n F.
 Proof.
-  intros B0 St W n Hn. assert (Hn' : exists m, n = S m) by (exists (pred n); lia).
-  destruct Hn' as [m ->]. apply St; [lia|].
-  assert (forall j, (n0 <= j < S m)%nat -> bounds j E) as A; [|apply A; lia].
-  induction j as [|j IH]; intros Hj.
-  - replace 0%nat with n0 by lia. assumption.
-  - destruct (Nat.eq_dec n0 (S j)) as [<-|]; [assumption|].
-    apply bounds_weaker with F; [assumption|]. apply St; [lia|]. apply IH. lia.
+  intros B0 St W.
+  assert (A : forall n, (n <= N)%nat -> bounds n E).
+  { induction n as [n IH] using lt_wf_ind. intros Hn.
+    destruct (Nat.le_gt_cases n n0) as [|Gt]; [now apply B0|].
+    destruct n as [|n]; [lia|]. apply bounds_weaker with F; [assumption|]. apply St; [lia|].
+    intros j Hj. apply IH; lia. }
+  intros n Hn. destruct n as [|n]; [lia|]. apply St; [lia|]. intros j Hj. apply A. lia.
 Qed.
 End side.

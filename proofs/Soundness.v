@@ -1,7 +1,7 @@
 (* What the checker accepts is true. *)
 From Coq Require Import Reals Lra Lia List Arith ZArith QArith Qreals Bool.
 From Pufferflow Require Import Sums Chains Sides Reversal Segments Blocks Numbers Claims Checker
-  Steps Models Overlap Quilts.
+  Steps Models Overlap Quilts Starts.
 Import ListNotations.
 Open Scope R_scope.
 
@@ -11,18 +11,6 @@ Lemma fold_max l : forall x, In x l -> (x <= fold_right Z.max 0 l)%Z.
 Proof.
   induction l as [|a l IH]; intros x H; [contradiction|]. destruct H as [->|H]; simpl; [lia|].
   specialize (IH x H). lia.
-Qed.
-
-Lemma get_in E x y : (0 < get E x y)%Z -> In (get E x y) (concat E).
-Proof.
-  unfold get. intros P.
-  assert (Hx : (x < length E)%nat).
-  { destruct (Nat.lt_ge_cases x (length E)) as [|Ge]; [assumption|].
-    rewrite (nth_overflow E) in P by assumption. destruct y; simpl in P; lia. }
-  assert (Hy : (y < length (nth x E []))%nat).
-  { destruct (Nat.lt_ge_cases y (length (nth x E []))) as [|Ge]; [assumption|].
-    rewrite nth_overflow in P by assumption. lia. }
-  apply in_concat. exists (nth x E []). split; now apply nth_In.
 Qed.
 
 Section read.
@@ -71,9 +59,16 @@ Proof.
     specialize (RB x Hx). ands. specialize (RB x' Hx').
     rewrite Pz, Pz' in RA. rewrite Px, Px' in RB. simpl in RA, RB. ands.
     repeat split; auto.
-    assert (MA := fold_max _ _ (get_in _ _ _ RA)). assert (MB := fold_max _ _ (get_in _ _ _ RB)).
-    assert (G : l * value one (fold_right Z.max 0%Z (concat A))
-      * value one (fold_right Z.max 0%Z (concat B)) <= e) by (apply product_le; auto; lia).
+    assert (Most : forall (possible : nat -> bool) E x y, (x < k)%nat -> (y < k)%nat ->
+      possible x = true -> possible y = true -> (get E x y <= fold_right Z.max 0 (flat_map
+        (fun x => map (fun y => if possible x && possible y then get E x y else 0) (seq 0 k))
+        (seq 0 k)))%Z).
+    { intros possible E u v Hu Hv Pu Pv. apply fold_max, in_flat_map. exists u.
+      split; [apply in_seq; lia|]. apply in_map_iff. exists v. rewrite Pu, Pv.
+      split; [reflexivity|apply in_seq; lia]. }
+    assert (MA := Most last A z z' Hz Hz' Pz Pz'). assert (MB := Most first B x x' Hx Hx' Px Px').
+    clear Most. match type of MA with (_ <= ?ma)%Z => match type of MB with (_ <= ?mb)%Z =>
+      assert (G : l * value one ma * value one mb <= e) by (apply product_le; auto; lia) end end.
     apply Rle_trans with (2 := G).
     assert (forall y, (0 < y)%Z -> 0 <= value one y) as V.
     { intros y Hy. left. now apply value_pos. }
@@ -81,28 +76,61 @@ Proof.
     apply Rmult_le_compat_l; [assumption|now apply value_le].
 Qed.
 
+Lemma sets_from_spec sets n i x : (n <= i)%nat -> set_at sets i x = true ->
+  sets_from sets n x = true.
+Proof.
+  unfold sets_from, set_at. intros Hi H. apply orb_true_iff.
+  destruct (Nat.lt_ge_cases i (length sets)) as [Lt|Ge].
+  - right. apply existsb_exists. exists (nth i sets (List.last sets [])). split; [|assumption].
+    replace i with (n + (i - n))%nat by lia.
+    rewrite <- (firstn_skipn n sets) at 1. rewrite app_nth2; rewrite firstn_length; [|lia].
+    replace (n + (i - n) - Nat.min n (length sets))%nat with (i - n)%nat by lia.
+    apply nth_In. rewrite skipn_length. lia.
+  - rewrite (nth_overflow sets) in H by assumption.
+    destruct (Nat.lt_ge_cases n (length sets)) as [Ln|Gn].
+    + right. apply existsb_exists. exists (List.last sets []). split; [|assumption].
+      rewrite <- (firstn_skipn n sets) at 1.
+      assert (Ne : skipn n sets <> []) by (intros E; apply (f_equal (@length _)) in E;
+        rewrite skipn_length in E; simpl in E; lia).
+      rewrite (app_removelast_last [] Ne), app_assoc, last_last. apply in_or_app. right. now left.
+    + left. now rewrite (nth_overflow sets).
+Qed.
+
 (* Every node is among those that are read. *)
-Lemma nodes_sound w n possible ahead past i : (i <= n)%nat ->
-  nodes_ok one k L w cw (Z.of_nat n) possible ahead past = true ->
-  read_ok one k L w cw possible possible (at_node one k ahead (Z.of_nat (n - i)))
+Lemma nodes_sound w n sets ahead past i : (i <= n)%nat -> (1 <= w)%Z ->
+  nodes_ok one k L w cw (Z.of_nat n) sets ahead past = true ->
+  exists first last,
+  (forall x, set_at sets i x = true -> first x = true) /\
+  (forall x, set_at sets (i + Z.to_nat (w - 1)) x = true -> last x = true) /\
+  read_ok one k L w cw first last (at_node one k ahead (Z.of_nat (n - i)))
     (at_node one k past (Z.of_nat i)) = true.
 Proof.
-  intros Hi H. unfold nodes_ok in H. apply andb_prop in H as [Hb Ha].
+  intros Hi Hw H. unfold nodes_ok in H. cbv zeta in H. apply andb_prop in H as [Hb Ha].
   rewrite forallb_forall in Ha, Hb.
   set (a := length (tables one k ahead)) in *. set (b := length (tables one k past)) in *.
-  destruct (Nat.le_gt_cases i b) as [Ib|Ib].
+  destruct (Nat.lt_ge_cases i b) as [Ib|Ib].
   - specialize (Hb i ltac:(apply in_seq; lia)).
     apply orb_prop in Hb as [Hb|Hb]; [ands; lia|].
-    now rewrite Nat2Z.inj_sub by assumption.
-  - destruct (Nat.lt_ge_cases (n - i) a) as [Ia|Ia].
+    replace (Z.of_nat i <? Z.of_nat b)%Z with true in Hb by (symmetry; apply Z.ltb_lt; lia).
+    rewrite Nat2Z.inj_sub by assumption. do 2 eexists. split; [|split; [|exact Hb]].
+    + intros x Hx. now rewrite Z.add_0_r, Nat2Z.id.
+    + intros x Hx. now replace (Z.to_nat (Z.of_nat i + (w - 1))) with (i + Z.to_nat (w - 1))%nat
+        by lia.
+  - assert (U : forall j x, (i <= j)%nat -> set_at sets j x = true -> sets_from sets b x = true)
+      by (intros j x Hj; apply sets_from_spec; lia).
+    exists (sets_from sets b), (sets_from sets b).
+    split; [intros x; apply U; lia|]. split; [intros x; apply U; lia|].
+    destruct (Nat.lt_ge_cases (n - i) a) as [Ia|Ia].
     + specialize (Ha (n - i)%nat ltac:(apply in_seq; lia)).
       apply orb_prop in Ha as [Ha|Ha]; [ands; lia|].
       replace (Z.of_nat n - Z.of_nat (n - i))%Z with (Z.of_nat i) in Ha by lia.
+      replace (Z.of_nat i <? Z.of_nat b)%Z with false in Ha by (symmetry; apply Z.ltb_ge; lia).
       now replace (Z.of_nat n - Z.of_nat i)%Z with (Z.of_nat (n - i)) in Ha by lia.
     + specialize (Hb b ltac:(apply in_seq; lia)).
       apply orb_prop in Hb as [Hb|Hb]; [ands; lia|].
+      rewrite Z.ltb_irrefl in Hb.
       assert (Far : forall s m, (length (tables one k s) <= m)%nat ->
-        at_node one k s (Z.of_nat m) = rest s).
+        at_node one k s (Z.of_nat m) = bound (late s)).
       { intros s m Hm. unfold at_node.
         destruct (Z.ltb_spec (Z.of_nat m) (Z.of_nat (length (tables one k s))));
           [lia|reflexivity]. }
@@ -167,106 +195,6 @@ Proof.
     intros z Hz. apply Rmult_le_pos; [|now apply Ch]. apply before_nonneg; auto; apply Ch.
 Qed.
 
-Lemma Q2R_down o p : (0 < o)%Z -> value o (down (o * Qnum p) (Zpos (Qden p))) <= Q2R p.
-Proof.
-  intros Ho. assert (0 < IZR o) by (now apply IZR_lt). rewrite Q2R_frac. unfold value.
-  pose proof (down_le (o * Qnum p) (Zpos (Qden p)) eq_refl) as D. rewrite mult_IZR in D.
-  apply Rmult_le_reg_r with (IZR o); [assumption|].
-  replace (IZR (Qnum p) / IZR (Zpos (Qden p)) * IZR o)
-    with (IZR o * IZR (Qnum p) / IZR (Zpos (Qden p))) by (unfold Rdiv; ring).
-  replace (IZR (down (o * Qnum p) (Zpos (Qden p))) / IZR o * IZR o)
-    with (IZR (down (o * Qnum p) (Zpos (Qden p)))) by (field; lra). exact D.
-Qed.
-
-Lemma Q2R_up o p : (0 < o)%Z -> Q2R p <= value o (up (o * Qnum p) (Zpos (Qden p))).
-Proof.
-  intros Ho. assert (0 < IZR o) by (now apply IZR_lt). rewrite Q2R_frac. unfold value.
-  pose proof (up_ge (o * Qnum p) (Zpos (Qden p)) eq_refl) as D. rewrite mult_IZR in D.
-  apply Rmult_le_reg_r with (IZR o); [assumption|].
-  replace (IZR (Qnum p) / IZR (Zpos (Qden p)) * IZR o)
-    with (IZR o * IZR (Qnum p) / IZR (Zpos (Qden p))) by (unfold Rdiv; ring).
-  replace (IZR (up (o * Qnum p) (Zpos (Qden p))) / IZR o * IZR o)
-    with (IZR (up (o * Qnum p) (Zpos (Qden p)))) by (field; lra). exact D.
-Qed.
-
-Lemma nth_table_map (f : Q -> Z) M x y :
-  f 0%Q = 0%Z -> get (map (map f) M) x y = f (at_xy M x y).
-Proof.
-  intros H. unfold get, at_xy. change (@nil Z) with (map f []). rewrite map_nth.
-  transitivity (nth y (map f (nth x M [])) (f 0%Q)); [now rewrite H|apply map_nth].
-Qed.
-
-Lemma nonneg_table E :
-  forallb (forallb (Z.leb 0)) E = true -> Forall (Forall (fun b => (0 <= b)%Z)) E.
-Proof.
-  intros H. apply Forall_forall. intros row Hr. apply Forall_forall. intros b Hb.
-  rewrite forallb_forall in H. specialize (H row Hr). rewrite forallb_forall in H.
-  now apply Z.leb_le, H.
-Qed.
-
-Lemma get_seq (f : nat -> nat -> Z) k x y : (x < k)%nat -> (y < k)%nat ->
-  get (map (fun x => map (fun z => f x z) (seq 0 k)) (seq 0 k)) x y = f x y.
-Proof.
-  intros Hx Hy. unfold get.
-  rewrite nth_indep with (d' := map (fun z => f 0%nat z) (seq 0 k))
-    by (rewrite map_length, seq_length; lia).
-  rewrite (map_nth (fun x => map (fun z => f x z) (seq 0 k))), seq_nth by assumption. simpl.
-  rewrite nth_indep with (d' := f x 0%nat) by (rewrite map_length, seq_length; lia).
-  rewrite (map_nth (f x)), seq_nth by assumption. reflexivity.
-Qed.
-
-Section model.
-Variable m : model.
-Hypothesis ok : model_ok m = true.
-Variable h : hints.
-Hypothesis one_pos : (0 < one h)%Z.
-Variable phase : nat.
-Variable q : nat -> R.
-Let k := states m.
-Let P := steps m phase.
-Hypothesis Ch : chain k q P.
-
-Lemma forward_enclosed T n p :
-  (forall x z, (x < k)%nat -> (z < k)%nat -> P (T - 2 - n)%nat x z
-    = Q2R (at_xy (matrix m p) x z)) ->
-  forallb (forallb (Z.leb 0)) (low (forward_rows (one h) (matrix m p))) = true ->
-  enclosed (one h) k (forward k P T) n (forward_rows (one h) (matrix m p)).
-Proof.
-  intros E Low. split; [now apply nonneg_table|]. intros x Hx _.
-  split; [now apply forward_1|]. intros z Hz. unfold P. rewrite (forward_P m ok) by assumption.
-  fold P. rewrite E by assumption. unfold real. simpl.
-  rewrite !nth_table_map.
-  - split; [now apply Q2R_down|now apply Q2R_up].
-  - simpl. rewrite Z.mul_0_r. reflexivity.
-  - simpl. rewrite Z.mul_0_r. reflexivity.
-Qed.
-
-Lemma backward_enclosed n p pi pi' s :
-  0 < s ->
-  (forall x, (x < k)%nat -> before k q P n x = s * IZR (weight pi x)) ->
-  (forall x, (x < k)%nat -> before k q P (S n) x = s * IZR (weight pi' x)) ->
-  (forall x z, (x < k)%nat -> (z < k)%nat -> P n x z = Q2R (at_xy (matrix m p) x z)) ->
-  forallb (forallb (Z.leb 0)) (low (backward_rows (one h) k (matrix m p) pi pi')) = true ->
-  enclosed (one h) k (backward k q P) n (backward_rows (one h) k (matrix m p) pi pi').
-Proof.
-  intros Hs B1 B2 E Low. split; [now apply nonneg_table|]. intros x Hx Can. simpl in Can.
-  apply Z.ltb_lt in Can. assert (Px : 0 < IZR (weight pi' x)) by (now apply IZR_lt).
-  assert (Po : 0 < IZR (one h)) by (now apply IZR_lt).
-  split.
-  - apply backward_sums_to_1; auto; try apply Ch. rewrite B2 by assumption. nra.
-  - intros z Hz. unfold backward. rewrite B1, B2, E by assumption. unfold real. simpl.
-    rewrite !get_seq by assumption. set (p0 := at_xy (matrix m p) z x).
-    assert (Pd : 0 < IZR (Zpos (Qden p0))) by (now apply IZR_lt).
-    assert (Pz : (0 < Zpos (Qden p0) * weight pi' x)%Z) by lia.
-    assert (V : s * IZR (weight pi z) * Q2R p0 / (s * IZR (weight pi' x))
-      = IZR (one h * (weight pi z * Qnum p0)) / IZR (Zpos (Qden p0) * weight pi' x)
-        / IZR (one h)).
-    { rewrite Q2R_frac, !mult_IZR. field. repeat split; lra. }
-    rewrite V. unfold value. split; apply Rmult_le_compat_r;
-      try (left; now apply Rinv_0_lt_compat); [now apply down_le|now apply up_ge].
-Qed.
-End model.
-
 Lemma hidden_facts : (1 <= hidden a <= longest a)%Z.
 Proof. unfold hidden. lia. Qed.
 
@@ -293,8 +221,8 @@ Hypothesis cw_pos : (0 < cw)%Z.
 
 Theorem private_by_tables :
   (forall i j, (i + w + j)%nat = T -> exists first last A B,
-    bounds k (exp c) (forward k P T) j (real (one h) A) /\
-    bounds k (exp c) (backward k q P) i (real (one h) B) /\
+    bounds k (exp c) (forward k P T) (after k P T) j (real (one h) A) /\
+    bounds k (exp c) (backward k q P) (before k q P) i (real (one h) B) /\
     (forall x, (x < k)%nat -> 0 < before k q P i x -> first x = true) /\
     (forall x, (x < k)%nat -> 0 < before k q P (i + w - 1) x -> last x = true) /\
     read_ok (one h) k L (hidden a) cw first last A B = true) ->
@@ -335,56 +263,158 @@ Proof.
 Qed.
 End loss.
 
-Theorem stationary_chain_sound m h phase q :
-  model_ok m = true -> stationary_chain_ok a m h = true -> initial m = Stationary ->
+Theorem chain_sound m h phase q :
+  model_ok m = true -> chain_ok a m h = true ->
   starts m phase q -> chain (states m) q (steps m phase) ->
   private (states m) q (steps m phase) c eps (Z.to_nat (longest a)) (Z.to_nat (hidden a)).
 Proof.
-  intros ok H St Hq Ch. unfold stationary_chain_ok in H. cbv zeta in H.
+  intros ok H Hq Ch. unfold chain_ok in H. cbv zeta in H.
   repeat (let X := fresh "A" in apply andb_prop in H as [H X]).
-  ands. rename H into Per.
-  destruct Hq as (_ & _ & Q). rewrite St in Q.
-  set (k := states m) in *. set (P := steps m phase) in *.
+  apply Nat.eqb_eq in H. apply Z.ltb_lt in A10, A5, A4. rename H into Per, A10 into Po.
+  destruct Hq as (_ & _ & Q).
+  set (k := states m) in *. set (P := steps m phase) in *. set (o := one h) in *.
   set (pi := weights (stationary h) 0) in *.
-  destruct (stationary_weights m ok phase q Ch Q (stationary h) A7 (order h) A6) as [s [Hs Eq]].
-  fold k P in Eq.
-  assert (Mat : forall p, matrix m p = matrix m 0).
-  { intros p. unfold matrix. now rewrite Per, !Nat.mod_1_r. }
-  assert (Before : forall t x, (x < k)%nat -> before k q P t x = s * IZR (weight pi x)).
-  { intros t x Hx. rewrite Eq by assumption. rewrite Per, Nat.mod_1_r. reflexivity. }
-  assert (PE : forall t x z, (x < k)%nat -> (z < k)%nat -> P t x z = Q2R (at_xy (matrix m 0) x z)).
-  { intros t x z _ _. unfold P, steps. now rewrite Mat. }
   assert (C1 : 1 <= exp c) by (apply exp_ge_1, c_nonneg).
-  assert (One : (exp c <= value (one h) (exp_of h 1 (cost a)))).
+  assert (One : (exp c <= value o (exp_of h 1 (cost a)))).
   { rewrite <- (pow_1 (exp c)). now apply (exp_of_above h 1). }
   assert (Count : forall n, (0 < exp_of h (Z.of_nat n) (cost a))%Z ->
-    exp c ^ n <= value (one h) (exp_of h (Z.of_nat n) (cost a))).
-  { intros n. now apply exp_of_above. }
-  assert (Can : forall t y, (y < k)%nat -> 0 < before k q P t y -> (0 <? weight pi y)%Z = true).
-  { intros t y Hy Pos. rewrite Before in Pos by assumption. apply Z.ltb_lt, lt_IZR.
-    destruct (Rlt_le_dec 0 (IZR (weight pi y))); [assumption|nra]. }
+    exp c ^ n <= value o (exp_of h (Z.of_nat n) (cost a))) by (intros n; now apply exp_of_above).
+  assert (Far : forall p, (0 < exp_of h (Zpos p - 1) (cost a))%Z ->
+    exp c ^ pred (Pos.to_nat p) <= value o (exp_of h (Zpos p - 1) (cost a))).
+  { intros p. replace (Zpos p - 1)%Z with (Z.of_nat (pred (Pos.to_nat p))) by lia. apply Count. }
+  assert (Stat : initial m = Stationary -> exists s, 0 < s /\
+    forall t x, (x < k)%nat -> before k q P t x = s * IZR (weight pi x)).
+  { intros St. rewrite St in *. apply andb_prop in A9 as [A9 A10].
+    destruct (stationary_weights m ok phase q Ch Q (stationary h) A9 (order h) A10) as [s [Hs Eq]].
+    exists s. split; [assumption|]. intros t x Hx. rewrite Eq by assumption.
+    now rewrite Per, Nat.mod_1_r. }
+  assert (Sets : forall n x, (x < k)%nat -> 0 < before k q P n x -> set_at (sets h) n x = true).
+  { apply (sets_sound m phase q Ch Per pi (sets h) A7). intros x Hx Qx.
+    destruct (initial m) as [|p|] eqn:St; [|now rewrite <- Q|exact I].
+    destruct (Stat eq_refl) as (s & Hs & Eq). change (q x) with (before k q P 0 x) in Qx.
+    rewrite Eq in Qx by assumption. apply lt_IZR. nra. }
+  assert (Kf : forall T n x z, (x < k)%nat -> (z < k)%nat -> 0 <= forward k P T n x z)
+    by (intros; now apply forward_nonneg; try apply Ch).
+  assert (Kb : forall n x z, (x < k)%nat -> (z < k)%nat -> 0 <= backward k q P n x z)
+    by (intros; now apply backward_nonneg; try apply Ch).
+  assert (Sb : forall n x, (x < k)%nat -> 0 < before k q P n x -> sums_to_1 k (backward k q P) n x)
+    by (intros; now apply backward_sums_to_1; try apply Ch).
+  set (l := nodes o k (forward_rows o (matrix m 0)) (fst (first_rows o m)) (snd (first_rows o m))
+    (length (spreads h))) in *.
+  assert (Len : length l = length (spreads h)).
+  { apply nodes_length. }
+  assert (Rows : initial m <> Stationary -> exists r v F, (forall i, (i < r)%nat -> 0 <= v i) /\
+    (forall n x, (x < k)%nat -> before k q P n x = sum r (fun i => v i * before k (F i) P n x)) /\
+    (forall n, (n < length l)%nat -> under_table o k r (fst (node_at l n)) (fun i => before k (F i)
+      P n)
+      /\ over_table o k r (snd (node_at l n)) (fun i => before k (F i) P n)) /\
+    match initial m with Given _ => r = 1%nat /\ F = (fun _ => q) | _ => True end).
+  { intros NS. destruct (first_bounds m o Po phase q Ch Per NS) as (r & v & F & V & E & U & O & G).
+    { intros p St. now rewrite St in Q. }
+    exists r, v, F. split; [assumption|]. split; [now apply before_mixture|]. split.
+    - intros n Hn. rewrite Len in Hn. exact (nodes_bounds m ok o Po phase Per r F _ _ _ 0%nat U O n
+      Hn).
+    - destruct (initial m); auto. tauto. }
+  assert (Spread : initial m <> Stationary -> forall n, (o <= nth n (spreads h) 0)%Z ->
+    spread m phase q (stationary h) (value o (nth n (spreads h) 0%Z)) n /\
+    stationary_ok m (stationary h) = true).
+  { intros NS n Hn.
+    assert (Ln : (n < length (spreads h))%nat).
+    { destruct (Nat.lt_ge_cases n (length (spreads h))); [assumption|].
+      rewrite nth_overflow in Hn by assumption. lia. }
+    assert (Pis : stationary_ok m (stationary h) = true).
+    { destruct (initial m); [easy| |]; (apply orb_prop in A9 as [A9|A9]; [|exact A9]);
+        rewrite forallb_forall in A9; specialize (A9 _ (nth_In _ 0%Z Ln)); apply Z.leb_le in A9;
+          lia. }
+    split; [|assumption]. destruct (Rows NS) as (r & v & F & V & E & B & _).
+    rewrite every_spec in A8. specialize (A8 n Ln). apply orb_prop in A8 as [A8|A8].
+    { apply Z.leb_le in A8. lia. }
+    destruct (B n ltac:(lia)) as [B1 B2].
+    apply (spread_sound m ok o Po phase q Per (stationary h) Pis r v F _ (node_at l n) n); auto.
+      lia. }
+  assert (Near : initial m <> Stationary -> forall n D D' E,
+    ((o <= D)%Z -> spread m phase q (stationary h) (value o D) n) ->
+    ((o <= D')%Z -> spread m phase q (stationary h) (value o D') (S n)) ->
+    ((o <= D)%Z -> stationary_ok m (stationary h) = true) ->
+    enclosed o k (exp c) (backward k q P) (before k q P) n E (near_rows o k
+      (backward_rows o k (matrix m 0) pi pi) D D' (growth o (exp_of h 1 (cost a)) E))).
+  { intros NS n D D' E S1 S2 Pis. destruct (Z.leb_spec o D) as [HD|HD].
+    - destruct (Z.leb_spec o D') as [HD'|HD'].
+      + apply (near_enclosed m ok o Po (exp c) C1 phase q Ch Per (stationary h) (Pis HD) _ One);
+          auto.
+      + unfold near_rows. rewrite (proj2 (Z.leb_gt o D') HD'), andb_false_r.
+        apply (no_rows_enclosed m o).
+    - unfold near_rows. rewrite (proj2 (Z.leb_gt o D) HD). apply (no_rows_enclosed m o). }
   apply private_by_tables with h; auto.
   intros i j HT. rewrite (nodes_facts i j HT) in *.
-  exists (fun x => (0 <? weight pi x)%Z), (fun x => (0 <? weight pi x)%Z),
-    (at_node (one h) k (ahead h) (Z.of_nat j)), (at_node (one h) k (past h) (Z.of_nat i)).
-  repeat split.
-  - apply (side_bounds (one h) A8 k (exp c) C1 _ One (forward k P (Z.to_nat (longest a))))
-      with (5 := A1); auto; try lia.
-    + intros; now apply forward_nonneg; try apply Ch.
-    + intros n _. apply forward_enclosed; auto.
-    + intros n _. apply forward_enclosed; auto.
-  - apply (side_bounds (one h) A8 k (exp c) C1 _ One (backward k q P)) with (5 := A0); auto;
-      try lia.
-    + intros; now apply backward_nonneg; try apply Ch.
-    + intros n _. apply backward_enclosed with (s := s); auto.
-    + intros n _. apply backward_enclosed with (s := s); auto.
-  - apply Can.
-  - apply Can.
-  - pose proof (nodes_sound (one h) k _ _ (hidden a) (i + j) _ (ahead h) (past h) i ltac:(lia) A)
-      as Rd.
-    now replace (i + j - i)%nat with j in Rd by lia.
+  set (T := Z.to_nat (longest a)) in *. set (w := Z.to_nat (hidden a)) in *.
+  pose proof hidden_facts as Hid.
+  destruct (nodes_sound o k _ _ (hidden a) (i + j) _ (ahead h) (past h) i ltac:(lia) ltac:(lia) A)
+    as (first & last & First & Last & Rd).
+  exists first, last. do 2 eexists. split; [|split; [|split; [|split; [|exact Rd]]]].
+  - replace (i + j - i)%nat with j by lia.
+    apply (side_bounds o Po k (exp c) C1 _ One (forward k P T)) with (N := (i + j)%nat) (9 := A1)
+      (n0 := length (early (ahead h))); auto; try lia.
+    + intros n x Hn Hx Mx. apply forward_sums_to_1; auto; try apply Ch. lia.
+    + intros n E Hn. apply (forward_enclosed m ok o Po (exp c) C1 phase q Ch); auto.
+      intros. now apply (P_is m phase Per).
+    + intros n p E Hn B. destruct (mixed_of _ _ _ _) as [mx|] eqn:Mx; [|exact I]. intros Pf.
+      apply (forward_mixes m ok o Po (exp c) C1 phase q Ch Per (roots h) A6 _ p (Far p Pf));
+        auto. lia.
+    + intros n E Hn. apply (forward_enclosed m ok o Po (exp c) C1 phase q Ch); auto.
+      intros. now apply (P_is m phase Per).
+    + intros n p E Hn B. destruct (mixed_of _ _ _ _) as [mx|] eqn:Mx; [|exact I]. intros Pf.
+      destruct (Nat.lt_ge_cases n (Pos.to_nat p)) as [Lt|Ge].
+      * apply (count_mixes m o (exp c) C1); auto.
+        -- intros x Hx Ma. apply forward_sums_to_1; auto; try apply Ch. lia.
+        -- apply Rle_trans with (2 := Far p Pf). apply Rle_pow; [assumption|lia].
+      * replace n with (Pos.to_nat p + (n - Pos.to_nat p))%nat by lia.
+        apply (forward_mixes m ok o Po (exp c) C1 phase q Ch Per (roots h) A6 _ p (Far p Pf)); auto;
+          [lia|]. apply B. lia.
+  - apply (side_bounds o Po k (exp c) C1 _ One (backward k q P)) with (N := (i + j)%nat) (9 := A0)
+      (n0 := length (early (past h))); auto; try lia.
+    + intros n E Hn. destruct (initial m) as [|p|] eqn:St.
+      * destruct (Stat eq_refl) as (s & Hs & Eq).
+        apply (backward_enclosed m o Po (exp c) C1 phase q Ch) with (s := s); auto.
+        intros. now apply (P_is m phase Per).
+      * destruct (Rows ltac:(discriminate)) as (r & v & F & _ & _ & B & -> & ->).
+        apply (given_enclosed m ok o Po (exp c) C1 phase q Ch Per). intros jj _ Hj. now apply B.
+      * assert (NS : Any <> Stationary) by discriminate.
+        apply Near; auto; intros HD; [|apply (Spread NS (S n) HD)|]; apply (Spread NS n HD).
+    + intros n p E Hn B. destruct (mixed_of _ _ _ _) as [mx|] eqn:Mx; [|exact I]. intros Pf.
+      apply (backward_mixes m ok o Po (exp c) C1 phase q Ch Per (roots h) A6 _ p (Far p Pf)) with
+        (1 := Mx); auto.
+    + intros n E Hn.
+      assert (Ls : initial m <> Stationary -> forall D n1, (n1 <= n)%nat ->
+        D = nth n1 (spreads h) 0%Z ->
+        enclosed o k (exp c) (backward k q P) (before k q P) n E (near_rows o k
+          (backward_rows o k (matrix m 0) pi pi) D D (growth o (exp_of h 1 (cost a)) E))).
+      { intros NS D n1 Hn1 ->. assert (L : (o <= nth n1 (spreads h) 0)%Z ->
+        forall n', (n1 <= n')%nat ->
+          spread m phase q (stationary h) (value o (nth n1 (spreads h) 0%Z)) n').
+        { intros HD n' Hj. destruct (Spread NS n1 HD) as [Sp Pis].
+          replace n' with (n1 + (n' - n1))%nat by lia.
+          now apply (spread_later m ok phase q Ch Per (stationary h) Pis). }
+        apply Near; auto. intros HD. now apply (Spread NS n1 HD). }
+      destruct (initial m) as [|p|] eqn:St.
+      * destruct (Stat eq_refl) as (s & Hs & Eq).
+        apply (backward_enclosed m o Po (exp c) C1 phase q Ch) with (s := s); auto.
+        intros. now apply (P_is m phase Per).
+      * apply Ls with (length (early (past h))); auto; [discriminate|lia].
+      * apply Ls with (length (early (past h))); auto; [discriminate|lia].
+    + intros n p E Hn B. destruct (mixed_of _ _ _ _) as [mx|] eqn:Mx; [|exact I]. intros Pf.
+      destruct (Nat.lt_ge_cases n (Pos.to_nat p)) as [Lt|Ge].
+      * apply (count_mixes m o (exp c) C1); auto.
+        apply Rle_trans with (2 := Far p Pf). apply Rle_pow; [assumption|lia].
+      * replace n with (Pos.to_nat p + (n - Pos.to_nat p))%nat by lia.
+        apply (backward_mixes m ok o Po (exp c) C1 phase q Ch Per (roots h) A6 _ p (Far p Pf)) with
+          (1 := Mx); auto.
+        -- intros z Hz Bz. apply sets_from_spec with (i := (n - Pos.to_nat p)%nat); [lia|auto].
+        -- apply B. lia.
+  - intros x Hx Bx. apply First. now apply Sets.
+  - intros x Hx Bx. apply Last. replace (i + Z.to_nat (hidden a - 1))%nat with (i + w - 1)%nat
+      by (unfold w; lia). now apply Sets.
 Qed.
-
 Theorem periodic_chain_sound m h phase q :
   model_ok m = true -> periodic_chain_ok a m h = true -> initial m = Stationary ->
   starts m phase q -> chain (states m) q (steps m phase) ->
@@ -426,28 +456,31 @@ Proof.
     (fun x => (0 <? weight (weights (stationary h) (pf j)) x)%Z),
     (at_phase (cycle_ahead h) (pf j)), (at_phase (cycle_past h) (pb i)).
   assert (Hw : (1 <= w)%nat) by (unfold w; lia).
-  assert (Pj : pf j = ((phase + (i + w - 1)) mod N)%nat) 
+  assert (Pj : pf j = ((phase + (i + w - 1)) mod N)%nat)
     by (unfold pf; now replace (T - 1 - j)%nat with (i + w - 1)%nat by lia).
   repeat split.
-  - apply (cycle_bounds (one h) One0 k (exp c) C1 _ One (forward k P T)) with (3 := A1)
+  - apply (cycle_bounds (one h) One0 k (exp c) C1 _ One (forward k P T)) with (4 := A1)
       (N := (i + j)%nat);
       auto; try lia.
     + intros; now apply forward_nonneg; try apply Ch.
+    + intros n x Hn Hx Mx. apply forward_sums_to_1; auto; try apply Ch. lia.
     + intros n Hn. apply Nat.mod_upper_bound. lia.
     + intros n Hn. split.
       * unfold pf. replace (T - 1 - n)%nat with (S (T - 1 - S n)) by lia.
         rewrite <- (Nat.add_1_r (_ mod _)), Nat.add_mod_idemp_l by lia. f_equal. lia.
-      * apply forward_enclosed; auto; [|apply Low, Nat.mod_upper_bound; lia].
+      * intros E. apply (forward_enclosed m ok (one h) One0 (exp c) C1 phase q Ch);
+          [|apply Low, Nat.mod_upper_bound; lia].
         intros x z _ _. unfold pf. replace (T - 1 - S n)%nat with (T - 2 - n)%nat by lia. apply PE.
-  - apply (cycle_bounds (one h) One0 k (exp c) C1 _ One (backward k q P)) with (3 := A0)
+  - apply (cycle_bounds (one h) One0 k (exp c) C1 _ One (backward k q P)) with (4 := A0)
       (N := (i + j)%nat);
       auto; try lia.
     + intros; now apply backward_nonneg; try apply Ch.
+    + intros n x Hn Hx Mx. now apply backward_sums_to_1; try apply Ch.
     + intros n Hn. apply Nat.mod_upper_bound. lia.
     + intros n Hn. assert (E : ((pb (S n) + (N - 1)) mod N = pb n)%nat).
       { unfold pb. rewrite Nat.add_succ_r. apply Prev. }
-      split; [exact E|].
-      apply backward_enclosed with (s := s); auto.
+      split; [exact E|]. intros F.
+      apply (backward_enclosed m (one h) One0 (exp c) C1 phase q Ch) with (s := s); auto.
       * intros x Hx. rewrite E. now apply Eq.
       * intros x Hx. now apply Eq.
       * intros x z _ _. rewrite E. apply PE.
@@ -464,76 +497,197 @@ Proof.
 Qed.
 (* -- Markov quilts ---------------------------------------------------------------------------- *)
 
-Lemma no_bounds k C K n o : bounds k C K n (real o []).
+Section ratio.
+Variable o : Z.
+Hypothesis o_pos : (0 < o)%Z.
+Variable k : nat.
+
+Lemma ratio_sound (high low : nat -> nat -> Z) (A : nat -> nat -> R) src F x y G :
+  ratio_ok o k high low src F = true -> (x < k)%nat -> (y < k)%nat -> (0 < get F x y)%Z ->
+  (forall x z, (x < k)%nat -> (z < k)%nat ->
+   0 <= A x z /\ value o (low x z) <= A x z /\ A x z <= value o (high x z)) ->
+  (forall z, (z < k)%nat -> 0 <= G z /\ (0 < G z -> src z = true)) ->
+  sum k (fun z => A x z * G z) <= value o (get F x y) * sum k (fun z => A y z * G z).
 Proof.
-  intros x y g _ _ Pos. unfold real, value, get in Pos. exfalso.
-  destruct x, y; simpl in Pos; unfold Rdiv in Pos; rewrite Rmult_0_l in Pos; lra.
+  intros H Hx Hy Pos HA HG. unfold ratio_ok in H. rewrite every_spec in H. specialize (H x Hx).
+  rewrite every_spec in H. specialize (H y Hy). cbv zeta in H. set (e := get F x y) in *.
+  assert (Po : 0 < IZR o) by (now apply IZR_lt).
+  apply orb_prop in H as [H|H]; [apply orb_prop in H as [H|H]|].
+  - apply Z.leb_le in H. lia.
+  - apply andb_prop in H as [E H]. apply Nat.eqb_eq in E. subst y. apply Z.leb_le in H.
+    apply (value_le o _ _ o_pos) in H. rewrite one_value in H by assumption.
+    assert (0 <= sum k (fun z => A x z * G z)).
+    { apply sum_nonneg; intros z Hz. apply Rmult_le_pos; [now apply HA|now apply HG]. }
+    nra.
+  - rewrite every_spec in H. rewrite <- sum_scale. apply sum_le; intros z Hz.
+    destruct (HG z Hz) as [[G0|G0] Src]; [|rewrite <- G0; lra].
+    specialize (H z Hz). rewrite (Src G0) in H. simpl in H. apply Z.leb_le, IZR_le in H.
+    rewrite !mult_IZR in H. destruct (HA x z Hx Hz) as (_ & _ & H1).
+      destruct (HA y z Hy Hz) as (_ & H2 & _).
+    assert (E0 : 0 <= value o e) by (left; now apply value_pos).
+    rewrite <- Rmult_assoc. apply Rmult_le_compat_r; [lra|].
+    apply Rle_trans with (1 := H1). apply Rle_trans with (value o e * value o (low y z));
+      [|now apply Rmult_le_compat_l].
+    unfold value. apply Rmult_le_reg_r with (IZR o * IZR o); [nra|].
+    match goal with |- ?l <= ?r => replace l with (IZR (high x z) * IZR o) by (field; lra);
+      replace r with (IZR e * IZR (low y z)) by (field; lra) end. exact H.
 Qed.
 
-Lemma ratio_in l n rows o k : ratios_ok o k rows l = true -> ratio_of l n <> [] ->
-  forallb (forallb (Z.leb 0)) (low (rows n)) = true /\
-  step_ok o k (rows n) [] (ratio_of l n) 0 (repeat (repeat (Flows []) k) k) = true.
+(* A table of COUNT. *)
+Lemma level_bounds C K mass n N d : 1 <= C ->
+  (forall n x z, (x < k)%nat -> (z < k)%nat -> 0 <= K n x z) ->
+  (forall x, (x < k)%nat -> 0 < mass n x -> sums_to_1 k K n x) -> C ^ N <= value o d ->
+  (n <= N)%nat -> bounds k C K mass n (real o (repeat (repeat d k) k)).
 Proof.
-  unfold ratios_ok, ratio_of. intros H. destruct (find _ l) as [p|] eqn:F; [|easy]. intros _.
-  apply find_some in F as [In1 E]. apply Pos.eqb_eq in E. rewrite forallb_forall in H.
-  specialize (H p In1). cbv zeta in H. rewrite E in H. now apply andb_prop in H.
+  intros C1 Kn Sums Hd Hn x y g Hx Hy Mx My Pos L. unfold real. rewrite (ones_get d) by assumption.
+  apply Rle_trans with (1 := Sides.count k C C1 K Kn n x y g Hx Hy (Sums x Hx Mx) (Sums y Hy My) L).
+  apply Rmult_le_compat_r; [apply beyond_nonneg; auto; intro; apply L|].
+  apply Rle_trans with (2 := Hd). now apply Rle_pow.
 Qed.
 
-Lemma growth_nil o d : growth o d [] = [].
-Proof. reflexivity. Qed.
+Lemma growth_value d E x y : (0 < real o (growth o d E) x y) -> (0 < d)%Z ->
+  (0 < get E x y)%Z /\ value o d * real o E x y <= real o (growth o d E) x y.
+Proof.
+  intros P Pd. assert (Po : 0 < IZR o) by (now apply IZR_lt). unfold real in *.
+  rewrite growth_get in * by assumption. apply value_pos in P; [|assumption].
+  assert (Pe : (0 < get E x y)%Z).
+  { destruct (Z.lt_ge_cases 0 (get E x y)) as [|Ge]; [assumption|exfalso].
+    unfold up in P. assert (0 <= - (d * get E x y) / o)%Z by (apply Z.div_pos; nia). lia. }
+  split; [assumption|]. pose proof (up_ge (d * get E x y) o o_pos) as U. rewrite mult_IZR in U.
+  unfold value. apply Rmult_le_reg_r with (1 := Po).
+  match goal with |- ?l <= ?r => replace l with (IZR d * IZR (get E x y) / IZR o) by (field; lra);
+    replace r with (IZR (up (d * get E x y) o)) by (field; lra) end. exact U.
+Qed.
+End ratio.
 
-Theorem quilts_sound m h l ah pa phase q :
-  model_ok m = true -> quilts_ok a m h l ah pa = true -> initial m = Stationary ->
+Lemma set_at_far sets n : (length sets <= n)%nat -> set_at sets n = set_at sets (length sets).
+Proof. intros H. unfold set_at. now rewrite !(nth_overflow sets) by lia. Qed.
+
+Lemma clipped_set sets n : set_at sets (clipped sets (Z.of_nat n)) = set_at sets n.
+Proof.
+  unfold clipped. destruct (Nat.le_gt_cases (length sets) n) as [H|H].
+  - rewrite (set_at_far sets n H). f_equal. lia.
+  - f_equal. lia.
+Qed.
+
+Lemma sets_of_spec sets first n last : (first <= Z.of_nat n <= last)%Z ->
+  In (clipped sets (Z.of_nat n)) (sets_of sets first last).
+Proof. intros H. apply in_seq. unfold clipped. lia. Qed.
+
+Lemma ratio_rows o k r v F lo hi e (b : nat -> R) x y :
+  (0 < o)%Z -> (forall i, (i < r)%nat -> 0 <= v i) ->
+  (forall x, (x < k)%nat -> b x = sum r (fun i => v i * F i x)) ->
+  under_table o k r lo F -> over_table o k r hi F -> (x < k)%nat -> (y < k)%nat -> (0 < e)%Z ->
+  every (length lo) (fun i => get hi i y * o <=? e * get lo i x)%Z = true ->
+  b y <= value o e * b x.
+Proof.
+  intros Po V E [Len Lo] [_ Hi] Hx Hy Pe H. rewrite Len, every_spec in H.
+  rewrite !E, <- sum_scale by assumption. apply sum_le; intros i Hi'. specialize (H i Hi').
+  apply Z.leb_le, IZR_le in H. rewrite !mult_IZR in H. specialize (V i Hi').
+  destruct (Hi i y Hi' Hy) as [_ H2]. destruct (Lo i x Hi' Hx) as [_ H1].
+  assert (PoR : 0 < IZR o) by (now apply IZR_lt).
+  assert (E0 : 0 <= value o e) by (left; now apply value_pos).
+  assert (F i y <= value o e * F i x); [|nra].
+  apply Rle_trans with (1 := H2). apply Rle_trans with (value o e * real o lo i x);
+    [|now apply Rmult_le_compat_l].
+  unfold real, value. apply Rmult_le_reg_r with (IZR o * IZR o); [nra|].
+  match goal with |- ?l <= ?r => replace l with (IZR (get hi i y) * IZR o) by (field; lra);
+    replace r with (IZR e * IZR (get lo i x)) by (field; lra) end. exact H.
+Qed.
+
+Lemma own_sound m o phase q pi f single F i x y :
+  model_ok m = true -> (0 < o)%Z -> starts m phase q -> chain (states m) q (steps m phase) ->
+  period m = 1%nat ->
+  (initial m = Stationary -> exists s, 0 < s /\ forall t x, (x < states m)%nat ->
+    before (states m) q (steps m phase) t x = s * IZR (weight pi x)) ->
+  own_ok o m pi f single F = true -> (single = true -> i = Pos.to_nat f) ->
+    (Pos.to_nat f <= i)%nat ->
+  (x < states m)%nat -> (y < states m)%nat -> (0 < get F x y)%Z ->
+  before (states m) q (steps m phase) i y
+  <= value o (get F x y) * before (states m) q (steps m phase) i x.
+Proof.
+  intros ok Po Hq Ch Per Stat H Single Hi Hx Hy Pos. unfold own_ok in H. cbv zeta in H.
+  set (k := states m) in *. set (P := steps m phase) in *.
+  rewrite every_spec in H. specialize (H x Hx). rewrite every_spec in H. specialize (H y Hy).
+  apply orb_prop in H as [H|H]; [apply Z.leb_le in H; lia|].
+  assert (Low := powers_below m ok o Po phase Per f).
+    assert (High := powers_above m ok o Po phase Per f).
+  fold k P in Low, High. assert (Same := P_same m phase Per). fold P in Same.
+  assert (PoR : 0 < IZR o) by (now apply IZR_lt).
+  assert (Bn : forall n x, (x < k)%nat -> 0 <= before k q P n x)
+    by (intros; apply before_nonneg; auto; apply Ch).
+  assert (Rows : every (length (low (rows_after o k (matrix m 0) f))) (fun i =>
+      get (high (rows_after o k (matrix m 0) f)) i y * o
+      <=? get F x y * get (low (rows_after o k (matrix m 0) f)) i x)%Z = true ->
+    before k q P i y <= value o (get F x y) * before k q P i x).
+  { intros R. apply (ratio_rows o k k (before k q P (i - Pos.to_nat f))
+      (power k P 0 (Pos.to_nat f)) _ _ _ (before k q P i) x y Po) with (8 := R); auto.
+    intros u Hu. replace i with (i - Pos.to_nat f + Pos.to_nat f)%nat at 1 by lia.
+    rewrite (before_power k q P _ _ u Hu). now rewrite (power_same k P _ Same (i - Pos.to_nat f)). }
+  destruct (initial m) as [|p|] eqn:St; [|destruct single; [|exact (Rows H)]|exact (Rows H)].
+  - destruct (Stat eq_refl) as (s & Hs & Eq). rewrite !Eq by assumption.
+    rewrite every_spec in H. specialize (H 0%nat (le_n 1)). apply Z.leb_le, IZR_le in H.
+    rewrite !mult_IZR in H.
+    unfold get in H. simpl in H. fold (weight pi x) (weight pi y) in H.
+    unfold get. apply Rmult_le_reg_r with (1 := PoR). unfold value, get.
+    match goal with |- ?l <= ?r => replace r with (s * (IZR (nth y (nth x F []) 0%Z)
+      * IZR (weight pi x))) by (field; lra) end. nra.
+  - rewrite (Single eq_refl) in *. destruct (first_bounds m o Po phase q Ch Per) as
+      (r & v & G & V & E & U & O & Gv); [rewrite St; discriminate| |].
+    { intros p' St'. destruct Hq as (_ & _ & Hq). now rewrite St' in Hq. }
+    rewrite St in Gv. destruct Gv as (-> & -> & ->).
+    cbn [fst snd] in H.
+    apply (ratio_rows o k 1 (fun _ => 1) (fun _ => before k q P (Pos.to_nat f)) _ _ _ _ x y Po)
+      with (8 := H); auto; try (intros; simpl; lra).
+    + apply under_ext with (2 := product_under o Po k 1 _ _ _ _ U Low). intros _ z _ Hz.
+      symmetry. apply (before_power k q P 0 (Pos.to_nat f) z Hz).
+    + apply over_ext with (2 := product_over o Po k 1 _ _ _ _ O High). intros _ z _ Hz.
+      symmetry. apply (before_power k q P 0 (Pos.to_nat f) z Hz).
+Qed.
+
+Theorem quilts_sound m h phase q :
+  model_ok m = true -> quilts_ok a m h = true ->
   starts m phase q -> chain (states m) q (steps m phase) ->
   private (states m) q (steps m phase) c eps (Z.to_nat (longest a)) (Z.to_nat (hidden a)).
 Proof.
-  intros ok H St Hq Ch. unfold quilts_ok in H. cbv zeta in H.
+  intros ok H Hq Ch. unfold quilts_ok in H. cbv zeta in H.
   repeat (let X := fresh "A" in apply andb_prop in H as [H X]).
-  apply Nat.eqb_eq in H. apply Z.ltb_lt in A7, A6, A5. rename H into Per.
-  destruct Hq as (_ & _ & Q). rewrite St in Q.
+  apply Nat.eqb_eq in H. apply Z.ltb_lt in A6, A5. rename H into Per, A6 into Po.
+  assert (Hq0 := Hq). destruct Hq as (_ & _ & Q).
   set (k := states m) in *. set (P := steps m phase) in *. set (o := one h) in *.
   set (pi := weights (stationary h) 0) in *.
-  destruct (stationary_weights m ok phase q Ch Q (stationary h) A4 (order h) A3) as [s [Hs Eq]].
-  fold k P in Eq.
-  assert (Mat : forall p, matrix m p = matrix m 0).
-  { intros p. unfold matrix. now rewrite Per, !Nat.mod_1_r. }
-  assert (Before : forall t x, (x < k)%nat -> before k q P t x = s * IZR (weight pi x)).
-  { intros t x Hx. rewrite Eq by assumption. rewrite Per, Nat.mod_1_r. reflexivity. }
-  assert (PE : forall t x z, P t x z = Q2R (at_xy (matrix m 0) x z)).
-  { intros t x z. unfold P, steps. now rewrite Mat. }
-  assert (Same : forall t, P t = P 0%nat).
-  { intros t. unfold P, steps. now rewrite (Mat (phase + t)%nat), (Mat (phase + 0)%nat). }
   assert (C1 : 1 <= exp c) by (apply exp_ge_1, c_nonneg).
-  assert (Po : 0 < IZR o) by (now apply IZR_lt).
+  assert (PoR : 0 < IZR o) by (now apply IZR_lt).
   assert (Count : forall n, (0 < exp_of h (Z.of_nat n) (cost a))%Z ->
-    exp c ^ n <= value o (exp_of h (Z.of_nat n) (cost a))).
-  { intros n. now apply exp_of_above. }
-  assert (One : exp c <= value o (exp_of h 1 (cost a))).
-  { rewrite <- (pow_1 (exp c)). now apply (Count 1%nat). }
-  assert (Can : forall t y, (y < k)%nat -> 0 < before k q P t y -> (0 <? weight pi y)%Z = true).
-  { intros t y Hy Pos. rewrite Before in Pos by assumption. apply Z.ltb_lt, lt_IZR.
-    destruct (Rlt_le_dec 0 (IZR (weight pi y))); [assumption|nra]. }
-  assert (Len : length (matrix m 0) = k).
-  { pose proof ok as O. unfold model_ok in O. apply andb_prop in O as [_ O].
-    rewrite forallb_forall in O. specialize (O (matrix m 0)).
-    unfold matrix_ok in O. assert (I : In (matrix m 0) (matrices m)).
-    { apply nth_In. rewrite Per. unfold period in Per. rewrite Per. simpl. lia. }
-    specialize (O I). apply andb_prop in O as [O _]. now apply Nat.eqb_eq in O. }
-  assert (Num : forall x y, (x < k)%nat -> (0 <= Qnum (at_xy (matrix m 0) x y))%Z)
-    by (intros x y Hx; now apply (row_facts m ok 0 x Hx)).
-  assert (Low : forall n, under_table o k (low (rows_after o k (matrix m 0) n))
-    (power k P 0 (Pos.to_nat n))).
-  { intros n. apply power_under; auto. split; [simpl; now rewrite map_length|].
-    intros x z Hx Hz. simpl. unfold real. rewrite nth_table_map.
-    - split; [apply down_nonneg; [|reflexivity]; specialize (Num x z Hx); nia|].
-      rewrite PE. now apply Q2R_down.
-    - simpl. rewrite Z.mul_0_r. reflexivity. }
-  assert (High : forall n, over_table o k (high (rows_after o k (matrix m 0) n))
-    (power k P 0 (Pos.to_nat n))).
-  { intros n. apply power_over; auto. split; [simpl; now rewrite map_length|].
-    intros x z Hx Hz. simpl. unfold real. rewrite nth_table_map.
-    - rewrite PE. split; [now apply Q2R_nonneg, Num|]. now apply Q2R_up.
-    - simpl. rewrite Z.mul_0_r. reflexivity. }
+    exp c ^ n <= value o (exp_of h (Z.of_nat n) (cost a))) by (intros n; now apply exp_of_above).
+  assert (Stat : initial m = Stationary -> exists s, 0 < s /\
+    forall t x, (x < k)%nat -> before k q P t x = s * IZR (weight pi x)).
+  { intros St. rewrite St in *. apply andb_prop in A4 as [A4 A6].
+    destruct (stationary_weights m ok phase q Ch Q (stationary h) A4 (order h) A6) as [s [Hs Eq]].
+    exists s. split; [assumption|]. intros t x Hx. rewrite Eq by assumption.
+    now rewrite Per, Nat.mod_1_r. }
+  assert (Sets : forall n x, (x < k)%nat -> 0 < before k q P n x -> set_at (sets h) n x = true).
+  { apply (sets_sound m phase q Ch Per pi (sets h) A3). intros x Hx Qx.
+    destruct (initial m) as [|p|] eqn:St; [|now rewrite <- Q|exact I].
+    destruct (Stat eq_refl) as (s & Hs & Eq). change (q x) with (before k q P 0 x) in Qx.
+    rewrite Eq in Qx by assumption. apply lt_IZR. nra. }
+  assert (Kf : forall T n x z, (x < k)%nat -> (z < k)%nat -> 0 <= forward k P T n x z)
+    by (intros; now apply forward_nonneg; try apply Ch).
+  assert (Kb : forall n x z, (x < k)%nat -> (z < k)%nat -> 0 <= backward k q P n x z)
+    by (intros; now apply backward_nonneg; try apply Ch).
+  assert (Bn : forall n x, (x < k)%nat -> 0 <= before k q P n x)
+    by (intros; apply before_nonneg; auto; apply Ch).
+  assert (Same := P_same m phase Per). fold P in Same.
+  assert (Low := powers_below m ok o Po phase Per).
+    assert (High := powers_above m ok o Po phase Per).
+  fold k P in Low, High.
+  assert (Zero : forall K mass n, bounds k (exp c) K mass n (fun _ _ => 0))
+    by (intros K mass n x y g _ _ _ _ F; lra).
+  assert (Range : forall n u v, (u < k)%nat -> (v < k)%nat -> 0 <= power k P 0 (Pos.to_nat n) u v /\
+    value o (get (low (rows_after o k (matrix m 0) n)) u v) <= power k P 0 (Pos.to_nat n) u v /\
+    power k P 0 (Pos.to_nat n) u v <= value o (get (high (rows_after o k (matrix m 0) n)) u v)).
+  { intros n u v Hu Hv. destruct (Low n) as [_ L1]. destruct (L1 u v Hu Hv) as [_ L2].
+    destruct (High n) as [_ H1]. destruct (H1 u v Hu Hv) as [H2 H3]. auto. }
   apply private_by_tables with h; auto.
   intros i j HT. rewrite (nodes_facts i j HT) in *. pose proof hidden_facts as Hid.
   set (T := Z.to_nat (longest a)) in *. set (w := Z.to_nat (hidden a)) in *.
@@ -542,100 +696,145 @@ Proof.
     as (s' & In1 & R1 & R2 & R3 & Le & Ri).
   rewrite forallb_forall in A. specialize (A s' In1). cbv beta in A.
   apply andb_prop in A as [A Rd]. apply andb_prop in A as [Al Ar].
-  exists (fun x => (0 <? weight pi x)%Z), (fun x => (0 <? weight pi x)%Z).
-  do 2 eexists. repeat split; [| |apply Can|apply Can|exact Rd].
-  - destruct (to_right s') as [n|].
+  rewrite forallb_forall in Rd.
+  specialize (Rd _ (sets_of_spec (sets h) (from s' - 1) i (upto s' - 1) ltac:(lia))).
+  rewrite clipped_set in Rd.
+  set (lastset := (clipped (sets h) (Z.of_nat i)
+    + Z.to_nat (Z.min (hidden a - 1) (Z.of_nat (length (sets h)))))%nat) in *.
+  assert (EL : set_at (sets h) lastset = set_at (sets h) (i + w - 1)).
+  { unfold lastset, clipped, w.
+    destruct (Nat.le_gt_cases (length (sets h)) (i + Z.to_nat (hidden a) - 1)) as [Hl|Hl].
+    - rewrite (set_at_far _ (i + Z.to_nat (hidden a) - 1)) by assumption. rewrite set_at_far by lia.
+      reflexivity.
+    - f_equal. lia. }
+  rewrite EL in Rd. clear EL lastset.
+  do 4 eexists. split; [|split; [|split; [|split; [|exact Rd]]]];
+    [| |intros x Hx; now apply Sets|intros x Hx; now apply Sets]; clear Rd.
+  - assert (Sf : forall n x, (n < T)%nat -> (x < k)%nat -> 0 < after k P T n x ->
+      sums_to_1 k (forward k P T) n x) by (intros; apply forward_sums_to_1; auto; apply Ch).
+    destruct (to_right s') as [n|].
     + specialize (Ri n eq_refl). apply Z.ltb_lt in Ar.
-      destruct (list_eq_dec (list_eq_dec Z.eq_dec) (ratio_of ah n) []) as [E|Ne].
-      { rewrite E, growth_nil. apply no_bounds. }
-      destruct (ratio_in _ _ _ _ _ A2 Ne) as [Ln St1].
+      destruct (find _ (quilts_ahead h)) as [p|] eqn:Fi.
+      2: { intros x y g _ _ _ _ F. unfold real, value, get in F.
+           destruct x, y; simpl in F; unfold Rdiv in F; rewrite Rmult_0_l in F; lra. }
+      apply find_some in Fi as [In2 E]. apply Pos.eqb_eq in E.
+      unfold ratios_ok in A2. rewrite forallb_forall in A2. specialize (A2 p In2).
+        cbv beta zeta in A2.
+      rewrite E in A2.
       assert (exists d, Pos.to_nat n = S d) as [d Ed] by (exists (Pos.to_nat n - 1)%nat; lia).
       assert (exists r, j = (S d + r)%nat) as [r Er] by (exists (j - S d)%nat; lia).
-      rewrite Er. apply (block_bounds o A7 k (exp c) C1 _ One (forward k P T)) with (E := [])
-        (r := rows_after o k (matrix m 0) n) (W := repeat (repeat (Flows []) k) k)
-        (D := fun x z => power k P 0 (Pos.to_nat n) x z); auto.
-      * intros; apply forward_nonneg; auto; apply Ch.
-      * now apply nonneg_table.
-      * intros x Hx _. split.
-        -- intros F. rewrite Ed. rewrite <- (power_same k P (S d) Same (T - 1 - r - S d)).
-           apply forward_through; auto; [lia|]. intros; now apply (forward_P m ok).
-        -- intros z Hz. split; [now apply Low|now apply High].
-      * replace (Z.pos n - 1)%Z with (Z.of_nat d) in * by lia. now apply Count.
-      * lia.
-      * apply no_bounds.
-    + apply Z.ltb_lt in Ar. intros x y g Hx Hy Pos L. unfold real in *.
-      rewrite get_seq in * by assumption.
-      simpl andb in *. cbv iota in *.
+      replace (Z.pos n - 1)%Z with (Z.of_nat d) in * by lia.
+      intros x y g Hx Hy _ _ Pos L. apply growth_value in Pos as [Pe Ge]; auto.
+      destruct (block k (exp c) C1 _ (Kf T) (after k P T) d r _ g (Zero _ _ _) L) as (F & Gr & Bl).
+      rewrite Er. destruct (Bl x Hx) as [Bx _]. destruct (Bl y Hy) as [_ By].
+      assert (Th : forall x, (x < k)%nat -> through k (forward k P T) (S d) r x F
+        = sum k (fun z => power k P 0 (Pos.to_nat n) x z * F z)).
+      { intros u Hu. rewrite (forward_through k P T r (S d) (T - 1 - r - S d)) by
+          (auto; try lia; intros; now apply (forward_P m ok)).
+        now rewrite (power_same k P (S d) Same), Ed. }
+      assert (Ra := ratio_sound o Po k _ _ (fun x z => power k P 0 (Pos.to_nat n) x z) _ _ x y F A2
+        Hx Hy Pe (Range n) (fun z Hz => conj (proj1 Gr z Hz) (fun _ => eq_refl))).
+      rewrite <- !Th in Ra by assumption.
+      assert (Vr : 0 <= value o (get (ratios p) x y)) by (left; now apply value_pos).
+      apply Rle_trans with (1 := Bx). apply Rle_trans with (1 := Ra).
+      assert (Pg : 0 <= beyond k (forward k P T) (S d + r) y g)
+        by (apply beyond_nonneg; auto; intro; apply L).
+      apply Rle_trans with (value o (get (ratios p) x y) * (exp c ^ d
+        * beyond k (forward k P T) (S d + r) y g)); [now apply Rmult_le_compat_l|].
+      rewrite <- Rmult_assoc. apply Rmult_le_compat_r; [assumption|].
+      apply Rle_trans with (2 := Ge). rewrite Rmult_comm. unfold real.
+      apply Rmult_le_compat_r; [assumption|]. now apply Count.
+    + apply Z.ltb_lt in Ar.
       replace (Z.of_nat (i + j) + 1 - from s')%Z
         with (Z.of_nat (Z.to_nat (Z.of_nat (i + j) + 1 - from s'))) in * by lia.
-      set (n := Z.to_nat (Z.of_nat (i + j) + 1 - from s')) in *.
-      apply Rle_trans with (exp c ^ j * beyond k (forward k P T) j y g).
-      * apply Sides.count; auto; try (now apply (forward_1 m ok)).
-        intros; apply forward_nonneg; auto; apply Ch.
-      * apply Rmult_le_compat_r; [apply beyond_nonneg; auto; [|intro; apply L];
-          intros; apply forward_nonneg; auto; apply Ch|].
-        apply Rle_trans with (2 := Count n Ar). apply Rle_pow; [assumption|lia].
-  - destruct (to_left s') as [n|].
-    + specialize (Le n eq_refl). apply Z.ltb_lt in Al.
-      destruct (list_eq_dec (list_eq_dec Z.eq_dec) (ratio_of pa n) []) as [E|Ne].
-      { rewrite E, growth_nil. apply no_bounds. }
-      destruct (ratio_in _ _ _ _ _ A1 Ne) as [Ln St1].
+      apply (level_bounds o k) with (N := Z.to_nat (Z.of_nat (i + j) + 1 - from s')); auto; [|lia].
+      intros; apply Sf; auto; lia.
+  - assert (Sb : forall n x, (x < k)%nat -> 0 < before k q P n x ->
+    sums_to_1 k (backward k q P) n x)
+      by (intros; now apply backward_sums_to_1; try apply Ch).
+    destruct (to_left s') as [n|].
+    + specialize (Le n eq_refl). apply andb_prop in Al as [Al Src].
+      apply andb_prop in Al as [Al Own].
+      apply andb_prop in Al as [Cn Aw]. apply Z.ltb_lt in Cn. apply Z.eqb_eq in Aw.
+      injection Aw as Aw. set (left := nth (place s') (quilts_past h) no_ratio) in *.
+      destruct (from s' - 1)%Z as [|f|] eqn:Ef; try discriminate.
       assert (exists d, Pos.to_nat n = S d) as [d Ed] by (exists (Pos.to_nat n - 1)%nat; lia).
       assert (exists r, i = (S d + r)%nat) as [r Er] by (exists (i - S d)%nat; lia).
-      rewrite Er. apply (block_bounds o A7 k (exp c) C1 _ One (backward k q P)) with (E := [])
-        (r := rows_before o k (matrix m 0) pi n) (W := repeat (repeat (Flows []) k) k)
-        (D := fun x z => IZR (weight pi z) * power k P 0 (Pos.to_nat n) z x / IZR (weight pi x));
-          auto.
-      * intros; apply backward_nonneg; auto; apply Ch.
-      * now apply nonneg_table.
-      * intros x Hx Cx. simpl in Cx. apply Z.ltb_lt in Cx.
-        assert (Px : 0 < IZR (weight pi x)) by (now apply IZR_lt). split.
-        -- intros F. rewrite Ed. pose proof (backward_through k P q Ch r (S d) x F Hx) as B.
-           rewrite Before in B by assumption.
-           apply Rmult_eq_reg_l with (s * IZR (weight pi x)); [|nra].
-           rewrite B, <- sum_scale. apply sum_ext; intros z Hz. rewrite Before by assumption.
-           rewrite (power_same k P (S d) Same r). field. lra.
-        -- intros z Hz. simpl. unfold real. rewrite !get_seq by assumption.
-           destruct (Low n) as [_ L1]. destruct (L1 z x Hz Hx) as [_ L2].
-           destruct (High n) as [_ H1]. destruct (H1 z x Hz Hx) as [_ H2].
-           unfold real, value in L2, H2. simpl in L2, H2.
-           assert (Pz : 0 <= IZR (weight pi z)).
-           { pose proof (before_nonneg k q P (proj1 Ch) (proj1 (proj2 (proj2 Ch))) 0 z Hz) as B.
-             rewrite Before in B by assumption. nra. }
-           set (lo := get (power_of down o k _ n) z x) in *.
-           set (hi := get (power_of up o k _ n) z x) in *.
-           assert (V : forall v, IZR (weight pi z) * (IZR v / IZR o) / IZR (weight pi x)
-             = IZR (weight pi z * v) / IZR (weight pi x) / IZR o)
-             by (intros v; rewrite mult_IZR; field; lra).
-           assert (Ip : 0 < / IZR (weight pi x)) by (now apply Rinv_0_lt_compat).
-           assert (Io : 0 < / IZR o) by (now apply Rinv_0_lt_compat).
-           unfold value. split.
-           ++ apply Rle_trans with (IZR (weight pi z) * (IZR lo / IZR o) / IZR (weight pi x)).
-              ** rewrite V. apply Rmult_le_compat_r; [lra|]. now apply down_le.
-              ** unfold Rdiv. apply Rmult_le_compat_r; [lra|]. now apply Rmult_le_compat_l.
-           ++ apply Rle_trans with (IZR (weight pi z) * (IZR hi / IZR o) / IZR (weight pi x)).
-              ** unfold Rdiv. apply Rmult_le_compat_r; [lra|]. now apply Rmult_le_compat_l.
-              ** rewrite V. apply Rmult_le_compat_r; [lra|]. now apply up_ge.
-      * replace (Z.pos n - 1)%Z with (Z.of_nat d) in * by lia. now apply Count.
-      * lia.
-      * apply no_bounds.
-    + apply Z.ltb_lt in Al. intros x y g Hx Hy Pos L. unfold real in *.
-      rewrite get_seq in * by assumption.
-      destruct (0 <? weight pi x)%Z eqn:Px; simpl andb in *;
-        [|unfold value, Rdiv in Pos; rewrite Rmult_0_l in Pos; lra].
-      destruct (0 <? weight pi y)%Z eqn:Py; cbv iota in *;
-        [|unfold value, Rdiv in Pos; rewrite Rmult_0_l in Pos; lra].
-      replace (upto s' - 1)%Z with (Z.of_nat (Z.to_nat (upto s' - 1))) in * by lia.
-      set (n := Z.to_nat (upto s' - 1)) in *.
-      assert (Mass : forall v, (v < k)%nat -> (0 <? weight pi v)%Z = true ->
-        0 < before k q P i v).
-      { intros v Hv Pv. rewrite Before by assumption. apply Z.ltb_lt, IZR_lt in Pv. nra. }
-      apply Rle_trans with (exp c ^ i * beyond k (backward k q P) i y g).
-      * apply Sides.count; auto; try (apply backward_sums_to_1; auto; apply Ch).
-        intros; apply backward_nonneg; auto; apply Ch.
-      * apply Rmult_le_compat_r; [apply beyond_nonneg; auto; [|intro; apply L];
-          intros; apply backward_nonneg; auto; apply Ch|].
-        apply Rle_trans with (2 := Count n Al). apply Rle_pow; [assumption|lia].
+      replace (Z.pos n - 1)%Z with (Z.of_nat d) in * by lia.
+      intros x y g Hx Hy Mx My Pos L. unfold real in Pos |- *. rewrite get_seq in * by assumption.
+      fold o in Pos |- *. set (E := growth o (exp_of h (Z.of_nat d) (cost a)) (ratios left)) in *.
+      apply value_pos in Pos; [|assumption].
+      assert (Pe : (0 < get E x y)%Z /\ (0 < get (own s') x y)%Z).
+      { unfold up in Pos. assert (forall u, (0 <= u)%Z -> (0 < - (- u / o))%Z -> (0 < u)%Z).
+        { intros u [Hu| <-]%Zle_lt_or_eq Hd; [assumption|]. rewrite Z.div_0_l in Hd by lia. lia. }
+        apply H in Pos; nia. }
+      destruct Pe as [PE PO].
+      rewrite !Z.max_r by lia. assert (PEr : 0 < real o E x y) by (now apply value_pos).
+      apply growth_value in PEr as [Pr Ge]; auto.
+      unfold ratios_ok in A1. rewrite forallb_forall in A1.
+      assert (Il : In left (quilts_past h)).
+      { unfold left. destruct (Nat.lt_ge_cases (place s') (length (quilts_past h))) as [Lt|Gt];
+          [now apply nth_In|]. unfold left in Pr. rewrite nth_overflow in Pr by assumption.
+        unfold get in Pr. simpl in Pr. destruct x, y; simpl in Pr; lia. }
+      specialize (A1 left Il). cbv beta zeta in A1. rewrite Aw in A1.
+      rewrite forallb_forall in Src.
+      specialize (Src _ (sets_of_spec (sets h) (Z.pos f - Z.pos n) r (upto s' - 1 - Z.pos n)
+        ltac:(lia))).
+      rewrite clipped_set, every_spec in Src.
+      destruct (block k (exp c) C1 _ Kb (before k q P) d r _ g (Zero _ _ _) L) as (F & Gr & Bl).
+      destruct (Bl x Hx) as [Bx _]. destruct (Bl y Hy) as [_ By].
+      assert (Th : forall x, (x < k)%nat -> before k q P i x * through k (backward k q P) (S d) r x
+        F
+        = sum k (fun z => power k P 0 (Pos.to_nat n) z x * (before k q P r z * F z))).
+      { intros u Hu. rewrite Er, (backward_through k P q Ch r (S d) u F Hu).
+        rewrite (power_same k P (S d) Same r), Ed. apply sum_ext; intros; ring. }
+      assert (Ra := ratio_sound o Po k _ _ (fun x z => power k P 0 (Pos.to_nat n) z x) _ _ x y
+        (fun z => before k q P r z * F z) A1 Hx Hy Pr (fun x z Hx Hz => Range n z x Hz Hx)).
+      cbv beta in Ra. rewrite <- !Th in Ra by assumption.
+      assert (Ra' : before k q P i x * through k (backward k q P) (S d) r x F
+        <= value o (get (ratios left) x y)
+           * (before k q P i y * through k (backward k q P) (S d) r y F)).
+      { apply Ra. intros z Hz. split; [apply Rmult_le_pos; [auto|now apply Gr]|]. intros Pz.
+        specialize (Src z Hz). apply orb_prop in Src as [Src|Src]; [|exact Src].
+        apply negb_true_iff in Src. rewrite (Sets r z Hz) in Src; [discriminate|].
+        destruct (Bn r z Hz) as [|Z0]; [assumption|]. rewrite <- Z0, Rmult_0_l in Pz. lra. }
+      assert (Ow := own_sound m o phase q pi f _ (own s') i x y ok Po Hq0 Ch Per Stat Own).
+      fold k P in Ow. specialize (Ow ltac:(intros E1; apply Z.eqb_eq in E1;
+        lia) ltac:(lia) Hx Hy PO).
+      set (vr := value o (get (ratios left) x y)) in *. set (vo := value o (get (own s') x y)) in *.
+      assert (Vr : 0 <= vr) by (left; now apply value_pos).
+      assert (Vo : 0 <= vo) by (left; now apply value_pos).
+      assert (Cd := Count d Cn).
+      assert (Pg : 0 <= beyond k (backward k q P) i y g)
+        by (apply beyond_nonneg; auto; intro; apply L).
+      rewrite <- Er in Bx, By.
+      apply Rle_trans with (value o (get E x y) * vo * beyond k (backward k q P) i y g).
+      2: { apply Rmult_le_compat_r; [assumption|]. unfold vo, value.
+           pose proof (up_ge (get E x y * get (own s') x y) o Po) as U. rewrite mult_IZR in U.
+           apply Rmult_le_reg_r with (1 := PoR).
+           match goal with |- ?l <= ?r =>
+             replace l with (IZR (get E x y) * IZR (get (own s') x y) / IZR o) by (field; lra);
+             replace r with (IZR (up (get E x y * get (own s') x y) o)) by (field; lra) end.
+               exact U. }
+      apply Rmult_le_reg_l with (before k q P i x); [exact Mx|].
+      apply Rle_trans with (before k q P i x * through k (backward k q P) (S d) r x F);
+        [apply Rmult_le_compat_l; [now apply Bn|exact Bx]|].
+      apply Rle_trans with (1 := Ra').
+      apply Rle_trans with (vr * (vo * before k q P i x * (exp c ^ d * beyond k (backward k q P) i
+        y g))).
+      * apply Rmult_le_compat_l; [assumption|]. apply Rmult_le_compat; auto.
+        -- apply through_nonneg; auto. intros z Hz. now apply Gr.
+      * replace (vr * (vo * before k q P i x * (exp c ^ d * beyond k (backward k q P) i y g)))
+          with (exp c ^ d * vr * (vo * before k q P i x * beyond k (backward k q P) i y g)) by ring.
+        replace (before k q P i x * (value o (get E x y) * vo * beyond k (backward k q P) i y g))
+          with (value o (get E x y) * (vo * before k q P i x * beyond k (backward k q P) i y g)) by
+            ring.
+        apply Rmult_le_compat_r;
+          [apply Rmult_le_pos; [apply Rmult_le_pos; [assumption|now apply Bn]|assumption]|].
+        apply Rle_trans with (2 := Ge). apply Rmult_le_compat_r; assumption.
+    + apply Z.ltb_lt in Al. replace (upto s' - 1)%Z with (Z.of_nat (Z.to_nat (upto s' - 1))) in *
+      by lia.
+      apply (level_bounds o k) with (N := Z.to_nat (upto s' - 1)); auto. lia.
 Qed.
 
 (* -- mixing families ----------------------------------------------------------------------- *)
@@ -835,20 +1034,18 @@ Proof.
       - intros; now apply P_sum. }
     split; [assumption|]. apply orb_prop in A as [G|G]; [now apply Group|].
     apply andb_prop in G as [G _].
-    assert (exists h, (match quilts h with [] => proved a m h | _ => with_quilts a m h end) = true)
+    assert (exists h, (match quilts h with [] => proved a m h | _ => quilts_ok a m h end) = true)
       as [h Ph].
     { clear - Hm G. revert hs G. induction (family a) as [|m' l IH]; intros hs G; [contradiction|].
       destruct hs as [|h hs]; [discriminate|]. simpl in G. apply andb_prop in G as [G1 G2].
       destruct Hm as [->|Hm]; [now exists h|now apply IH with hs]. }
     apply private_within with (T := Z.to_nat (longest a)) (w := Z.to_nat (hidden a));
       unfold hidden; try lia; auto.
-    destruct (quilts h) as [|first more] eqn:Qu.
-    2: { unfold with_quilts in Ph. destruct (initial m) eqn:St; try discriminate.
-         now apply (quilts_sound a H A3 A2 A1 m h) with (2 := Ph). }
-    unfold proved in Ph. destruct (initial m) eqn:St; try discriminate.
-    destruct (period m =? 1)%nat.
-    + now apply (stationary_chain_sound a H A3 A2 A1) with h.
-    + now apply (periodic_chain_sound a H A3 A2 A1) with h.
+    destruct (quilts h) as [|first more] eqn:Qu;
+      [|now apply (quilts_sound a H A3 A2 A1) with h].
+    unfold proved in Ph. destruct (initial m) eqn:St; [destruct (period m =? 1)%nat| |];
+      try now apply (chain_sound a H A3 A2 A1) with h.
+    now apply (periodic_chain_sound a H A3 A2 A1) with h.
   - intros m Hm k q P Ch Mix. apply orb_prop in A as [G|G]; [now apply Group|].
     apply andb_prop in G as [_ G]. rewrite forallb_forall in G. specialize (G m Hm).
     now apply (mixing_sound a H A3 A2 A1) with (1 := G).

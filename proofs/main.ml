@@ -37,11 +37,19 @@ let decide text =
       && List.for_all2 program claim.family hints in
     if not (List.for_all Checker.model_ok claim.family) then
       refuse "a row of a matrix is no distribution";
+    let fits (m : Checker.model) = match m.initial with
+      | Checker.Given p ->
+        List.length m.matrices = 1
+        && Checker.row_ok (Search.nat (List.length (List.hd m.matrices))) p
+      | _ -> true in
+    if not (List.for_all fits claim.family) then refuse "a start is no distribution";
     if Z.sign claim.scale.qnum <= 0 then refuse "without noise a loss is not bounded";
     let attempt bits = try attempt bits with Search.Open -> false in
     if List.exists attempt precisions then Accepted
     else if List.exists (Search.first_matters claim) claim.family then
       Uncovered "windows whose first record restricts the last"
+    else if List.exists Search.alternates claim.family then
+      Uncovered "values of nodes that alternate"
     else Wrong "no loss of at most epsilon is proved at its scale"
 
 let read path =

@@ -124,7 +124,41 @@ let order (matrices : Checker.q array array array) root =
 
 (* -- STEP ---------------------------------------------------------------------------------- *)
 
-type rows = { can : bool array; next : bool array; high : Z.t array array; low : Z.t array array }
+type rows = { known : bool array; next : bool array; high : Z.t array array;
+              low : Z.t array array; slack : Z.t }
+
+(* Lemma 6: values of a node some steps away, and roots of its weights. *)
+type mixed = { may : bool array; root_up : Z.t array array; root_down : Z.t array array }
+
+let root_below a = Z.sqrt a
+let root_above a = let r = Z.sqrt a in if Z.lt (Z.mul r r) a then Z.succ r else r
+
+let heights n = Array.map (Array.map (fun g -> root_above (Z.mul g n.one)))
+
+(* The least e for which the checker accepts Lemma 6, if there is one. *)
+let by_mixture n (m : mixed) heights x y =
+  let square a = Z.mul a a and k = Array.length m.may in
+  let most = ref n.one and unbounded = ref false in
+  for u = 0 to k - 1 do
+    for v = 0 to k - 1 do
+      let p = Z.mul m.root_up.(x).(u) m.root_up.(y).(v) in
+      let q = Z.mul m.root_down.(y).(u) m.root_down.(x).(v) and s = heights.(u).(v) in
+      if m.may.(u) && m.may.(v) && Z.gt p q then begin
+        let cross = if Z.sign q > 0 then Some (up (Z.mul (square p) n.one) (square q)) else None in
+        let both =
+          if Z.sign s <= 0 then None
+          else
+            let a = Z.add (Z.mul q n.one) (Z.mul s p) in
+            let b = Z.add (Z.mul s q) (Z.mul p n.one) in
+            Some (up (Z.mul (square a) n.one) (square b)) in
+        match cross, both with
+        | Some a, Some b -> most := Z.max !most (Z.min a b)
+        | Some a, None | None, Some a -> most := Z.max !most a
+        | None, None -> unbounded := true
+      end
+    done
+  done;
+  if !unbounded then None else Some !most
 
 (* The arcs of a tree of the values that the neighbour can have, parents first. *)
 let arcs parents (next : bool array) =
@@ -212,56 +246,71 @@ let listed proof = function
     List.iter (fun (pair, w) -> Hashtbl.replace found pair w) (List.nth lists i);
     found
 
-let step n k rows proof (step : step) near count =
-  if step.power <> None then unproved "steps under any distribution";
+(* A table from the growth at the neighbour and at the node that Lemma 6 looks at. *)
+let step n k rows mixed proof (step : step) near far between count : Checker.step * _ =
   let witnesses = listed proof step.witnesses in
+  let m = if step.power <> None && Z.sign between > 0 then mixed else None in
+  let heights = if m = None then [||] else heights n far in
+  let known x = rows.known <> [||] && rows.known.(x) in
   let entry x y =
-    if not (rows.can.(x) && rows.can.(y)) then (zero, Checker.Count)
-    else if x = y then (n.one, Checker.Count)
-    else match Hashtbl.find_opt witnesses (x, y) with
-      | None -> (count, Checker.Count)
-      | Some (Flows _) -> refuse "a tree has the parent of every state"
-      | Some (Tree parents) ->
-        match by_tree n rows.high.(x) rows.low.(y) (arcs parents rows.next) near with
-        | Some (e, flows) when Z.sign count = 0 || Z.lt e count -> (e, flows)
-        | _ -> (count, Checker.Count) in
-  let both = Array.init k (fun x -> Array.init k (entry x)) in
-  (Array.map (Array.map fst) both, Array.map (Array.map snd) both)
+    let trees = match Hashtbl.find_opt witnesses (x, y) with
+      | Some (Flows _) when known x && known y -> refuse "a tree has the parent of every state"
+      | Some (Tree parents) when known x && known y ->
+        (match by_tree n rows.high.(x) rows.low.(y) (arcs parents rows.next) near with
+         | Some (e, flows) -> [(up (Z.mul e rows.slack) n.one, flows)]
+         | None -> [])
+      | _ -> [] in
+    let mixtures = match m with
+      | None -> []
+      | Some m -> match by_mixture n m heights x y with
+        | Some e -> [(up (Z.mul e between) n.one, Checker.Mixed)]
+        | None -> [] in
+    let better (e, w) (e', w') =
+      if Z.sign e = 0 || Z.lt e' e then (e', w') else (e, w) in
+    List.fold_left better (count, Checker.Count) (trees @ mixtures) in
+  let both = Array.init k (fun x -> Array.init k (fun y ->
+      if x = y then (n.one, Checker.Count) else entry x y)) in
+  let e = Array.map (Array.map fst) both in
+  { Checker.bound = table e; proofs = table (Array.map (Array.map snd) both);
+    reach = Option.value ~default:Z.one step.power; heights = table heights }, e
 
 (* -- a side --------------------------------------------------------------------------------- *)
 
-let early n k rows proof (steps : step list) around =
-  let rec go j growths near = function
-    | step :: rest when Z.lt (Z.of_int j) around ->
-      (match step.power with
-       | Some power when Z.gt power (Z.of_int (j + 1)) ->
-         refuse "no node is that far from one with fewer beside it"
-       | _ -> ());
-      let e, w = step_of j near step in
-      (e, w) :: go (j + 1) growths (growth n e) rest
-    | _ -> []
-  and step_of j near s = step n k (rows j) proof s near (count n (Z.of_int (j + 1))) in
-  let ones = Array.make_matrix k k n.one in
-  go 0 [] (growth n ones) steps
+(* What is known of the nodes on a side: distributions of the neighbour of one with so many nodes on
+   this side, from a growth, and weights of one with so many and so far away; those of all nodes. *)
+type views = {
+  rows : int -> Z.t list list -> rows;
+  all_rows : Z.t list list -> rows;
+  mixed : int -> Z.t -> mixed option;
+  all_mixed : Z.t -> mixed option
+}
+
+let power_of (s : step) = Option.value ~default:Z.one s.power
+
+let early n k views proof (steps : step list) around =
+  let rec go j growths = function
+    | step' :: rest when Z.lt (Z.of_int j) around ->
+      let power = power_of step' in
+      if Z.gt power (Z.of_int (j + 1)) then
+        refuse "no node is that far from one with fewer beside it";
+      let p = Z.to_int power and near = List.hd growths in
+      let s, e = step n k (views.rows j (table near)) (views.mixed (j + 1 - p) power) proof step'
+          near (List.nth growths (p - 1)) (count n (Z.pred power)) (count n (Z.of_int (j + 1))) in
+      (s, e) :: go (j + 1) (growth n e :: growths) rest
+    | _ -> [] in
+  go 0 [growth n (Array.make_matrix k k n.one)] steps
 
 (* e^a of a stated bound; 0 if it is too large to be of use. *)
 let stated n (a : Checker.q) =
   if Z.gt a.qnum (Z.mul (Z.of_int 20000) a.qden) then zero else exp_up n a.qnum a.qden
 
 (* The table from which all other nodes start: no smaller than those of early nodes. *)
-let begins n k (can : bool array) early (start : Checker.q array array) around all =
+let begins n k early (start : Checker.q array array) all =
   let entry x y =
-    let a = start.(x).(y) in
     if x = y then n.one
-    else if not (can.(x) && can.(y)) then begin
-      (* values that a node cannot have are at the cap *)
-      if Z.lt (Z.mul a.qnum n.cost.qden) (Z.mul (Z.mul around n.cost.qnum) a.qden) then
-        refuse "a period does not end at or below where it starts";
-      zero
-    end
     else
-      let most = List.fold_left (fun m (e, _) -> Z.max m e.(x).(y)) n.one early in
-      let a = stated n a in
+      let most = List.fold_left (fun m (_, e) -> Z.max m e.(x).(y)) n.one early in
+      let a = stated n start.(x).(y) in
       let a = if Z.sign a = 0 then all else Z.max a most in
       if Z.sign all = 0 then a else Z.min a all in
   Array.init k (fun x -> Array.init k (entry x))
@@ -274,23 +323,27 @@ let sized (s : Parse.side) start k period =
 
 (* COUNT at all nodes. *)
 let counted n k all =
-  (Array.init k (fun x -> Array.init k (fun y -> if x = y then n.one else all)),
-   Array.make_matrix k k Checker.Count)
+  let e = Array.init k (fun x -> Array.init k (fun y -> if x = y then n.one else all)) in
+  { Checker.bound = table e; proofs = table (Array.make_matrix k k Checker.Count); reach = Z.one;
+    heights = [] }, e
 
-let side n k rows late proof (s : Parse.side) around =
-  let early = early n k rows proof s.prefix around in
+let side n k views proof (s : Parse.side) around =
+  let early = early n k views proof s.prefix around in
   let all = count n around in
-  let side start e w = {
-    Checker.early = List.map (fun (e, w) -> (table e, table w)) early;
-    begin0 = table start; rest = table e; proof = table w; capped = Z.sign all > 0 } in
-  if Z.gt (Z.of_int (List.length early + 1)) around then side [||] [||] [||]
+  let side begin0 late =
+    { Checker.early = List.map fst early; begin0; late; capped = Z.sign all > 0 } in
+  let late, e = counted n k all in
+  if Z.gt (Z.of_int (List.length early + 1)) around then side [] late
   else match s.start with
-    | None -> let e, w = counted n k all in side e e w
+    | None -> side (table e) late
     | Some start ->
       let start, cycle = sized s start k 1 in
-      let first = begins n k late.can early start around all in
-      let e, w = step n k late proof (List.hd cycle) (growth n first) all in
-      side first e w
+      let first = begins n k early start all in
+      let near = growth n first and step' = List.hd cycle in
+      let power = power_of step' in
+      let late, _ = step n k (views.all_rows (table near)) (views.all_mixed power) proof step' near
+          near (count n (Z.pred power)) all in
+      side (table first) late
 
 (* Tables of all phases, with the steps of a period in the order in which they are made. *)
 let cycle n k rows phases proof (s : Parse.side) around =
@@ -301,20 +354,22 @@ let cycle n k rows phases proof (s : Parse.side) around =
    | None -> ()
    | Some start ->
      let start, steps = sized s start k period in
-     let first = begins n k (rows 0).can [] start around all in
+     let first = begins n k [] start all in
      let near = ref first in
      List.iter2 (fun p step' ->
-         found.(p) <- step n k (rows p) proof step' (growth n !near) all;
-         near := fst found.(p)) phases steps;
+         if step'.power <> None then unproved "steps of Lemma 6 in a period";
+         found.(p) <- step n k (rows p) None proof step' (growth n !near) [||] zero all;
+         near := snd found.(p)) phases steps;
      Array.iteri (fun x row -> Array.iteri (fun y a ->
          let e = !near.(x).(y) in
          if Z.sign a > 0 && (Z.sign e = 0 || Z.gt e a) then raise Open) row) first);
-  Array.to_list (Array.map (fun (e, w) -> (table e, table w)) found)
+  Array.to_list (Array.map fst found)
 
 (* -- a chain -------------------------------------------------------------------------------- *)
 
-let rows_of (r : Checker.rows) k next = {
-  can = Array.init k (fun x -> r.can (nat x)); next; high = array r.high; low = array r.low }
+let rows_of (r : Checker.rows) k = {
+  known = Array.init k (fun x -> r.known (nat x)); next = Array.init k (fun x -> r.next (nat x));
+  high = array r.high; low = array r.low; slack = r.slack }
 
 (* Can the last record of a window have less values than it has whatever the first one is? *)
 let first_matters (a : Checker.claim) (m : Checker.model) =
@@ -333,8 +388,10 @@ let first_matters (a : Checker.claim) (m : Checker.model) =
   Array.exists (fun row -> row <> reached.(0)) reached
 
 let nothing : Checker.hints =
-  let side = { Checker.early = []; begin0 = []; rest = []; proof = []; capped = false } in
-  { Checker.one = Z.one; halvings = Checker.O; stationary = []; order = []; ahead = side;
+  let late = { Checker.bound = []; proofs = []; reach = Z.one; heights = [] } in
+  let side = { Checker.early = []; begin0 = []; late; capped = false } in
+  { Checker.one = Z.one; halvings = Checker.O; stationary = []; order = []; sets = [];
+    spreads = []; roots = []; ahead = side;
     past = side; cycle_ahead = []; cycle_past = []; capped_cycle = false; quilts = [];
     quilts_ahead = []; quilts_past = [] }
 
@@ -348,18 +405,47 @@ let start matrices =
     Array.iteri (fun x v -> if Z.gt v pis.(0).(!root) then root := x) pis.(0);
     (pis, order matrices !root)
 
+(* The values of the first nodes, those of all further ones last. *)
+let sets_of (m : Checker.model) weights =
+  let matrix = array (List.hd m.matrices) in
+  let k = Array.length matrix in
+  let positive (p : Checker.q) = Z.sign p.qnum > 0 in
+  let next s = List.init k (fun y ->
+      List.exists Fun.id (List.mapi (fun x here -> here && positive matrix.(x).(y)) s)) in
+  match m.initial with
+  | Checker.Any -> [List.init k (fun _ -> true)]
+  | Checker.Stationary -> [List.map (fun v -> Z.sign v > 0) weights]
+  | Checker.Given p ->
+    let rec closed s = let s' = List.map2 (||) s (next s) in if s' = s then s else closed s' in
+    let rec go before s =
+      if List.length before > 10_000 then refuse "the values of nodes do not settle";
+      if before <> [] && List.hd before = s then List.rev before
+      else if List.mem s before then List.rev (closed s :: before) (* they alternate *)
+      else go (s :: before) (next s) in
+    go [] (List.map positive p)
+
+(* The values of nodes can alternate; then the checker knows of all late ones together. *)
+let alternates (m : Checker.model) =
+  match m.initial, m.matrices with
+  | Checker.Given p, [matrix] when List.compare_lengths p matrix = 0 ->
+    let sets = sets_of m [] in
+    List.length sets > 1 && List.mem (List.hd (List.rev sets)) (List.tl (List.rev sets)) = false
+    && Array.exists (fun row -> Array.exists (fun (p : Checker.q) -> Z.sign p.qnum = 0) row)
+         (array matrix)
+  | _ -> false
+
 (* -- Markov quilts -------------------------------------------------------------------------- *)
 
 let of_quilts bits (a : Checker.claim) (m : Checker.model) l : Checker.hints =
-  if m.initial <> Checker.Stationary || List.length m.matrices <> 1 then
-    unproved "Markov quilts of a start that is not stationary";
+  if List.length m.matrices <> 1 then unproved "Markov quilts of a periodic chain";
   let one = Z.shift_left Z.one bits and windows = Z.succ (Checker.others a) in
-  let rows = List.hd m.matrices in
-  let k = List.length rows and cost = Checker.cost a in
+  let matrix = List.hd m.matrices in
+  let k = List.length matrix and cost = Checker.cost a in
   let distance = Option.map (fun n ->
       if Z.sign n <= 0 then refuse "a quilt does not fit" else n) in
   let quilts = List.map (fun (from, upto, left, right) ->
-      { Checker.from; upto; to_left = distance left; to_right = distance right }) l in
+      { Checker.from; upto; to_left = distance left; to_right = distance right; own = [];
+        place = Checker.O }) l in
   if l = [] || not (Checker.covering zero windows quilts) then
     refuse "the quilts do not fit, or do not cover all nodes";
   let records (s : Checker.quilt) =
@@ -370,68 +456,195 @@ let of_quilts bits (a : Checker.claim) (m : Checker.model) l : Checker.hints =
       (Z.mul a.epsilon.qnum cost.qden) in
   if (not (Checker.group_ok a)) && List.exists dear quilts then
     refuse "the records around a node reveal too much";
-  let pis, order = start [| array rows |] in
-  let weights = Array.to_list pis.(0) in
-  let table rows n =
-    let r : Checker.rows = rows n in
-    let high = array r.high and low = array r.low in
-    let can = Array.init k (fun x -> r.can (nat x)) in
-    let ratio x y =
-      if x = y && can.(x) then one
-      else if not (can.(x) && can.(y)) then zero
-      else
-        let rec most e z =
-          if z = k then e
-          else if Z.sign high.(x).(z) = 0 then most e (z + 1)
-          else if Z.sign low.(y).(z) = 0 then zero
-          else most (Z.max e (up (Z.mul one high.(x).(z)) low.(y).(z))) (z + 1) in
-        most one 0 in
-    (n, List.init k (fun x -> List.init k (ratio x))) in
-  let distances of_quilt = List.sort_uniq Z.compare (List.filter_map of_quilt quilts) in
+  let weights, order = match m.initial with
+    | Checker.Stationary ->
+      let pis, order = start [| array matrix |] in
+      Array.to_list pis.(0), order
+    | _ -> [], [] in
+  let sets = sets_of m weights in
+  let powers = Hashtbl.create 97 in
+  let power n = match Hashtbl.find_opt powers n with
+    | Some found -> found
+    | None ->
+      let r : Checker.rows = Checker.rows_after one (nat k) matrix n in
+      let found = array r.high, array r.low in
+      Hashtbl.add powers n found; found in
+  (* the largest high(z) / low(z); 0 if there is none *)
+  let most high low places =
+    let rec go e = function
+      | [] -> e
+      | z :: rest ->
+        if Z.sign (high z) = 0 then go e rest
+        else if Z.sign (low z) = 0 then zero
+        else go (Z.max e (up (Z.mul one (high z)) (low z))) rest in
+    go Z.one places in
+  let square entry = List.init k (fun x -> List.init k (fun y ->
+    if x = y then one else entry x y)) in
+  let every = List.init k Fun.id in
+  let ahead n =
+    let high, low = power n in
+    { Checker.away = n; sources = [];
+      ratios = square (fun x y -> most (fun z -> high.(x).(z)) (fun z -> low.(y).(z)) every) } in
+  let past (n, sources) =
+    let high, low = power n and places = List.filter (List.nth sources) every in
+    { Checker.away = n; sources;
+      ratios = square (fun x y -> most (fun z -> high.(z).(x)) (fun z -> low.(z).(y)) places) } in
+  let clipped n = Z.to_int (Z.min n (Z.of_int (List.length sets - 1))) in
+  let sources (s : Checker.quilt) n =
+    let first = clipped (Z.pred (Z.sub s.from n)) and last = clipped (Z.pred (Z.sub s.upto n)) in
+    List.fold_left (List.map2 (||)) (List.init k (fun _ -> false))
+      (List.filteri (fun i _ -> first <= i && i <= last) sets) in
+  let needed = List.sort_uniq compare (List.filter_map (fun (s : Checker.quilt) ->
+      Option.map (fun n -> (n, sources s n)) s.to_left) quilts) in
+  let place key =
+    let rec go i = function [] -> 0 | k :: l -> if k = key then i else go (i + 1) l in
+    go 0 needed in
+  let owns = Hashtbl.create 97 in
+  let own (s : Checker.quilt) =
+    let single = Z.equal s.from s.upto and node = Z.pred s.from in
+    let key = if m.initial = Checker.Stationary then (zero, true) else (node, single) in
+    match Hashtbl.find_opt owns key with
+    | Some found -> found
+    | None ->
+      let high, low = match m.initial with
+        | Checker.Stationary -> let w = [| Array.of_list weights |] in w, w
+        | Checker.Given _ when single ->
+          let low, high = Checker.first_rows one m in
+          let r : Checker.rows = Checker.rows_after one (nat k) matrix node in
+          array (Checker.product up one (nat k) high r.high),
+          array (Checker.product down one (nat k) low r.low)
+        | _ -> power node in
+      let places = List.init (Array.length high) Fun.id in
+      let found = List.init k (fun x -> List.init k (fun y ->
+          most (fun i -> high.(i).(y)) (fun i -> low.(i).(x)) places)) in
+      Hashtbl.add owns key found; found in
+  let quilts = List.map (fun (s : Checker.quilt) -> match s.to_left with
+      | None -> s
+      | Some n -> { s with Checker.own = own s; place = nat (place (n, sources s n)) }) quilts in
+  let distances = List.filter_map (fun (s : Checker.quilt) -> s.to_right) quilts in
   { nothing with
-    Checker.one; halvings = nat (bits / 2); stationary = [weights]; order; quilts;
-    quilts_ahead = List.map (table (Checker.rows_after one (nat k) rows))
-        (distances (fun s -> s.Checker.to_right));
-    quilts_past = List.map (table (Checker.rows_before one (nat k) rows weights))
-        (distances (fun s -> s.Checker.to_left)) }
+    Checker.one; halvings = nat (bits / 2);
+    stationary = if weights = [] then [] else [weights]; order; sets; quilts;
+    quilts_ahead = List.map ahead (List.sort_uniq Z.compare distances);
+    quilts_past = List.map past needed }
+
+(* -- a chain with one matrix ---------------------------------------------------------------- *)
+
+let of_chain bits (a : Checker.claim) (m : Checker.model) proof (forward : Parse.side)
+    (backward : Parse.side) =
+  let one = Z.shift_left Z.one bits and halvings = nat (bits / 2) in
+  let cost = Checker.cost a and matrix = List.hd m.matrices in
+  let k = List.length matrix and around = Checker.others a in
+  let n = { one; halvings; c = Checker.exp_up one halvings cost.qnum cost.qden; cost } in
+  let is_stationary = m.initial = Checker.Stationary in
+  let listed (s : step) = s.witnesses <> None in
+  let within = Z.to_int (Z.min around (Z.of_int (List.length backward.prefix))) in
+  let early = List.exists listed (List.filteri (fun i _ -> i < within) backward.prefix) in
+  let late = List.exists listed (Option.value ~default:[] backward.cycle) in
+  (* the stationary distribution, if steps need it *)
+  let weights, order =
+    if is_stationary then
+      let pis, order = start [| array matrix |] in
+      Array.to_list pis.(0), order
+    else if late || (m.initial = Checker.Any && early) then
+      match stationary (array matrix) with
+      | Some v when Array.for_all (fun w -> Z.sign w > 0) v -> Array.to_list v, []
+      | _ -> [], []
+    else [], [] in
+  let sets = sets_of m weights in
+  let r = Checker.forward_rows one matrix in
+  let b = Checker.backward_rows one (nat k) matrix weights weights in
+  let given = match m.initial with Checker.Given _ -> true | _ -> false in
+  let size = if is_stationary || not (late || early) then 0 else within + 1 in
+  let first_low, first_high = Checker.first_rows one m in
+  let nodes = Checker.nodes one (nat k) r first_low first_high (nat size) in
+  let pi = Array.of_list weights in
+  let of_row lo hi =
+    let lo = Array.of_list lo and hi = Array.of_list hi and most = ref one in
+    if Array.exists (fun p -> Z.sign p <= 0) lo then None
+    else begin
+      for x = 0 to k - 1 do
+        for y = 0 to k - 1 do
+          most := Z.max !most (up (Z.mul (Z.mul hi.(x) pi.(y)) one) (Z.mul lo.(y) pi.(x)))
+        done
+      done;
+      Some !most
+    end in
+  let spread i (low, high) =
+    if weights = [] || (given && i < within) then zero
+    else
+      let every = List.map2 of_row low high in
+      if List.mem None every then zero
+      else List.fold_left (fun d e -> Z.max d (Option.get e)) one every in
+  let spreads = List.mapi spread nodes in
+  let spread i = Option.value ~default:zero (List.nth_opt spreads i) in
+  let none = { known = [||]; next = [||]; high = [||]; low = [||]; slack = zero } in
+  let near d d' g =
+    if Z.sign d = 0 || Z.sign d' = 0 then none
+    else rows_of (Checker.near_rows one (nat k) b d d' g) k in
+  let roots = Hashtbl.create 97 in
+  let root power = match Hashtbl.find_opt roots power with
+    | Some found -> found
+    | None ->
+      let p : Checker.rows = Checker.rows_after one (nat k) matrix power in
+      let of_table root t = Array.map (Array.map (fun v -> root (Z.mul v one))) (array t) in
+      let found = of_table root_above p.high, of_table root_below p.low in
+      Hashtbl.add roots power found; found in
+  let turned t = Array.init k (fun x -> Array.init k (fun z -> t.(z).(x))) in
+  let set_at i = Array.of_list (List.nth sets (min i (List.length sets - 1))) in
+  let union = Array.init k (fun x -> List.exists (fun s -> List.nth s x) sets) in
+  let ahead_mixed power =
+    let root_up, root_down = root power in
+    Some { may = Array.make k true; root_up; root_down } in
+  let past_mixed may power =
+    let up, down = root power in
+    Some { may; root_up = turned up; root_down = turned down } in
+  let r = rows_of r k and stationary_rows = rows_of b k in
+  let ahead = side n k {
+      rows = (fun _ _ -> r); all_rows = (fun _ -> r);
+      mixed = (fun _ -> ahead_mixed); all_mixed = ahead_mixed } proof forward around in
+  let past = side n k {
+      rows = (fun i g -> match m.initial with
+          | Checker.Stationary -> stationary_rows
+          | Checker.Given _ when i + 1 < size ->
+            rows_of (Checker.given_rows one (nat k) matrix nodes (nat i)) k
+          | Checker.Given _ -> none
+          | Checker.Any -> near (spread i) (spread (i + 1)) g);
+      all_rows = (fun g ->
+          if is_stationary then stationary_rows else near (spread within) (spread within) g);
+      mixed = (fun i -> past_mixed (set_at i)); all_mixed = past_mixed union }
+      proof backward around in
+  let roots = Hashtbl.fold (fun power (up, down) l ->
+    (power, (table up, table down)) :: l) roots [] in
+  { nothing with Checker.one; halvings; order; sets; spreads; roots; ahead; past;
+                 stationary = if weights = [] then [] else [weights] }
+
+let of_period bits (a : Checker.claim) (m : Checker.model) proof forward backward =
+  if m.initial <> Checker.Stationary then unproved "a periodic chain whose start is not stationary";
+  let one = Z.shift_left Z.one bits and halvings = nat (bits / 2) in
+  let cost = Checker.cost a and around = Checker.others a in
+  let n = { one; halvings; c = Checker.exp_up one halvings cost.qnum cost.qden; cost } in
+  let period = List.length m.matrices and k = List.length (List.hd m.matrices) in
+  let rows = Array.of_list m.matrices in
+  let pis, order = start (Array.map array rows) in
+  let weights p = Array.to_list pis.(p) in
+  let ahead = Array.map (fun rows -> rows_of (Checker.forward_rows one rows) k) rows in
+  let past = Array.init period (fun p ->
+      let q = (p + period - 1) mod period in
+      rows_of (Checker.backward_rows one (nat k) rows.(q) (weights q) (weights p)) k) in
+  let phases = List.init period Fun.id in
+  { nothing with
+    Checker.one; halvings; stationary = List.init period weights; order;
+    cycle_ahead = cycle n k (fun p -> ahead.(p)) (List.rev phases) proof forward around;
+    cycle_past = cycle n k (fun p -> past.(p)) (List.tl phases @ [0]) proof backward around;
+    capped_cycle = Z.sign (count n around) > 0 }
 
 let hints bits (a : Checker.claim) (m : Checker.model) proof : Checker.hints option =
-  let one = Z.shift_left Z.one bits and halvings = nat (bits / 2) in
-  let cost = Checker.cost a in
-  let windows = Z.succ (Checker.others a) in
-  match proof.quilts with Some l -> Some (of_quilts bits a m l) | None ->
-  match proof.forward, proof.backward with
-  | Some forward, Some backward when Z.gt windows Z.one ->
-    if m.initial <> Checker.Stationary then unproved "a start that is not stationary";
-    let period = List.length m.matrices and k = List.length (List.hd m.matrices) in
-    let rows = Array.of_list m.matrices in
-    let matrices = Array.map array rows in
-    let pis, order = start matrices in
-    let c = Checker.exp_up one halvings cost.qnum cost.qden in
-    let n = { one; halvings; c; cost } in
-    let weights p = Array.to_list pis.(p) in
-    let ahead = Array.map (fun rows ->
-        rows_of (Checker.forward_rows one rows) k (Array.make k true)) rows in
-    let past = Array.init period (fun p ->
-        let q = (p + period - 1) mod period in
-        rows_of (Checker.backward_rows one (nat k) rows.(q) (weights q) (weights p)) k
-          (Array.map (fun v -> Z.sign v > 0) pis.(q))) in
-    let around = Checker.others a in
-    let found = { nothing with
-                  Checker.one; halvings; stationary = List.init period weights;
-                  order } in
-    if period = 1 then
-      Some { found with
-             ahead = side n k (fun _ -> ahead.(0)) ahead.(0) proof forward around;
-             past = side n k (fun _ -> past.(0)) past.(0) proof backward around }
-    else
-      let forwards = List.init period Fun.id in
-      Some { found with
-             cycle_ahead =
-               cycle n k (fun p -> ahead.(p)) (List.rev forwards) proof forward around;
-             cycle_past =
-               cycle n k (fun p -> past.(p)) (List.tl forwards @ [0]) proof backward around;
-             capped_cycle = Z.sign (count n around) > 0 }
+  match proof.quilts, proof.forward, proof.backward with
+  | Some l, _, _ -> Some (of_quilts bits a m l)
+  | None, Some forward, Some backward when Z.sign (Checker.others a) > 0 ->
+    let find = if List.length m.matrices = 1 then of_chain else of_period in
+    Some (find bits a m proof forward backward)
   | _ -> None
 
 (* -- mixing families ------------------------------------------------------------------------ *)

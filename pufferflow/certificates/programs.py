@@ -321,19 +321,19 @@ def early_nodes(
 
     The fewest that hardly change the engine's loss, if they take that share of a check of seconds.
     """
-    informed, losses = protection.side_information == "any", list[tuple[float, Pair]]()
+    informed, losses = protection.side_information == "any", dict[Pair, float]()
     for early in _EARLY:
         process = of_chain(chain, length, protection, early=early)
+        single = (process.around,) * 2 if process.exact else (0, len(process.possible) - 2)
+        work = (60 if informed else 12) * len(process.distance) ** 3
+        if sum(single) * work > share * _MOST_WORK:
+            break
         if not informed:  # a program's late nodes have no blocks of different numbers of steps
             process = replace(process, backward=replace(process.backward, blocks=Blocks()))
-        nodes, loss = len(process.possible) - 2, ProcessLoss(process).loss(1 / scale)
-        single = (process.around,) * 2 if process.exact else (0, nodes)
-        work = (60 if informed else 12) * len(process.distance) ** 3
-        if losses and sum(single) * work > share * _MOST_WORK:
-            break
-        losses.append((loss.value, single))
-    most = min(loss for loss, _ in losses) * (1 + _ENOUGH)
-    return next(single for loss, single in losses if loss <= most)
+        if single not in losses:
+            losses[single] = ProcessLoss(process).loss(1 / scale).value
+    most = min(losses.values()) * (1 + _ENOUGH)
+    return next(single for single, loss in losses.items() if loss <= most)
 
 
 def _written(flows: RobustFlows) -> Document:

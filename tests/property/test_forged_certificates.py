@@ -83,7 +83,7 @@ def some_family(rng):
     if kind == 1:
         start = ["stationary", "any", np.full(k, 1 / k)][rng.integers(3)]
         asked["side_information"] = "none"
-        return pf.HiddenChain(pf.MarkovChain(matrices[0], start), np.arange(k) % 2), asked, 1.5
+        return pf.HiddenChain(pf.MarkovChain(matrices[0], start), np.arange(k) % 2), asked, 1.25
     if kind == 2:
         family = pf.MixingFamily(int(rng.integers(1, 5)), float(rng.choice([0.2, 0.6])))
         return family, {"window": asked["window"]}, 1.0001

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(CHECKER is None, reason="the checker is not buil
 
 
 def made(seed):
-    """A certificate of a small stationary chain, with a period or zeros, or of all that mix."""
+    """A certificate of a small chain, with a period, any start, or zeros, or of all that mix."""
     rng = np.random.default_rng([5, seed])
     k = int(rng.integers(2, 5))
     shape = k if seed % 4 else (int(rng.integers(2, 4)), k)
@@ -32,7 +32,8 @@ def made(seed):
         rows /= rows.sum(axis=1, keepdims=True)
     length = int(rng.choice([1, 2, 3, 4, 6, 30, 1000, 10**6]))
     epsilon, window = float(rng.choice([0.2, 1.0, 3.0])), int(rng.choice([1, 1, 1, 2, 3]))
-    family = pf.MarkovChain(rows, "stationary") if seed % 4 else pf.PeriodicChain(rows)
+    start = ["stationary", "any", np.eye(k)[0], np.full(k, 1 / k)][(seed // 2 + seed // 8) % 4]
+    family = pf.MarkovChain(rows, start) if seed % 4 else pf.PeriodicChain(rows)
     if seed % 8 == 7:
         family = pf.MixingFamily(int(rng.integers(1, 5)), float(rng.choice([0.2, 0.6])))
         length = min(length, 1000)
