@@ -54,15 +54,14 @@ def vector_gaussian(scale: float) -> Any:
 
 
 @lru_cache(maxsize=8)
-def noisy_top(top: int, scale: float) -> Any:
-    """OpenDP's measurement that names the ``top`` largest of integers, in order.
+def noisy_max(scale: float) -> Any:
+    """OpenDP's measurement of which integer of a list is largest with exponential noise.
 
-    Each is the largest of those left with exponential noise, by exact permute-and-flip.
+    It draws by permute-and-flip, without rounding.
     """
     dp = open_dp()
     integers = dp.vector_domain(dp.atom_domain(T="i64"))
-    apart, pure = dp.linf_distance(T="i64"), dp.max_divergence()
-    return dp.m.make_noisy_top_k(integers, apart, pure, k=top, scale=scale)
+    return dp.m.make_noisy_max(integers, dp.linf_distance(T="i64"), dp.max_divergence(), scale)
 
 
 def discrete_laplace(noise: ArrayLike, scale: float) -> Floats:

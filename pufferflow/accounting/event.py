@@ -2,7 +2,8 @@
 
 The bounds of :func:`pufferflow.leakage` use of a mechanism only that its output distribution
 changes by at most e^c when one record changes: c-differential privacy at event level. So it loses
-at most :func:`pufferflow.leakage_loss` at scale 1/c, and may spend 1/σ, σ what leakage asks for.
+at most :func:`pufferflow.leakage_loss` at scale 1/c, and may spend 1/σ, σ what leakage asks for:
+an influence curve in the words of Bai et al. (arXiv 2602.02718), here with proofs and certificates.
 With a δ, approximate and zero-concentrated mechanisms count too (:mod:`.approximate`).
 """
 

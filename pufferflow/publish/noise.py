@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 from scipy.special import ndtri
 
-from pufferflow._util.noise import noisy_top, vector_gaussian, vector_laplace
+from pufferflow._util.noise import noisy_max, vector_gaussian, vector_laplace
 from pufferflow._util.types import Floats, Ints
 from pufferflow.errors import ParameterError
 from pufferflow.publish.statistics import MostFrequent, Statistic, Table
@@ -97,31 +97,35 @@ def add_seeded_noise(
     return [min(max(number, -(2**63)), 2**63 - 1) for number in noisy]
 
 
-def most_frequent(counts: Ints, top: int, scale: float) -> Ints:
-    """Name states by their counts in each cell, in order, by OpenDP's exact sampler; (cells, top).
+def most_frequent(
+    counts: Ints, top: int, scale: float, rng: np.random.Generator | None = None
+) -> Ints:
+    """Return the ``top`` states of each cell with the largest noisy counts, shape (cells, top).
 
-    Each is the largest of those left with exponential noise, drawn anew.
+    One state alone by exponential noise, which errs less; more by Laplace noise. Drawn by OpenDP's
+    exact samplers, or from a seed: for planning, **not private**.
     """
-    return np.array([noisy_top(top, scale)(row) for row in counts.tolist()], dtype=np.int64)
+    if top == 1 and rng is None:
+        return np.array([[noisy_max(scale)(row)] for row in counts.tolist()], dtype=np.int64)
+    if top == 1 and rng is not None:
+        noise = scale * rng.standard_exponential(counts.shape)
+        return np.asarray((counts + noise).argmax(axis=1, keepdims=True))
+    flat: list[int] = counts.ravel().tolist()
+    noisy = add_noise(flat, scale) if rng is None else add_seeded_noise(flat, scale, rng)
+    order = np.argsort(-np.array(noisy, float).reshape(counts.shape), axis=1, kind="stable")
+    return order[:, :top]
 
 
-def seeded_most_frequent(counts: Ints, top: int, scale: float, rng: np.random.Generator) -> Ints:
-    """Name states with the same distribution from a seed: for planning, **not private**."""
-    named, left = np.zeros((len(counts), top), np.int64), counts.astype(np.float64)
-    for place in range(top):
-        noisy = left + scale * rng.standard_exponential(left.shape)
-        named[:, place] = noisy.argmax(axis=1)
-        np.put_along_axis(left, named[:, [place]], -np.inf, axis=1)
-    return named
+def shortfall(scale: float, top: int, states: int, cells: int) -> int:
+    """Return by how much a state that is listed later, or not, may have the larger count.
 
-
-def shortfall(scale: float, states: int, draws: int) -> int:
-    """Return how far a named state is, in any of ``draws``, below the largest count left.
-
-    At most this with probability .95: one that is h below is named with probability at most
-    e^(−h/s)/2, since its noise must exceed that of the largest by h.
+    At most this in all cells with probability .95. Of two noisy counts each errs by the quantile.
+    A single state that is h below the largest is named with probability at most e^(−h/s)/2, since
+    its noise must exceed that of the largest by h.
     """
-    return math.floor(scale * math.log(draws * (states - 1) / (2 * (1 - CONFIDENCE))))
+    if top > 1:
+        return 2 * DiscreteLaplace(scale).quantile(CONFIDENCE, cells * states)
+    return math.floor(scale * math.log(cells * (states - 1) / (2 * (1 - CONFIDENCE))))
 
 
 @dataclass(frozen=True)
@@ -232,7 +236,7 @@ def table_error(table: Table, scale: float, gaussian: bool = False) -> TableErro
     statistic, size = table.statistic, table.sizes.astype(np.float64)
     cells, states = max(1, int((size > 0).sum())), len(table.columns)
     if isinstance(statistic, MostFrequent):
-        width: float = shortfall(scale, states, statistic.top * cells)
+        width: float = shortfall(scale, statistic.top, states, cells)
     else:
         noise = DiscreteGaussian(scale) if gaussian else DiscreteLaplace(scale)
         width = statistic.unit * noise.quantile(CONFIDENCE, cells * states)

@@ -32,7 +32,6 @@ from pufferflow.publish.noise import (
     choose_noise,
     cost_of,
     most_frequent,
-    seeded_most_frequent,
 )
 from pufferflow.publish.plan import Design, Plan, remedies
 from pufferflow.publish.request import RECORDS, Request, Theta
@@ -252,7 +251,7 @@ class Prepared(Agreement):
         if (seed := self.request.how.seed) is not None:
             rng = np.random.default_rng(seed)
             draw = partial(add_seeded_noise, rng=rng, gaussian=self.gaussian)
-            name = partial(seeded_most_frequent, rng=rng)
+            name = partial(most_frequent, rng=rng)
         noisy = []
         for exact, table in zip(self.tables, self.zeros.tables, strict=True):
             if isinstance(kind := table.statistic, MostFrequent):

@@ -199,10 +199,11 @@ def _method(made: Release) -> Iterator[str]:
     for table in made.tables:
         kind = table.statistic
         if isinstance(kind, MostFrequent):
+            law = "exponential" if kind.top == 1 else "discrete Laplace"
             yield (
-                f"Each place of {table.heading} went to the largest count left, each with new "
-                f"exponential noise of scale {table.scale:g} (permute-and-flip); a list with "
-                f"{kind.top} costs {kind.lipschitz}/scale a reading. Its error is an upper bound."
+                f"Independent {law} noise of scale {table.scale:g} was added to each count of "
+                f"{table.heading}, and the states with the largest sums were named. Its error is "
+                "an upper bound; one reading changes two counts by 1 each."
             )
             continue
         what = f"sum (in steps of {kind.unit:g})" if kind.in_unit else "count"

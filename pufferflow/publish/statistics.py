@@ -97,10 +97,7 @@ class Statistic(ABC):
     quantity: ClassVar[str]
     """Quantity of the values; :attr:`in_unit` if they have the unit of the readings."""
     lipschitz: ClassVar[int]
-    """L: noise of scale s changes by at most L/s nats when one value changes.
-
-    The largest change of the table in L1 norm, unless names are drawn.
-    """
+    """L: how much the table changes at most, in L1 norm, when one value changes."""
     square: ClassVar[int] = 0
     """That in L2 norm, squared; 0 where Gaussian noise does not fit."""
     in_unit: ClassVar[bool] = False
@@ -239,9 +236,8 @@ class Histogram(Statistic):
 class MostFrequent(Histogram):
     """The ``top`` most frequent states of each cell, in order, without their counts.
 
-    Places are given one after the other, each to the largest of the counts left with exponential
-    noise drawn anew. L = top + 1: docs/any_mechanism.md, Theorem T. An integer of the published
-    table is the place of a state, from 0 on, or −1 if it is not listed.
+    That noise of scale s costs L/s here, too, is Theorem T of docs/any_mechanism.md. An integer of
+    the published table is the place of a state, from 0 on, or −1 if it is not listed.
     """
 
     top: int = 1
@@ -252,7 +248,7 @@ class MostFrequent(Histogram):
     def __post_init__(self) -> None:
         super().__post_init__()
         top = check_whole(self.top, "top")
-        self._settle(lipschitz=top + 1, detail=f" (the first {top})")
+        self._settle(detail=f" (the first {top})")
 
     def columns(self, states: StateSpace | None, step_seconds: int | None) -> tuple[Column, ...]:
         """One a state; raises ParameterError: ``top`` leaves out none of them."""

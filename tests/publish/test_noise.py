@@ -37,11 +37,12 @@ from pufferflow.publish.noise import (
     deviation,
     most_frequent,
     noise_scale,
-    seeded_most_frequent,
     shortfall,
 )
 from pufferflow.publish.running_count import PARTS, RunningCount, tree
 from pufferflow.publish.square_root import SquareRootNoise
+from reproduction.beyond import peers
+from reproduction.data.sample import Participant, Sample
 
 CHAIN = pf.MarkovChain([[0.7, 0.3], [0.4, 0.6]])
 LENGTH, EPSILON, REACH = 3, 2.0, 60
@@ -227,17 +228,36 @@ def test_the_loss_of_names_is_within_epsilon(top):
     assert 0.4 * EPSILON < max(losses) <= EPSILON
 
 
-@pytest.mark.parametrize(("counts", "top", "scale"), [([3, 5, 4, 0], 3, 2.0), ([9, 8, 0], 1, 5.0)])
-def test_names_follow_the_exact_distribution(counts, top, scale):
-    exact, many = np.zeros([len(counts)] * top), np.tile(counts, (4000, 1))
-    for names, chance in lists(counts, top, math.exp(-1 / scale)).items():
-        exact[names] = chance
-    private = most_frequent(many, top, scale)
-    assert p_value(map(tuple, private.tolist()), exact) > 1e-9
-    seeded = seeded_most_frequent(many, top, scale, np.random.default_rng(5))
-    assert p_value(map(tuple, seeded.tolist()), exact) > 1e-6
-    less = seeded_most_frequent(many, top, 0.7 * scale, np.random.default_rng(5))
-    assert p_value(map(tuple, less.tolist()), exact) < 1e-9
+def ordered(counts, top, scale):
+    """Probability of each list by sorting three counts with Laplace noise; the first of equals."""
+    z = np.arange(-REACH, REACH + 1)
+    joint = np.array(np.meshgrid(*[z] * 3, indexing="ij")).reshape(3, -1)
+    chance = discrete_laplace(joint, scale).prod(axis=0)
+    names = np.argsort(-joint - np.array(counts)[:, None], axis=0, kind="stable")
+    return zip(map(tuple, names[:top].T.tolist()), chance.tolist(), strict=True)
+
+
+@pytest.mark.parametrize(
+    ("way", "counts", "top", "scale"),
+    [
+        ("noisy max", [9, 8, 0], 1, 5.0),
+        ("sorted", [3, 4, 2], 2, 2.0),
+        ("one by one", [3, 5, 4, 0], 3, 2.0),
+    ],
+)
+def test_names_follow_the_exact_distribution(way, counts, top, scale):
+    by_flips = lists(counts, top, math.exp(-1 / scale)).items()
+    exact, rng = np.zeros([len(counts)] * top), np.random.default_rng(5)
+    for names, chance in ordered(counts, top, scale) if way == "sorted" else by_flips:
+        exact[names] += chance
+    draw = peers.one_by_one if way == "one by one" else most_frequent
+    many = np.tile(counts, (4000, 1))
+    drawn = [draw(many, top, factor * scale, rng) for factor in (1, 0.6)]
+    if way != "one by one":
+        drawn.insert(0, most_frequent(many, top, scale))
+    *right, wrong = (p_value(map(tuple, names.tolist()), exact) for names in drawn)
+    assert min(right) > 1e-9
+    assert wrong < 1e-9
 
 
 @examples(15, 60)
@@ -248,20 +268,38 @@ def test_a_named_state_is_seldom_far_below_the_largest(scale, states):
     def missed(below):
         return 1 - lists([below, *[0] * (states - 1)], 1, math.exp(-1 / scale))[(0,)]
 
-    below = shortfall(scale, states, 1)
+    below = shortfall(scale, 1, states, 1)
     assert missed(below + 1) <= 0.05
     assert missed(max(below - 1 - 0.2 * scale, 0)) > 0.05 or below == 0
 
 
-def test_stated_errors_of_lists_hold():
-    counts, scale, top = np.tile([30, 28, 20, 5], (4000, 1)), 4.0, 2
-    named = seeded_most_frequent(counts, top, scale, np.random.default_rng(6))
-    left, far = counts.copy(), np.zeros(len(counts))
-    for place in range(top):
-        chosen = named[:, [place]]
-        far = np.maximum(far, (left.max(axis=1) - np.take_along_axis(left, chosen, 1)[:, 0]))
-        np.put_along_axis(left, chosen, 0, axis=1)
-    assert 0.95 < (far <= shortfall(scale, 4, top)).mean() < 1
+def test_a_state_of_a_list_is_seldom_far_below_a_later_one():
+    counts = np.random.default_rng(8).integers(0, 60, (4000, 6))
+    named = most_frequent(counts, 3, 4.0, np.random.default_rng(6))
+    found, rest = np.take_along_axis(counts, named, axis=1), counts.copy()
+    np.put_along_axis(rest, named, 0, axis=1)
+    later = np.maximum.accumulate(np.c_[found, rest.max(axis=1)][:, ::-1], axis=1)[:, ::-1]
+    far = (later[:, 1:] - found).max(axis=1)
+    assert (far <= shortfall(4.0, 3, 6, 1)).mean() > 0.95
+    assert (far <= shortfall(4.0, 3, 6, 1) / 4).mean() < 0.95
+
+
+def test_measured_rates_of_names_are_the_exact_ones(monkeypatch):
+    """Of a sample of two people, by all orders of flips."""
+    people = [[40, 36, 20, 4], [30, 10, 31, 29]]
+    some = [Participant(str(n), "g", (100,), np.array(n), np.ones((4, 4), int)) for n in people]
+    sample = Sample("activity", "bundled", "two", 60, (*"abcd",), tuple(some))
+    monkeypatch.setattr(peers, "discretise", lambda *_: sample)
+    rows = list(peers.top_states("", {"epsilons": [0.5], "tops": [2], "releases": 20_000}, 1))
+    assert [(row["task"], row["mechanism"]) for row in rows] == [*peers.WAYS]
+    decay, hits, right = math.exp(-1 / 3 / rows[0]["scale"]), 0.0, 0.0
+    for one in people:
+        best = np.argsort(one)[:1:-1].tolist()
+        for names, p in lists(one, 2, decay).items():
+            hits += p * len({*names} & {*best}) / 4
+            right += p * ([*names] == best) / 2
+    assert rows[0]["hit_rate"] == pytest.approx(hits, abs=0.01)  # over 5 standard errors
+    assert rows[0]["right_rate"] == pytest.approx(right, abs=0.013)
 
 
 @examples(10, 25)

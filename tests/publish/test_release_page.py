@@ -3,7 +3,6 @@
 import errno
 import html
 import json
-import math
 import os
 import re
 import shutil
@@ -26,6 +25,7 @@ from pufferflow.accounting.ledger import Paid
 from pufferflow.errors import DataError
 from pufferflow.publish import files, texts
 from pufferflow.publish.files import draft
+from pufferflow.publish.noise import shortfall
 from pufferflow.publish.request import ReleaseOptions
 from pufferflow.publish.result import NoisyTable, Readings, Release
 from pufferflow.publish.statement import sections_of
@@ -147,20 +147,22 @@ def test_names_of_states_are_in_their_order_and_without_numbers():
     kind, columns = MostFrequent(by="group", top=2), [Column(name) for name in HOSTILE]
     places = np.full((3, len(HOSTILE)), -1)
     places[0, [1, 5]], places[1, :2], places[2, [0, 4]] = (1, 0), (0, 1), (0, 1)
-    table = noisy(kind, "abc", columns, [10**4, 0, 10**4], places, 99.0, None)
+    table = noisy(kind, "abc", columns, [10**4, 0, 10**4], places, 49.0, None)
     release = made(table, groups=("a", "b", "c"))
     frame, shown = csv(release), [texts.visible(HOSTILE[j]) for j in (5, 1, 0, 4)]
     assert frame["cell"].tolist() == ["a / 1", "a / 2", "c / 1", "c / 2"]
     assert frame["value"].tolist() == [f"'{name}" if name[0] in "=@" else name for name in shown]
     assert set(frame["band_low"]) == set(frame["band_high"]) == {""}
-    assert set(frame["error"].astype(float)) == {math.floor(99 * math.log(40 * 16)) / 10**4}
+    assert set(frame["error"].astype(float)) == {shortfall(49.0, 2, 17, 2) / 10**4}
     assert len(release.band) == 0
     assert not table.nothing_to_tell
     tags, text = parsed(release)
     assert tags <= parsed(WEEK)[0] - {"svg", "rect"}
     assert re.search("(?s)" + ".*".join(re.escape(f"{name}±") for name in shown), text)
     assert "no state is listed before, or instead of, one whose share is larger" in text
-    assert "exponential noise of scale 99 (permute-and-flip); a list with 2 costs 3/scale" in text
+    assert "Independent discrete Laplace noise of scale 49 was added to each count" in text
+    one = replace(table, statistic=MostFrequent(by="group"))
+    assert "Independent exponential noise of scale 49 was added" in made(one).statement
     json.loads(release.files()["publish/release.json"])
 
 

@@ -26,7 +26,7 @@ def reason(row):
     if mechanism.startswith("mqm") and isinstance(
         family, pf.IntervalFamily | pf.TotalVariationFamily
     ):
-        return "quilts prove scales of chains with one matrix"
+        return "this needs finitely many chains"
     if mechanism == "leakage" and row["family"].startswith("seventy"):
         return "couplings are proved for at most 64"
     if "order" in row["family"] and row["side_information"] == "any":  # a history of known records

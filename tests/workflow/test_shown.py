@@ -21,6 +21,7 @@ def test_printed_tables_are_these(finished, golden):
     """Errors, chains, seconds (made up) and studies: their numbers, names, headers and notes."""
     names = [f"errors_{name}" for name in ("activity_bundled", "electricity_bundled")]
     names += ["errors_walks_2_file", "chains", *STUDIES, "other_data_bundled", "cohort"]
+    names += ["top_states_bundled"]
     names += [f"{name}_values" for name in ("noisy_max", "base2_exponential", "alpha_beta")]
     names += ["classical_values", "examples"]
     printed = [finished.text(f"tables/{name}.md") for name in names]

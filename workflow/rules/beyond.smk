@@ -8,7 +8,7 @@ BEYOND_FIGURES = [
     *expand("related_bounds_{case}", case=CASES),
     *expand("certainty_{dataset}", dataset=DATASETS),
 ]
-BEYOND = [*BEYOND_FIGURES, "other_data_bundled"]
+BEYOND = [*BEYOND_FIGURES, "other_data_bundled", "top_states_bundled"]
 NO_DATA = evaluate("{case} == 'synthetic'")
 LEAST_NOISE = config["beyond"]["least_noise"] | {"options": config["mechanisms"]}
 SYNTHETIC = {key: LEAST_NOISE.pop(key) for key in ["stay", "length"]}
@@ -71,19 +71,23 @@ rule measure_wider_guarantees:
 
 
 rule measure_other_data:
-    """Errors of Tables 1 and 3 for other people, in longer time steps and over shorter windows."""
+    """Tables 1 and 3 for other people, steps and windows; lists of the most frequent states."""
     input:
         [NHANES, FITBIT, HOUSEHOLD],
     output:
-        "results/beyond/other_data_bundled.csv",
-        report("results/tables/other_data_bundled.csv", labels={"table": "other data"}, **SHOWN),
-        multiext("results/tables/other_data_bundled", ".md", ".tex"),
+        "results/beyond/{study}_bundled.csv",
+        report("results/tables/{study}_bundled.csv", labels={"table": "{study}"}, **SHOWN),
+        multiext("results/tables/{study}_bundled", ".md", ".tex"),
     log:
-        "results/logs/measure_other_data.log",
+        "results/logs/measure_other_data/{study}.log",
+    wildcard_constraints:
+        study="other_data|top_states",
     conda:
         "../envs/pufferflow.yaml"
     params:
-        settings=lookup("beyond/other_data", within=config),
+        study="{study}",
+        seed=config["seed"],
+        settings=lookup("beyond/{study}", within=config),
         options=lookup("mechanisms", within=config),
         code=code_of("measure_other_data.py"),
     script:

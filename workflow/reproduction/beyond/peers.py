@@ -1,7 +1,7 @@
 """Related bounds of what correlated records leak, on the same chains as ours."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -9,13 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from pufferflow._util.types import Ints
 from pufferflow.audit import lower_bound
 from pufferflow.mechanisms import compute_scale, leakage_loss
 from pufferflow.models.chain import MarkovChain
+from pufferflow.publish.noise import most_frequent
 from reproduction.beyond.measures import Case, Row
+from reproduction.chains import fit_chains
+from reproduction.data.discretise import discretise
+from reproduction.data.sample import pooled
 from reproduction.tidy import named_generator
 
 Floats = NDArray[np.float64]
+WAYS = (("one by one", "leakage"), *product(["sorted"], ["leakage", "mqm-exact", "group-dp"]))
 MECHANISMS = {"none": ("leakage", "mqm-exact", "mqm-approx", "group-dp"), "any": ("leakage",)}
 
 
@@ -160,3 +166,51 @@ def related_bounds(cases: Iterator[Case], epsilons: Sequence[float]) -> Iterator
                     row["relative_noise"] = row["scale"] / ours
                 shared = {"epsilon": epsilon, "side_information": known, "bound": bound}
                 yield given | shared | {"states": chain.states} | row
+
+
+def top_states(nhanes: str, settings: Mapping[str, Any], seed: int) -> Iterator[Row]:
+    """Yield how often the most frequent states of a participant are named, from the raw file.
+
+    One row a group, ε, length of the list and way: by noisy max "one by one", or a noisy histogram
+    "sorted". ``hit_rate`` is the mean share of named states that belong on the list, and
+    ``right_rate`` that of lists with every state at its place, over all participants.
+    """
+    sample = discretise(nhanes, {"kind": "activity", "step_minutes": 1}, "activity", "bundled")
+    chains = fit_chains(sample, 0.0, "stationary")
+    given: Row = {"dataset": sample.dataset, "label": sample.label, "data": sample.description}
+    for group, epsilon in product(sample.groups, settings["epsilons"]):
+        people = sample.group(group)
+        length = max(pooled(people).segment_lengths)
+        own = np.array([person.state_counts for person in people])
+        counts = np.repeat(own, settings["releases"], axis=0)
+        best = -np.sort(-counts, axis=1)
+        for (task, mechanism), top in product(WAYS, settings["tops"]):
+            scale = compute_scale(mechanism, chains[group], length, epsilon).scale
+            assert scale is not None  # all of them apply to every chain
+            key = f"beyond/top_states/{group}/{epsilon}/{top}/{task}/{mechanism}"
+            rng = named_generator(seed, key)
+            if task == "sorted":  # with all its states: one alone would be drawn by noisy max
+                named = most_frequent(counts, counts.shape[1], 2 * scale, rng)[:, :top]
+            else:
+                named = one_by_one(counts, top, (top + 1) * scale, rng)
+            found = np.take_along_axis(counts, named, axis=1)
+            yield given | {
+                "group": group,
+                "participants": len(people),
+                "epsilon": epsilon,
+                "top": top,
+                "task": task,
+                "mechanism": mechanism,
+                "scale": scale,
+                "hit_rate": (found >= best[:, [top - 1]]).mean(),
+                "right_rate": (found == best[:, :top]).all(axis=1).mean(),
+            }
+
+
+def one_by_one(counts: Ints, top: int, scale: float, rng: np.random.Generator) -> Ints:
+    """Name ``top`` states of each row, each by noisy max of those left, for (top + 1)/scale."""
+    left, named = counts.copy(), []
+    for _ in range(top):
+        named.append(most_frequent(left, 1, scale, rng))
+        np.put_along_axis(left, named[-1], -(2**62), axis=1)
+    return np.concatenate(named, axis=1)

@@ -20,6 +20,7 @@ CAPTIONS = {
     "related_bounds": "Noise by related bounds of the same chains ÷ noise of leakage calibration.",
     "certainty": "An attacker's certainty of a past record under event-level DP of later ones.",
     "other_data": "Expected L1 errors for other people, in longer steps and shorter windows.",
+    "top_states": "How often the most frequent states of a participant are named.",
     "cohort": "Errors of the participants' own histograms, and gaps (noise ÷ lower bound).",
 }
 NOTES = {
@@ -34,6 +35,9 @@ NOTES = {
     "records from then on: an upper bound. One record: attained.",
     "other_data": "At ε = {epsilon:g}. The scale of a quilt mechanism, in records, hardly depends "
     "on the time step, so longer steps mean larger errors.",
+    "top_states": "By noisy max one by one, or sorted noisy histograms. Hit rate: share of named "
+    "states that belong on the list; right rate: of lists with each at its place. Hit rates of Bai "
+    "et al. (2026) are of other data: not comparable.",
     "cohort": "",
 }
 IN_FIGURES = {
@@ -54,6 +58,7 @@ COLUMNS = {
     "related_bounds": "group side_information bound chains least median most",
     "certainty": "group records bound certainty",
     "other_data": "data step_seconds group participants records task mechanism expected_error",
+    "top_states": "group participants epsilon top task mechanism hit_rate right_rate",
     "cohort": "epsilon mechanism quantity count mean std 5% 50% 95% max",
 }
 SPREAD = dict.fromkeys(("composition", "certainty"), "bound")
@@ -97,7 +102,7 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     "window": duration,
     "certified": yes_no,
     **dict.fromkeys(
-        ("step_seconds", "participants", "records", "releases", "count", "chains"), count
+        ("step_seconds", "participants", "records", "releases", "count", "chains", "top"), count
     ),
 }
 
