@@ -145,7 +145,8 @@ Definition side_ok (r : nat -> table -> rows) (m : nat -> positive -> option mix
   && ((n <=? Z.of_nat (length (early s)))
       || let G := growth c (begin s) in
          shaped k (begin s) && shaped k (bound (late s))
-         && forallb (fun E => within k E (begin s)) (tables s)
+         && forallb (fun E => within k E (begin s))
+              (skipn (Z.to_nat (Z.of_nat (length (tables s)) - Zpos (reach (late s)))) (tables s))
          && (0 <? count (Zpos (reach (late s)) - 1))
          && step_ok k (all_r G) (all_m (reach (late s))) G G
               (count (Zpos (reach (late s)) - 1)) (if capped s then count n else 0) (late s)

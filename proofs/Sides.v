@@ -127,17 +127,19 @@ Proof.
     apply B; auto. now apply lipschitz_tail.
 Qed.
 
-(* CLOSE (Theorem 2): a table whose step lies within it serves every node beyond n0. *)
-Theorem close n0 N E F :
-  (forall n, (n <= n0)%nat -> (n <= N)%nat -> bounds n E) ->
-  (forall n, (n0 <= n < N)%nat -> (forall j, (j <= n)%nat -> bounds j E) -> bounds (S n) F) ->
+(* CLOSE (Theorem 2): a table whose step lies within it serves every node beyond n0; it bounds
+   those from n1 on, from which a step may lead to them. *)
+Theorem close n1 n0 N E F :
+  (forall n, (n1 <= n <= n0)%nat -> (n <= N)%nat -> bounds n E) ->
+  (forall n, (n0 <= n < N)%nat -> (forall j, (n1 <= j <= n)%nat -> bounds j E) ->
+   bounds (S n) F) ->
   (forall x y, (x < k)%nat -> (y < k)%nat -> 0 < E x y -> 0 < F x y <= E x y) ->
   forall n, (n0 < n <= N)%nat -> bounds n F.
 Proof.
   intros B0 St W.
-  assert (A : forall n, (n <= N)%nat -> bounds n E).
+  assert (A : forall n, (n1 <= n <= N)%nat -> bounds n E).
   { induction n as [n IH] using lt_wf_ind. intros Hn.
-    destruct (Nat.le_gt_cases n n0) as [|Gt]; [now apply B0|].
+    destruct (Nat.le_gt_cases n n0) as [|Gt]; [apply B0; lia|].
     destruct n as [|n]; [lia|]. apply bounds_weaker with F; [assumption|]. apply St; [lia|].
     intros j Hj. apply IH; lia. }
   intros n Hn. destruct n as [|n]; [lia|]. apply St; [lia|]. intros j Hj. apply A. lia.

@@ -507,8 +507,8 @@ Hypothesis early_mixed : forall n p E, (Pos.to_nat p + n <= N)%nat ->
   | None => True
   end.
 Hypothesis late_rows : forall n E, (n0 <= n < N)%nat -> enclosed n E (late_r (growth one c E)).
-Hypothesis late_mixed : forall n p E, (n <= N)%nat ->
-  (forall j, (j < n)%nat -> bounds k C K mass j (real E)) ->
+Hypothesis late_mixed : forall n p E, (n0 < n <= N)%nat ->
+  (forall j, (S n0 - Pos.to_nat p <= j < n)%nat -> bounds k C K mass j (real E)) ->
   match late_m p with
   | Some m => 0 < count_up (Zpos p - 1) -> mixes_at n E (count_up (Zpos p - 1)) m
   | None => True
@@ -568,14 +568,20 @@ Proof.
     apply andb_prop in Hl as [Hl Wi]. apply andb_prop in Hl as [Hl St].
     apply andb_prop in Hl as [Hl Fa]. apply andb_prop in Hl as [Hl Al].
     apply andb_prop in Hl as [Sb Sl]. rewrite forallb_forall in Al.
-    apply (close k C K K_nonneg mass n0 N (real (begin s))); [| | |lia].
+    apply (close k C K K_nonneg mass (S n0 - Pos.to_nat (reach (late s))) n0 N (real (begin s)));
+      [| | |lia].
     + intros j Hj HN. apply bounds_weaker with (real (nth j (tables one k s) [])); auto.
-      * apply within_spec, Al, nth_In. lia.
+      * apply within_spec, Al. rewrite Lt. set (d := Z.to_nat _).
+        assert (Hd : (d <= j)%nat) by (unfold d; lia).
+        rewrite <- (firstn_skipn d (tables one k s)) at 1. rewrite app_nth2; rewrite firstn_length;
+          [|lia].
+        apply nth_In. rewrite skipn_length. lia.
       * apply A; lia.
     + intros j Hj Bj.
       destruct (late_rows j (begin s) Hj) as (Low & Nx & See).
       assert (Mx := late_mixed (S j) (reach (late s)) (begin s) ltac:(lia)
         ltac:(intros; apply Bj; lia)).
+      assert (Bn := Bj j ltac:(lia)).
       apply (step_bounds j (S j)) with (9 := St); auto; [intros; apply sums; auto; lia| ].
       destruct (capped s); [|lia]. intros P. apply Rle_trans with (2 := count_above N P).
       apply Rle_pow; [assumption|lia].

@@ -338,9 +338,13 @@ let side n k views proof (s : Parse.side) around =
     | None -> side (table e) late
     | Some start ->
       let start, cycle = sized s start k 1 in
-      let first = begins n k early start all in
-      let near = growth n first and step' = List.hd cycle in
+      let step' = List.hd cycle in
       let power = power_of step' in
+      (* the nodes from which the step may lead, and the first, which has COUNT 0 *)
+      let from = Z.sub (Z.of_int (List.length early)) power in
+      let some = List.filteri (fun i _ -> Z.geq (Z.of_int i) from) early in
+      let first = begins n k some start all in
+      let near = growth n first in
       let late, _ = step n k (views.all_rows (table near)) (views.all_mixed power) proof step' near
           near (count n (Z.pred power)) all in
       side (table first) late
