@@ -8,6 +8,9 @@ from shutil import which
 
 from pufferflow.verify.parse import CertificateError
 
+SECONDS = 600
+"""How long an answer may take: Lemma 6 costs k⁴ operations a step."""
+
 BUILT = Path(__file__).parents[2] / "proofs" / "_build" / "pufferflow-checker"
 
 
@@ -19,11 +22,18 @@ def proved_checker() -> str | None:
 def ask_proved_checker(text: bytes) -> str:
     """Return "accepted", or "unproved rule: …" where no theorem covers the certificate.
 
-    Raises CertificateError: it refuses, or there is no checker.
+    Raises CertificateError: it refuses, takes too long, or there is no checker.
     """
     if (checker := proved_checker()) is None:
         raise CertificateError("the proved checker is not built; `make proofs` builds it")
-    answer = subprocess.run([checker, "-"], input=text, capture_output=True, check=False)
+    try:
+        answer = subprocess.run(
+            [checker, "-"], input=text, capture_output=True, check=False, timeout=SECONDS
+        )
+    except subprocess.TimeoutExpired as late:
+        raise CertificateError(
+            f"the proved checker: no answer within {SECONDS} s; verify without it"
+        ) from late
     found = answer.stdout.decode(errors="replace").strip()
     if answer.returncode not in (0, 2) or not found:
         raise CertificateError(f"the proved checker: {found or 'it ended without an answer'}")

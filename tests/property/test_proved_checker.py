@@ -97,3 +97,9 @@ def test_the_command_asks_it(tmp_path, capsys):
     path.write_text(json.dumps(made(0)))
     assert main(["verify", str(path), "--proved"]) == 0
     assert capsys.readouterr().out.endswith("proved checker: accepted\n")
+
+
+def test_it_is_not_waited_for_without_end(monkeypatch):
+    monkeypatch.setattr("pufferflow.verify.proved.SECONDS", 1e-4)
+    with pytest.raises(CertificateError, match="no answer within"):
+        ask_proved_checker(json.dumps(made(0)).encode())
