@@ -263,6 +263,35 @@ Proof.
 Qed.
 End loss.
 
+(* What is known of the distributions of nodes: their weights if the start is stationary, and the
+   values that they can have. *)
+Lemma start_known m h phase q :
+  model_ok m = true -> period m = 1%nat ->
+  starts m phase q -> chain (states m) q (steps m phase) ->
+  sets_ok m (weights (stationary h) 0) (sets h) = true ->
+  (initial m = Stationary ->
+    stationary_ok m (stationary h) && unique_ok m (stationary h) (order h) = true) ->
+  (initial m = Stationary -> exists s, 0 < s /\ forall t x, (x < states m)%nat ->
+    before (states m) q (steps m phase) t x = s * IZR (weight (weights (stationary h) 0) x)) /\
+  (forall n x, (x < states m)%nat -> 0 < before (states m) q (steps m phase) n x ->
+    set_at (sets h) n x = true).
+Proof.
+  intros ok Per Hq Ch Possible Known. destruct Hq as (_ & _ & Q).
+  set (k := states m) in *. set (P := steps m phase) in *.
+  set (pi := weights (stationary h) 0) in *.
+  assert (Stat : initial m = Stationary -> exists s, 0 < s /\
+    forall t x, (x < k)%nat -> before k q P t x = s * IZR (weight pi x)).
+  { intros St. specialize (Known St). rewrite St in Q. apply andb_prop in Known as [A B].
+    destruct (stationary_weights m ok phase q Ch Q (stationary h) A (order h) B) as [s [Hs Eq]].
+    exists s. split; [assumption|]. intros t x Hx. rewrite Eq by assumption.
+    now rewrite Per, Nat.mod_1_r. }
+  split; [exact Stat|].
+  apply (sets_sound m phase q Ch Per pi (sets h) Possible). intros x Hx Qx.
+  destruct (initial m) as [|p|] eqn:St; [|now rewrite <- Q|exact I].
+  destruct (Stat eq_refl) as (s & Hs & Eq). change (q x) with (before k q P 0 x) in Qx.
+  rewrite Eq in Qx by assumption. apply lt_IZR. nra.
+Qed.
+
 Theorem chain_sound m h phase q :
   model_ok m = true -> chain_ok a m h = true ->
   starts m phase q -> chain (states m) q (steps m phase) ->
@@ -271,7 +300,7 @@ Proof.
   intros ok H Hq Ch. unfold chain_ok in H. cbv zeta in H.
   repeat (let X := fresh "A" in apply andb_prop in H as [H X]).
   apply Nat.eqb_eq in H. apply Z.ltb_lt in A10, A5, A4. rename H into Per, A10 into Po.
-  destruct Hq as (_ & _ & Q).
+  pose proof Hq as (_ & _ & Q).
   set (k := states m) in *. set (P := steps m phase) in *. set (o := one h) in *.
   set (pi := weights (stationary h) 0) in *.
   assert (C1 : 1 <= exp c) by (apply exp_ge_1, c_nonneg).
@@ -282,17 +311,8 @@ Proof.
   assert (Far : forall p, (0 < exp_of h (Zpos p - 1) (cost a))%Z ->
     exp c ^ pred (Pos.to_nat p) <= value o (exp_of h (Zpos p - 1) (cost a))).
   { intros p. replace (Zpos p - 1)%Z with (Z.of_nat (pred (Pos.to_nat p))) by lia. apply Count. }
-  assert (Stat : initial m = Stationary -> exists s, 0 < s /\
-    forall t x, (x < k)%nat -> before k q P t x = s * IZR (weight pi x)).
-  { intros St. rewrite St in *. apply andb_prop in A9 as [A9 A10].
-    destruct (stationary_weights m ok phase q Ch Q (stationary h) A9 (order h) A10) as [s [Hs Eq]].
-    exists s. split; [assumption|]. intros t x Hx. rewrite Eq by assumption.
-    now rewrite Per, Nat.mod_1_r. }
-  assert (Sets : forall n x, (x < k)%nat -> 0 < before k q P n x -> set_at (sets h) n x = true).
-  { apply (sets_sound m phase q Ch Per pi (sets h) A7). intros x Hx Qx.
-    destruct (initial m) as [|p|] eqn:St; [|now rewrite <- Q|exact I].
-    destruct (Stat eq_refl) as (s & Hs & Eq). change (q x) with (before k q P 0 x) in Qx.
-    rewrite Eq in Qx by assumption. apply lt_IZR. nra. }
+  destruct (start_known m h phase q ok Per Hq Ch A7) as [Stat Sets];
+    [intros St; now rewrite St in A9|].
   assert (Kf : forall T n x z, (x < k)%nat -> (z < k)%nat -> 0 <= forward k P T n x z)
     by (intros; now apply forward_nonneg; try apply Ch).
   assert (Kb : forall n x z, (x < k)%nat -> (z < k)%nat -> 0 <= backward k q P n x z)
@@ -653,24 +673,14 @@ Proof.
   intros ok H Hq Ch. unfold quilts_ok in H. cbv zeta in H.
   repeat (let X := fresh "A" in apply andb_prop in H as [H X]).
   apply Nat.eqb_eq in H. apply Z.ltb_lt in A6, A5. rename H into Per, A6 into Po.
-  assert (Hq0 := Hq). destruct Hq as (_ & _ & Q).
   set (k := states m) in *. set (P := steps m phase) in *. set (o := one h) in *.
   set (pi := weights (stationary h) 0) in *.
   assert (C1 : 1 <= exp c) by (apply exp_ge_1, c_nonneg).
   assert (PoR : 0 < IZR o) by (now apply IZR_lt).
   assert (Count : forall n, (0 < exp_of h (Z.of_nat n) (cost a))%Z ->
     exp c ^ n <= value o (exp_of h (Z.of_nat n) (cost a))) by (intros n; now apply exp_of_above).
-  assert (Stat : initial m = Stationary -> exists s, 0 < s /\
-    forall t x, (x < k)%nat -> before k q P t x = s * IZR (weight pi x)).
-  { intros St. rewrite St in *. apply andb_prop in A4 as [A4 A6].
-    destruct (stationary_weights m ok phase q Ch Q (stationary h) A4 (order h) A6) as [s [Hs Eq]].
-    exists s. split; [assumption|]. intros t x Hx. rewrite Eq by assumption.
-    now rewrite Per, Nat.mod_1_r. }
-  assert (Sets : forall n x, (x < k)%nat -> 0 < before k q P n x -> set_at (sets h) n x = true).
-  { apply (sets_sound m phase q Ch Per pi (sets h) A3). intros x Hx Qx.
-    destruct (initial m) as [|p|] eqn:St; [|now rewrite <- Q|exact I].
-    destruct (Stat eq_refl) as (s & Hs & Eq). change (q x) with (before k q P 0 x) in Qx.
-    rewrite Eq in Qx by assumption. apply lt_IZR. nra. }
+  destruct (start_known m h phase q ok Per Hq Ch A3) as [Stat Sets];
+    [intros St; now rewrite St in A4|].
   assert (Kf : forall T n x z, (x < k)%nat -> (z < k)%nat -> 0 <= forward k P T n x z)
     by (intros; now apply forward_nonneg; try apply Ch).
   assert (Kb : forall n x z, (x < k)%nat -> (z < k)%nat -> 0 <= backward k q P n x z)
@@ -798,7 +808,7 @@ Proof.
         specialize (Src z Hz). apply orb_prop in Src as [Src|Src]; [|exact Src].
         apply negb_true_iff in Src. rewrite (Sets r z Hz) in Src; [discriminate|].
         destruct (Bn r z Hz) as [|Z0]; [assumption|]. rewrite <- Z0, Rmult_0_l in Pz. lra. }
-      assert (Ow := own_sound m o phase q pi f _ (own s') i x y ok Po Hq0 Ch Per Stat Own).
+      assert (Ow := own_sound m o phase q pi f _ (own s') i x y ok Po Hq Ch Per Stat Own).
       fold k P in Ow. specialize (Ow ltac:(intros E1; apply Z.eqb_eq in E1;
         lia) ltac:(lia) Hx Hy PO).
       set (vr := value o (get (ratios left) x y)) in *. set (vo := value o (get (own s') x y)) in *.

@@ -214,12 +214,13 @@ def _wider(table: pd.DataFrame, panels: dict[Any, Axes]) -> None:
 
 
 def _certainty(table: pd.DataFrame, panels: dict[Any, Axes]) -> None:
-    """Draw the certainty against the time since the secret, a colour per ε, a line per bound."""
+    """Draw the certainty against the time since the secret, a marker per ε, a line per bound."""
     dashes = {"all-later": (0, ()), "one-record": (0, (4, 2))}
     for (group, epsilon, bound), rows in table.groupby(["group", "epsilon", "bound"], sort=False):
-        color = style.SPARE_COLORS[list(table["epsilon"].unique()).index(epsilon) % 4]
+        number = list(table["epsilon"].unique()).index(epsilon) % 4
         label = f"{'_' * (bound == 'one-record')}ε = {epsilon:g} a record"
-        look: dict[str, Any] = {"color": color, "linestyle": dashes[str(bound)], "label": label}
+        look: dict[str, Any] = {"color": style.SPARE_COLORS[number], "marker": "osD^"[number]}
+        look |= {"markersize": 3, "linestyle": dashes[str(bound)], "label": label}
         panels[group].plot(rows["records"], rows["certainty"], **look)
         panels[group].set(xscale="log", xlabel="records since the secret", ylabel="certainty")
         panels[group].set_ylim(0.49, 1.01)
