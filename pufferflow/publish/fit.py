@@ -173,7 +173,7 @@ def fit(source: Source, **options: Any) -> Fit:
 
 
 def _chains(counts: Ints, start: str) -> tuple[list[MarkovChain], float]:
-    """One chain a group, and what was added to every count."""
+    """One chain per group, and what was added to every count."""
     totals, added = counts.sum(axis=2, keepdims=True), SMOOTHING
     if totals.all():
         free = [MarkovChain(matrix, ANY) for matrix in counts / totals]

@@ -145,7 +145,7 @@ def _csv_table(path: str, separator: str | None) -> Table:
                     if broken >= 0:
                         what = "a quote is not closed, or a field has a line break"
                         where = f"{path}, line {line + broken}"
-                        raise DataError(f"{where}: {what}; give a line a reading")
+                        raise DataError(f"{where}: {what}; write one reading per line")
                 yield batch.to_pandas()
                 line += len(batch)
 
@@ -207,4 +207,4 @@ def _unpacked(path: str, bad: Sequence[Any] = ()) -> Iterator[Any]:
 
 def _endless(path: str) -> DataError:
     what = f"a line of more than {BLOCK:,} bytes, or a quote that is not closed"
-    return DataError(f"{path}: {what}; give a line a reading")
+    return DataError(f"{path}: {what}; write one reading per line")
