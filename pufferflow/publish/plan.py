@@ -31,7 +31,7 @@ DAY = 86_400
 PERIODS = {"hour": DAY, "weekday": 7 * DAY, "month": 365 * DAY}
 """Seconds in which every cell of a statistic occurs."""
 GOALS = (0.5, 0.1)
-"""Errors over the public range that remedies are computed for: HIGH and MEDIUM."""
+"""Errors over the public range for which remedies are computed: HIGH and MEDIUM."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,7 @@ class PlanRow:
 class Plan:
     """Errors of the requested statistics at several levels of protection.
 
-    Of a dry run ``paid`` is what the ledger would contain after the release.
+    ``paid`` of a dry run is the entry of the release in the ledger.
     """
 
     rows: tuple[PlanRow, ...]
@@ -75,7 +75,7 @@ class Plan:
     paid: Paid | None = None
 
     def lines(self) -> list[str]:
-        """Return the table as text, one part per statistic."""
+        """Return the table as lines, one part per statistic."""
         text: list[str] = []
         for name in dict.fromkeys(row.statistic for row in self.rows):
             shown = [("protect", "error", "noise impact", "")]
@@ -146,7 +146,7 @@ def plan(
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """The public facts that determine the errors of a release: of tables only the sizes."""
+    """The public facts that determine the errors of a release, with sizes of tables only."""
 
     request: Request
     tables: Sequence[Table]
@@ -160,7 +160,7 @@ class Design:
         return choose_noise(self.tables, *self.request.allowed(promise, self.longest))
 
     def errors(self, level: Level) -> list[TableError]:
-        """Return those of each table; raises ParameterError: no noise keeps ε at this level."""
+        """Return the errors of each table; raises ParameterError: no noise keeps ε at a level."""
         request = self.request
         promise = calibrate(self.family, level, request.epsilon, request.delta)
         pairs = zip(self.tables, self.noise(promise), strict=True)
@@ -220,7 +220,7 @@ def remedies(prepared: Prepared, place: int) -> str:
 
 
 def _participants(table: Table, noise: Noise, now: int, goal: float) -> tuple[int, float]:
-    """Return how many participants with as many readings reach an impact, and the error then."""
+    """Return the number of participants, with as many readings, for an impact, and the error."""
     needed = math.ceil(now * table_error(table, noise).middle[1] / goal)
     while True:
         sizes = table.sizes * needed // now

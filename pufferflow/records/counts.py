@@ -17,11 +17,11 @@ Ints = NDArray[np.int64]
 
 HOURS = 24
 MOST_COUNTS = 2**27
-"""Counts at most (1 GB)."""
+"""Largest number of counts (1 GB)."""
 
 
 def state_counts(steps: Steps, by: By = "all") -> Ints:
-    """Return how many readings are in each state, of all, of each group or of each person.
+    """Return the number of readings in each state, of all, of each group or of each person.
 
     Shape (k,), (groups, k) or (people, k).
     """
@@ -29,17 +29,16 @@ def state_counts(steps: Steps, by: By = "all") -> Ints:
 
 
 def transition_counts(steps: Steps, by: By = "all", *, most: int | None = None) -> Ints:
-    """Return how often a reading in one state (row) is one step before one in another (column).
+    """Return the number of steps from each state (row) to each state (column).
 
-    ``most``: of each participant only the first so many count. Shape (k, k), (groups, k, k) or
-    (people, k, k).
+    Only the first ``most`` per participant count. Shape (k, k), (groups, k, k) or (people, k, k).
     """
     near = steps.near
     return _count(steps, by, 2, near if most is None else steps.first(near, most))
 
 
 def triple_counts(steps: Steps, by: By = "all") -> Ints:
-    """Return how often three readings one step apart are in these states, in the order of time.
+    """Return the number of each triple of states of consecutive readings, in the order of time.
 
     Shape (k, k, k), (groups, k, k, k) or (people, k, k, k).
     """
@@ -78,7 +77,7 @@ def _count(
 ) -> Ints:
     """Count the readings, or those that are marked, by their state and the ones before it.
 
-    ``length`` states in all; with ``hourly`` also by the hour of the reading before.
+    There are ``length`` states in all; ``hourly`` adds the hour of the reading before.
     """
     state, k = steps.coded
     rows = {"all": (), "group": (len(steps.groups),), "person": (len(steps.people),)}[by]
