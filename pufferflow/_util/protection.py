@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, TypedDict, cast, get_args
+from typing import Literal, TypeAlias, TypedDict, cast, get_args
 
 from pufferflow._util.checks import check_choice, check_whole, shown
 from pufferflow._util.units import exact_seconds, steps_of, text_of
@@ -47,11 +46,6 @@ NARROWEST = Protection()
 
 PROTECTION = ("window", "side_information")
 """The options that ask for it."""
-
-
-def asked_for(options: Mapping[str, Any]) -> Protection:
-    """Return the protection among options of a mechanism."""
-    return Protection(**{key: options[key] for key in PROTECTION if key in options})
 
 
 @dataclass(frozen=True)

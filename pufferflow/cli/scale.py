@@ -15,7 +15,7 @@ from tqdm import tqdm
 
 from pufferflow._util.checks import longest
 from pufferflow._util.files import check_outputs, write_atomic
-from pufferflow._util.protection import PROTECTION, Protection, asked_for, level_of
+from pufferflow._util.protection import PROTECTION, Protection, level_of
 from pufferflow._util.work import afford, estimate, is_allowed
 from pufferflow.cli.printing import add_bounds, show, table
 from pufferflow.errors import ParameterError
@@ -90,6 +90,6 @@ def scales_of(
             scales.append(compute_scale(name, family, lengths, epsilon, **own))
         else:
             why = f"it {estimate(work)}; {FEWER}, or allow more (--most-work)"
-            asked_of = requested(name, lengths, epsilon, **asdict(asked_for(own)))
-            scales.append(replace(asked_of, reason=why))
+            hidden = {key: own[key] for key in PROTECTION if key in own}
+            scales.append(replace(requested(name, lengths, epsilon, **hidden), reason=why))
     return scales

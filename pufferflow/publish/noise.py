@@ -55,46 +55,57 @@ def deviation(square: float, rho: float | Fraction) -> float:
     return noise_scale(Fraction(math.sqrt(2 * rho)), Fraction(math.sqrt(square)))
 
 
-def scales_of(statistics: Sequence[Statistic], cost: Fraction) -> tuple[float, ...]:
-    """Return the scale for each statistic, which cost at most ``cost`` together, in equal parts."""
-    return tuple(noise_scale(cost, one.lipschitz, len(statistics)) for one in statistics)
+@dataclass(frozen=True)
+class Noise:
+    """Noise on each count: discrete Laplace of this scale, or discrete Gaussian of this σ."""
 
+    scale: float
+    gaussian: bool = False
 
-def cost_of(statistics: Sequence[Statistic], scales: Sequence[float]) -> Fraction:
-    """Return c = Σ L_i/s_i exactly: what one changed reading costs."""
-    parts = zip(statistics, scales, strict=True)
-    return sum((statistic.lipschitz / Fraction(scale) for statistic, scale in parts), Fraction(0))
+    def add(self, counts: Ints, rng: np.random.Generator | None = None) -> Ints:
+        """Return counts with independent noise, by OpenDP's exact samplers without a seed.
 
+        With ``rng`` it is for planning, **not private**, and Gaussian noise is rounded instead of
+        discrete. Sums beyond 64 bits are cut to the largest integer, which is post-processing.
+        """
+        flat: list[int] = counts.ravel().tolist()
+        if rng is None:
+            noisy = (vector_gaussian if self.gaussian else vector_laplace)(self.scale)(flat)
+        else:
+            if self.gaussian:
+                drawn = np.rint(self.scale * rng.standard_normal(len(flat)))
+            else:  # whole parts of exponential variables are geometric, their difference is Z
+                one, other = np.floor(self.scale * rng.standard_exponential((2, len(flat))))
+                drawn = one - other
+            sums = (count + int(z) for count, z in zip(flat, drawn, strict=True))
+            noisy = [min(max(number, -(2**63)), 2**63 - 1) for number in sums]
+        return np.array(noisy, dtype=np.int64).reshape(counts.shape)
 
-def add_noise(counts: Sequence[int], scale: float) -> list[int]:
-    """Add independent noise to integers, by OpenDP's exact sampler without a seed.
+    def cost(self, statistic: Statistic) -> tuple[Fraction, Fraction]:
+        """Return exactly what one changed reading costs: c = L/s, or ρ = Δ2²/2σ²."""
+        scale = Fraction(self.scale)
+        if self.gaussian:
+            return Fraction(0), statistic.square / scale**2 / 2
+        return statistic.lipschitz / scale, Fraction(0)
 
-    Sums beyond 64 bits are cut to the largest integer, which is post-processing.
-    """
-    noisy: list[int] = vector_laplace(scale)([int(count) for count in counts])
-    return noisy
+    def tail(self, h: float) -> float:
+        """P(|Z| > h) of Laplace noise, h ≥ 0."""
+        return 2 * math.exp(-(math.floor(h) + 1) / self.scale) / (1 + math.exp(-1 / self.scale))
 
+    def quantile(self, confidence: float = CONFIDENCE, bins: int = 1) -> int:
+        """Smallest h with P(|Z_j| ≤ h for all of ``bins`` counts) ≥ confidence.
 
-def add_gaussian(counts: Sequence[int], scale: float) -> list[int]:
-    """Add independent discrete Gaussian noise to integers, as :func:`add_noise`."""
-    noisy: list[int] = vector_gaussian(scale)([int(count) for count in counts])
-    return noisy
-
-
-def add_seeded_noise(
-    counts: Sequence[int], scale: float, rng: np.random.Generator, *, gaussian: bool = False
-) -> list[int]:
-    """Add noise of the same distribution from a seed: for planning, **not private**.
-
-    Gaussian noise is rounded instead of discrete.
-    """
-    if gaussian:
-        drawn = np.rint(scale * rng.standard_normal(len(counts)))
-        return [int(count) + int(z) for count, z in zip(counts, drawn, strict=True)]
-    # whole parts of exponential variables are geometric, and Z is the difference of two of them
-    one, other = np.floor(scale * rng.standard_exponential((2, len(counts))))
-    noisy = (int(count) + int(z) for count, z in zip(counts, one - other, strict=True))
-    return [min(max(number, -(2**63)), 2**63 - 1) for number in noisy]
+        At most 1 more of Gaussian noise: P(Z ≥ h + 1) is at most that of a normal variable ≥ h
+        (Canonne, Kamath and Steinke, 2020).
+        """
+        excess = -math.expm1(math.log(confidence) / bins)  # 1 − confidence^(1/bins)
+        if self.gaussian:
+            return math.ceil(self.scale * -float(ndtri(excess / 2)) * (1 + 1e-12))
+        most = math.log(excess * (1 + math.exp(-1 / self.scale)) / 2)  # of the tail: −(h + 1)/s
+        h = max(math.ceil(-self.scale * most) - 2, 0)
+        while self.tail(h) > excess:
+            h += 1
+        return h
 
 
 def most_frequent(
@@ -110,10 +121,8 @@ def most_frequent(
     if top == 1 and rng is not None:
         noise = scale * rng.standard_exponential(counts.shape)
         return np.asarray((counts + noise).argmax(axis=1, keepdims=True))
-    flat: list[int] = counts.ravel().tolist()
-    noisy = add_noise(flat, scale) if rng is None else add_seeded_noise(flat, scale, rng)
-    order = np.argsort(-np.array(noisy, float).reshape(counts.shape), axis=1, kind="stable")
-    return order[:, :top]
+    noisy = Noise(scale).add(counts, rng).astype(float)
+    return np.argsort(-noisy, axis=1, kind="stable")[:, :top]
 
 
 def shortfall(scale: float, top: int, states: int, cells: int) -> int:
@@ -124,43 +133,8 @@ def shortfall(scale: float, top: int, states: int, cells: int) -> int:
     its noise must exceed that of the largest by h.
     """
     if top > 1:
-        return 2 * DiscreteLaplace(scale).quantile(CONFIDENCE, cells * states)
+        return 2 * Noise(scale).quantile(CONFIDENCE, cells * states)
     return math.floor(scale * math.log(cells * (states - 1) / (2 * (1 - CONFIDENCE))))
-
-
-@dataclass(frozen=True)
-class DiscreteLaplace:
-    """The distribution of the noise Z of a scale s > 0 on one count."""
-
-    scale: float
-
-    def tail(self, h: float) -> float:
-        """P(|Z| > h), h ≥ 0."""
-        return 2 * math.exp(-(math.floor(h) + 1) / self.scale) / (1 + math.exp(-1 / self.scale))
-
-    def quantile(self, confidence: float = CONFIDENCE, bins: int = 1) -> int:
-        """Smallest h with P(|Z_j| ≤ h for all of ``bins`` counts) ≥ confidence."""
-        excess = -math.expm1(math.log(confidence) / bins)  # 1 − confidence^(1/bins)
-        most = math.log(excess * (1 + math.exp(-1 / self.scale)) / 2)  # of the tail: −(h + 1)/s
-        h = max(math.ceil(-self.scale * most) - 2, 0)
-        while self.tail(h) > excess:
-            h += 1
-        return h
-
-
-@dataclass(frozen=True)
-class DiscreteGaussian:
-    """The distribution of discrete Gaussian noise Z of parameter σ on one count."""
-
-    scale: float
-
-    def quantile(self, confidence: float = CONFIDENCE, bins: int = 1) -> int:
-        """An h with P(|Z_j| ≤ h for all of ``bins`` counts) ≥ confidence, at most 1 too large.
-
-        P(Z ≥ h + 1) is at most that of a normal variable ≥ h (Canonne, Kamath and Steinke, 2020).
-        """
-        excess = -math.expm1(math.log(confidence) / bins)
-        return math.ceil(self.scale * -float(ndtri(excess / 2)) * (1 + 1e-12))
 
 
 def sum_margin(scale: float, squares: float, miss: float) -> float:
@@ -214,31 +188,32 @@ def impact_label(impact: float) -> str:
 
 def choose_noise(
     tables: Sequence[Table], cost: Fraction, rho: Fraction
-) -> tuple[bool, Sequence[float], Sequence[float | None]]:
-    """Return whether noise is Gaussian, its scales, and those of the other kind, if it is possible.
+) -> list[tuple[Noise, Noise | None]]:
+    """Return the noise of each table, and that of the other kind, if it is possible.
 
-    The noise of all costs ``cost``, or ρ where that makes for less error over the public ranges.
+    All of it costs ``cost`` together, in equal parts, or ρ where that makes for less error over
+    the public ranges.
     """
-    laplace = scales_of([table.statistic for table in tables], cost)
-    squares = [table.statistic.square for table in tables]
-    if not rho or not all(squares):
-        return False, laplace, [None] * len(tables)
-    gaussian = [deviation(square * len(tables), rho) for square in squares]
+    kinds, number = [table.statistic for table in tables], len(tables)
+    laplace = [Noise(noise_scale(cost, one.lipschitz, number)) for one in kinds]
+    if not rho or not all(one.square for one in kinds):
+        return [(noise, None) for noise in laplace]
+    gaussian = [Noise(deviation(one.square * number, rho), True) for one in kinds]
     errors = [
-        sum(table_error(*each, kind).middle[1] for each in zip(tables, scales, strict=True))
-        for kind, scales in ((True, gaussian), (False, laplace))
+        sum(table_error(*each).middle[1] for each in zip(tables, noises, strict=True))
+        for noises in (gaussian, laplace)
     ]
-    return (True, gaussian, laplace) if errors[0] < errors[1] else (False, laplace, gaussian)
+    both = (gaussian, laplace) if errors[0] < errors[1] else (laplace, gaussian)
+    return list(zip(*both, strict=True))
 
 
-def table_error(table: Table, scale: float, gaussian: bool = False) -> TableError:
-    """Return the error of a table whose numbers get noise of ``scale``."""
+def table_error(table: Table, noise: Noise) -> TableError:
+    """Return the error of a table whose numbers get this noise."""
     statistic, size = table.statistic, table.sizes.astype(np.float64)
     cells, states = max(1, int((size > 0).sum())), len(table.columns)
     if isinstance(statistic, MostFrequent):
-        width: float = shortfall(scale, statistic.top, states, cells)
+        width: float = shortfall(noise.scale, statistic.top, states, cells)
     else:
-        noise = DiscreteGaussian(scale) if gaussian else DiscreteLaplace(scale)
         width = statistic.unit * noise.quantile(CONFIDENCE, cells * states)
     with np.errstate(divide="ignore", invalid="ignore"):
         if statistic.relative:

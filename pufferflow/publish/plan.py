@@ -14,17 +14,13 @@ from pufferflow._util.checks import check_whole
 from pufferflow._util.options import reads, shows, split_options, takes_options
 from pufferflow._util.protection import Level, level_of
 from pufferflow._util.units import seconds_of, steps_of
+from pufferflow.accounting.account import Promise
 from pufferflow.accounting.entries import Paid
 from pufferflow.errors import ParameterError
 from pufferflow.models.families import Family
 from pufferflow.publish.calibrate import calibrate
-from pufferflow.publish.noise import TableError, choose_noise, table_error
-from pufferflow.publish.request import (
-    GuaranteeOptions,
-    Request,
-    StatisticOptions,
-    Theta,
-)
+from pufferflow.publish.noise import Noise, TableError, choose_noise, table_error
+from pufferflow.publish.request import GuaranteeOptions, Request, StatisticOptions, Theta
 from pufferflow.publish.statistics import LABELS, Table
 from pufferflow.records.states import StateSpace
 
@@ -159,19 +155,16 @@ class Design:
     longest: int
     step_seconds: int | None
 
-    @classmethod
-    def of(cls, prepared: Prepared) -> Design:
-        """Return the design of an existing table."""
-        own = prepared.request, prepared.tables, prepared.family, prepared.level
-        return cls(*own, prepared.longest, prepared.steps.step_seconds)
+    def noise(self, promise: Promise) -> list[tuple[Noise, Noise | None]]:
+        """Return the noise of each table, and that of the other kind, if it is possible."""
+        return choose_noise(self.tables, *self.request.allowed(promise, self.longest))
 
     def errors(self, level: Level) -> list[TableError]:
         """Return those of each table; raises ParameterError: no noise keeps ε at this level."""
         request = self.request
         promise = calibrate(self.family, level, request.epsilon, request.delta)
-        gaussian, scales, _ = choose_noise(self.tables, *request.allowed(promise, self.longest))
-        pairs = zip(self.tables, scales, strict=True)
-        return [table_error(table, scale, gaussian) for table, scale in pairs]
+        pairs = zip(self.tables, self.noise(promise), strict=True)
+        return [table_error(table, noise) for table, (noise, _) in pairs]
 
     def plan(self, warnings: tuple[str, ...] = (), paid: Paid | None = None) -> Plan:
         """Return the errors of each statistic at the requested level and the usual ones."""
@@ -192,12 +185,11 @@ class Design:
         return Plan(tuple(rows), self.request.epsilon, self.request.what.unit, warnings, paid)
 
 
-def remedies(prepared: Prepared, table: Table, error: TableError) -> str:
-    """Return one sentence: the release is useless, and computed remedies."""
-    design, statistic, level = Design.of(prepared), table.statistic, prepared.level
-    place, step = prepared.statistics.index(statistic), design.step_seconds
-    noise = prepared.scales[place], prepared.gaussian
-    people = len(prepared.steps.people)
+def remedies(prepared: Prepared, place: int) -> str:
+    """Return one sentence: the table at this place is useless, and computed remedies."""
+    design, table = prepared.design, prepared.zeros.tables[place]
+    statistic, level, step = table.statistic, design.level, design.step_seconds
+    noise, people = table.noise, len(prepared.steps.people)
     unit = f" {prepared.request.what.unit or ''}".rstrip() * statistic.in_unit
     (enough, half), (plenty, small) = (_participants(table, noise, people, goal) for goal in GOALS)
     helps = [
@@ -213,7 +205,7 @@ def remedies(prepared: Prepared, table: Table, error: TableError) -> str:
                 break
     if statistic.by != "all":
         coarse = replace(statistic, by="all").tabulate(prepared.steps)
-        if not table_error(coarse, *noise).is_useless:
+        if not table_error(coarse, noise).is_useless:
             helps.append(f"no cells ({statistic.name})")
     if not level.whole and step is not None:
         days = math.ceil(enough / people * design.longest * step / DAY)
@@ -221,21 +213,19 @@ def remedies(prepared: Prepared, table: Table, error: TableError) -> str:
     low = statistic.offset if statistic.relative else 0.0
     high = low + float(np.median(table.ranges))
     return (
-        f"the error of {statistic.full_name} would be ±{error.middle[0]:.3g}{unit} where values "
-        f"lie between {low:g} and {high:g}: pure noise. What helps: {', '.join(helps)}; "
+        f"the error of {statistic.full_name} would be ±{table.error.middle[0]:.3g}{unit} where "
+        f"values lie between {low:g} and {high:g}: pure noise. What helps: {', '.join(helps)}; "
         "`accept_noise` publishes it nevertheless"
     )
 
 
-def _participants(
-    table: Table, noise: tuple[float, bool], now: int, goal: float
-) -> tuple[int, float]:
+def _participants(table: Table, noise: Noise, now: int, goal: float) -> tuple[int, float]:
     """Return how many participants with as many readings reach an impact, and the error then."""
-    needed = math.ceil(now * table_error(table, *noise).middle[1] / goal)
+    needed = math.ceil(now * table_error(table, noise).middle[1] / goal)
     while True:
         sizes = table.sizes * needed // now
         ranges = table.ranges if table.statistic.relative else table.ranges * (needed / now)
-        error = table_error(replace(table, sizes=sizes, ranges=ranges), *noise)
+        error = table_error(replace(table, sizes=sizes, ranges=ranges), noise)
         half, impact = error.middle
         if impact < goal and not error.is_useless:
             return needed, half

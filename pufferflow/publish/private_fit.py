@@ -32,7 +32,7 @@ from pufferflow.models.chain import STATIONARY
 from pufferflow.models.estimation import noisy_confidence_bounds
 from pufferflow.models.files import PublicModel, write_model
 from pufferflow.publish.fit import Fit, FitOptions
-from pufferflow.publish.noise import DiscreteLaplace, add_noise, noise_scale, sum_margin
+from pufferflow.publish.noise import Noise, noise_scale, sum_margin
 from pufferflow.publish.release import Agreement
 from pufferflow.publish.request import ReleaseOptions, Request, TableOptions
 from pufferflow.records.counts import transition_counts
@@ -148,7 +148,7 @@ def fit_privately(
     if dry_run:
         return Fit(None, facts, paid=try_out(asked.ledger, payment))
     with reserved(asked.ledger, payment) as paid:
-        noisy = np.array(add_noise(counts.ravel().tolist(), scale)).reshape(k, k)
+        noisy = Noise(scale).add(counts)
         back = _family(noisy.T, reach) if ways == 2 else None
         family, total = _family(noisy, reach, back), int(noisy.sum())
         widths = family.high - family.low
@@ -168,8 +168,7 @@ def fit_privately(
 
 def _margins(states: int, scale: float, miss: float) -> tuple[int, int]:
     """Margins, except with probability ``miss``, of a count and of sums along rows and columns."""
-    noise = DiscreteLaplace(scale)
-    margin = noise.quantile(1 - miss / 2, states**2)
+    margin = Noise(scale).quantile(1 - miss / 2, states**2)
     sums = sum_margin(scale, states - 1, miss / 2 / (2 * states**2))
     return margin, min((states - 1) * margin, math.ceil(sums))
 

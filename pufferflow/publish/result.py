@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pufferflow._util.files import spreadsheet_csv
 from pufferflow._util.protection import Level
-from pufferflow._util.texts import spreadsheet_csv
 from pufferflow._util.types import Bools, Floats
 from pufferflow.accounting.account import percent
 from pufferflow.accounting.entries import Paid
 from pufferflow.publish.files import PUBLISH, SIMULATION
-from pufferflow.publish.noise import TableError, impact_label, table_error
+from pufferflow.publish.noise import Noise, TableError, impact_label, table_error
 from pufferflow.publish.page import page_of
 from pufferflow.publish.registry import registry_record
 from pufferflow.publish.request import ReleaseOptions
@@ -31,19 +31,22 @@ from pufferflow.publish.texts import factor, number, plural, visible
 class NoisyTable(Table):
     """A table whose ``counts`` are noisy integers as they were drawn; they may be negative.
 
-    ``scale`` is that of the noise, σ if it is Gaussian, and ``other`` that of the other kind, if it
-    was possible; ``word`` is the unit of the readings. Not all ``sizes`` are 0.
+    ``noises`` are its noise and that of the other kind, if it was possible; ``word`` is the unit of
+    the readings. Not all ``sizes`` are 0.
     """
 
-    scale: float
+    noises: tuple[Noise, Noise | None]
     word: str | None = None
-    gaussian: bool = False
-    other: float | None = None
+
+    @property
+    def noise(self) -> Noise:
+        """The noise of its counts."""
+        return self.noises[0]
 
     @cached_property
     def error(self) -> TableError:
-        """Errors of the values, from the scale and public facts."""
-        return table_error(self, self.scale, self.gaussian)
+        """Errors of the values, from the noise and public facts."""
+        return table_error(self, self.noise)
 
     @property
     def values(self) -> Floats:
@@ -253,7 +256,7 @@ class Release:
             **({"delta": self.delta} if self.delta else {}),
             "window_steps": self.level.window,
             "side_information": "any" if self.level.whole else self.level.side_information,
-            "noise_scales": {table.statistic.full_name: table.scale for table in self.tables},
+            "noise_scales": {table.statistic.full_name: table.noise.scale for table in self.tables},
             "rows": self.to_frame().replace({np.nan: None}).to_dict("records"),
         }
 

@@ -14,6 +14,8 @@ from fractions import Fraction
 from itertools import accumulate, product
 from typing import Any
 
+import numpy as np
+
 from pufferflow._util.checks import check_confidence, check_positive, check_whole
 from pufferflow._util.files import PathLike
 from pufferflow._util.options import takes_options
@@ -21,7 +23,7 @@ from pufferflow.accounting.account import MOST_STEPS, Charge
 from pufferflow.accounting.entries import Paid
 from pufferflow.accounting.ledger import Ledger, reserved
 from pufferflow.errors import ParameterError
-from pufferflow.publish.noise import add_noise, noise_scale, sum_margin
+from pufferflow.publish.noise import Noise, noise_scale, sum_margin
 from pufferflow.publish.release import Agreement
 from pufferflow.publish.request import RECORDS, Request, Theta
 from pufferflow.publish.square_root import SquareRootNoise
@@ -172,7 +174,8 @@ class RunningCount:
 
     def _drawn(self, arity: int) -> list[int]:
         """Sums of the noise of the first 0, 1, … children of a node."""
-        return list(accumulate(add_noise([0] * arity, self.scale), initial=0))
+        drawn = Noise(self.scale).add(np.zeros(arity, np.int64))
+        return list(accumulate(drawn.tolist(), initial=0))
 
     def _path(self, readings: int) -> list[tuple[int, int, int]]:
         """Of each level: children to the left, weight in 256ths, and that of the level below."""

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 from flint import arb, arb_series, ctx
 
-from pufferflow.publish.noise import add_gaussian, deviation
+from pufferflow.publish.noise import Noise, deviation
 
 MOST_READINGS = 2**21
 """Noise for 10^6 is drawn in a minute, with 1 GB."""
@@ -56,7 +56,8 @@ class SquareRootNoise:
     def drawn(self, parts: int) -> list[int]:
         """Return A R⁻¹ z in parts of a reading, rounded, where A takes prefix sums."""
         length, bits, before = len(self._entries), 128, ctx.cap
-        noise = add_gaussian([0] * length, math.ldexp(self.scale, self._bits))
+        drawn = Noise(math.ldexp(self.scale, self._bits), gaussian=True)
+        noise: list[int] = drawn.add(np.zeros(length, np.int64)).tolist()
         steps = np.diff(self._entries, prepend=0).tolist()  # R A⁻¹, in powers of the shift
         while True:
             try:

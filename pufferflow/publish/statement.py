@@ -197,27 +197,27 @@ def _account(made: Release) -> Iterator[str]:
 
 def _method(made: Release) -> Iterator[str]:
     for table in made.tables:
-        kind = table.statistic
+        kind, (noise, other) = table.statistic, table.noises
         if isinstance(kind, MostFrequent):
             law = "exponential" if kind.top == 1 else "discrete Laplace"
             yield (
-                f"Independent {law} noise of scale {table.scale:g} was added to each count of "
+                f"Independent {law} noise of scale {noise.scale:g} was added to each count of "
                 f"{table.heading}, and the states with the largest sums were named. Its error is "
                 "an upper bound; one reading changes two counts by 1 each."
             )
             continue
         what = f"sum (in steps of {kind.unit:g})" if kind.in_unit else "count"
-        known = f"Laplace noise of scale {table.scale:g}", "L1", f"{kind.lipschitz:,}"
-        if table.gaussian:
-            known = f"Gaussian noise of σ = {table.scale:g}", "L2", f"√{kind.square:,}"
-        noise, norm, change = known
+        known = f"Laplace noise of scale {noise.scale:g}", "L1", f"{kind.lipschitz:,}"
+        if noise.gaussian:
+            known = f"Gaussian noise of σ = {noise.scale:g}", "L2", f"√{kind.square:,}"
+        law, norm, change = known
         yield (
-            f"Independent discrete {noise} was added to each {what} "
+            f"Independent discrete {law} was added to each {what} "
             f"of {table.heading}; their {norm} sensitivity to one reading is {change}."
         )
-        if table.other is not None:
-            name = "Laplace" if table.gaussian else "Gaussian"
-            errors = table_error(table, table.other, not table.gaussian), table.error
+        if other is not None:
+            name = "Gaussian" if other.gaussian else "Laplace"
+            errors = table_error(table, other), table.error
             most, least = (f"±{number(error.middle[0])}" for error in errors)
             yield f"{name} noise would have an error of {most} instead of {least}."
     exactly = "at most" if made.delta else "exactly"

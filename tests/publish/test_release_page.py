@@ -25,7 +25,7 @@ from pufferflow.accounting.ledger import Paid
 from pufferflow.errors import DataError
 from pufferflow.publish import files, texts
 from pufferflow.publish.files import draft
-from pufferflow.publish.noise import shortfall
+from pufferflow.publish.noise import Noise, shortfall
 from pufferflow.publish.request import ReleaseOptions
 from pufferflow.publish.result import NoisyTable, Readings, Release
 from pufferflow.publish.statement import sections_of
@@ -44,7 +44,8 @@ def noisy(kind: Statistic, cells, columns, sizes, counts, scale=100.0, word="kWh
     """A table with the given counts as its noisy ones."""
     sizes, counts = np.asarray(sizes), np.asarray(counts).reshape(len(cells), len(columns))
     ranges = np.broadcast_to(kind.ranges(sizes, np.minimum(sizes, 9), len(columns)), counts.shape)
-    return NoisyTable(kind, tuple(cells), tuple(columns), sizes, counts, ranges, scale, word)
+    noises = Noise(scale), None
+    return NoisyTable(kind, tuple(cells), tuple(columns), sizes, counts, ranges, noises, word)
 
 
 def means(cells=None, by="hour", size=7000, scale=5e4, word="kWh") -> NoisyTable:

@@ -19,16 +19,16 @@ NOT_COMPARABLE = "not comparable"
 NOT_IN_PAPER = "not in the paper"
 NO_VERDICT = "no verdict"
 VERDICTS = {
-    REPRODUCED: "the source's own setting, and ours is within the tolerance of what it states",
-    RESTORED: "the same for a value that was lost when the source was turned into plain text and "
-    "was derived again from its definitions; the printed digits were not seen",
+    REPRODUCED: "in the source's own setting our value is within tolerance of the reported one",
+    RESTORED: "the same, but the reported value was derived from the source's definitions: our "
+    "plain-text copy had lost it",
     SAME: "an order or an applicability that holds on other data too",
-    DIFFERS: "another value came out, or the claim does not hold here; the reason states why",
+    DIFFERS: "our value differs, or the claim does not hold here; the reason states why",
     NOT_COMPARABLE: "a number on other data or another machine; agreement here is not evidence",
     NOT_IN_PAPER: "our settings (ε, bins, data set) are not those of the source",
-    NO_VERDICT: "the source states nothing that could agree; the reason states why",
+    NO_VERDICT: "the source reports no value to compare with; the reason states why",
 }
-"""What each verdict means."""
+"""Meaning of each verdict."""
 
 ORIGINS = {
     "printed": "the source prints it",
