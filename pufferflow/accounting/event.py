@@ -37,42 +37,22 @@ def event_epsilon(
     return influence_curve(family, length, **protection).inverse(epsilon)
 
 
-@dataclass(frozen=True)
-class GaussianScale:
-    """Gaussian noise for (ε, δ)-Pufferfish privacy.
-
-    Attributes
-    ----------
-    epsilon, delta : float
-    event_epsilon : float
-        c: what is c-DP at event level loses at most ε.
-    scale : float
-        Standard deviation for a query that one record changes by at most 1 in L2 norm, rounded up;
-        one that it changes by Δ2 gets Δ2 · scale on every coordinate.
-    """
-
-    epsilon: float
-    delta: float
-    event_epsilon: float
-    scale: float
-
-
 def gaussian_scale(
     family: AnyFamily,
     length: Lengths,
     epsilon: float,
     delta: float,
     **protection: Unpack[ProtectionOptions],
-) -> GaussianScale:
-    """Return the Gaussian noise that leakage calibration allows (Theorem B).
+) -> float:
+    """Return the σ of the Gaussian noise that leakage calibration allows (Theorem B), rounded up.
 
-    It is less than the Laplace noise of the same guarantee where many statistics share a record: at
-    δ = 1e-6 from some 12 means or 6 histograms on. Other parameters and errors are those of
-    :func:`pufferflow.leakage`.
+    It is for a query that one record changes by at most 1 in L2 norm; one that it changes by Δ2
+    gets Δ2·σ on every coordinate. It is less than the Laplace noise of the same guarantee where
+    many statistics share a record: at δ = 1e-6 from some 12 means or 6 histograms on. Other
+    parameters and errors are those of :func:`pufferflow.leakage`.
     """
     ratio = gaussian_ratio(epsilon, delta)
-    allowed = event_epsilon(family, length, epsilon, **protection)
-    return GaussianScale(float(epsilon), float(delta), allowed, ratio / allowed * (1 + MARGIN))
+    return ratio / event_epsilon(family, length, epsilon, **protection) * (1 + MARGIN)
 
 
 @dataclass(frozen=True)
