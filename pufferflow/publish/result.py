@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pufferflow._util.files import spreadsheet_csv
 from pufferflow._util.protection import Level
-from pufferflow._util.texts import spreadsheet_csv
 from pufferflow._util.types import Bools, Floats
 from pufferflow.accounting.account import percent
 from pufferflow.accounting.entries import Paid

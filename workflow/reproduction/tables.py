@@ -7,8 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from pufferflow._util.files import write_atomic
-from pufferflow._util.texts import spreadsheet_csv
+from pufferflow._util.files import spreadsheet_csv, write_atomic
 from pufferflow.errors import DataError
 
 NOT_APPLICABLE = "N/A"
