@@ -95,9 +95,9 @@ class GuaranteeOptions:
     side_information: str = hides("none", "Readings that an adversary knows: none or any.", "WHICH")
     delta: float | None = hides(None, "Odds may change by more with this probability.", "DELTA")
 
-    def level(self, step_seconds: int | None) -> Level:
-        """Return the level; raises ParameterError: it is a time and there is no step."""
-        return level_of(self.protect, self.side_information, step_seconds)
+    def level(self, step_seconds: int | None, protect: str | int | None = None) -> Level:
+        """Return this level or another; raises ParameterError: a time without a known step."""
+        return level_of(protect or self.protect, self.side_information, step_seconds)
 
 
 @dataclass(frozen=True)
