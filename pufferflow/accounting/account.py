@@ -96,16 +96,16 @@ class Promise:
             raise ParameterError("the cost that keeps epsilon must be finite, 0 for participants")
         check_delta(self.delta or 0.5)
 
-    def allowed(self, longest: int) -> Fraction:
-        """Return the largest cost of one reading if a participant has at most ``longest``."""
-        return Fraction(self.epsilon) / longest if self.level.whole else self.cost
+    def allowed(self, longest: int, share: Fraction) -> tuple[Fraction, Fraction]:
+        """Return the largest c of one changed reading for a share, and the largest ρ, 0 without a δ.
 
-    def allowed_rho(self, longest: int) -> Fraction:
-        """Return the largest ρ of one reading instead; 0 without a δ."""
-        if not self.delta:
-            return Fraction(0)
-        rho = event_rho(self.epsilon, self.delta, float(self.cost or self.epsilon))
-        return Fraction(rho) / (longest**2 if self.level.whole else 1)
+        A participant has at most ``longest`` readings.
+        """
+        cost, rho = Fraction(self.epsilon) / longest if self.level.whole else self.cost, 0.0
+        if self.delta:
+            rho = event_rho(self.epsilon, self.delta, float(self.cost or self.epsilon))
+        many = longest if self.level.whole else 1
+        return share * cost, Fraction(rho) * (share / many) ** 2
 
     def share(self, load: Load, cost: Fraction) -> Fraction:
         """Return the share that a load uses up if ``cost`` is the largest c that keeps ε.

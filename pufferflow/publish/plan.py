@@ -161,7 +161,7 @@ class Design:
 
         It is Gaussian if that is allowed and has a smaller error over the public ranges.
         """
-        cost, rho = self.request.allowed(promise, self.longest)
+        cost, rho = promise.allowed(self.longest, self.request.share)
         kinds, several = [table.statistic for table in self.tables], len(self.tables)
         laplace = [Noise(noise_scale(cost, one.lipschitz, several)) for one in kinds]
         ways: list[tuple[Sequence[Noise], Sequence[Noise | None]]] = [(laplace, [None] * several)]

@@ -448,7 +448,7 @@ class _Rows:
             raise DataError(f"{self.table.where}: {what}") from None
 
     def _plain(self, text: str) -> str:
-        """Return a number in Python's notation, "none" if it has a point and another decimal sign."""
+        """Return a number in Python's notation, "none" if it also has another decimal sign."""
         if not self.comma:
             return text
         return text.replace(".", "x").replace(str(self.schema.decimal), ".")
