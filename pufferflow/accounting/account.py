@@ -91,22 +91,21 @@ class Promise:
     delta: float = 0.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "level", plain(self.level))
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
         if not 0 <= self.cost < UNBOUNDED or (self.level.whole and self.cost):
             raise ParameterError("the cost that keeps epsilon must be finite, 0 for participants")
         check_delta(self.delta or 0.5)
 
-    def allowed(self, longest: int) -> Fraction:
-        """Return what one changed reading may cost where a participant has at most so many."""
-        return Fraction(self.epsilon) / longest if self.level.whole else self.cost
+    def allowed(self, longest: int, share: Fraction) -> tuple[Fraction, Fraction]:
+        """Return the c that one changed reading may cost a share, or the ρ, 0 without a δ.
 
-    def allowed_rho(self, longest: int) -> Fraction:
-        """Return the ρ that it may cost instead; 0 without a δ."""
-        if not self.delta:
-            return Fraction(0)
-        rho = event_rho(self.epsilon, self.delta, float(self.cost or self.epsilon))
-        return Fraction(rho) / (longest**2 if self.level.whole else 1)
+        A participant has at most ``longest`` readings.
+        """
+        cost, rho = Fraction(self.epsilon) / longest if self.level.whole else self.cost, 0.0
+        if self.delta:
+            rho = event_rho(self.epsilon, self.delta, float(self.cost or self.epsilon))
+        many = longest if self.level.whole else 1
+        return share * cost, Fraction(rho) * (share / many) ** 2
 
     def share(self, load: Load, cost: Fraction) -> Fraction:
         """Return the share that a load uses up where ``cost`` is the largest c that keeps ε.
@@ -127,17 +126,8 @@ class Promise:
         return max(used, tau)
 
 
-def plain(level: Level) -> Level:
-    """Return the level by which promises are kept: participants have no other readings to know."""
-    return Level(None) if level.whole else level
-
-
-def whole(charges: Iterable[Charge]) -> Fraction:
+def whole(charges: Iterable[Charge]) -> Load:
     """Return what everything of one participant costs."""
-    return _whole(charges)[0]
-
-
-def _whole(charges: Iterable[Charge]) -> Load:
     loads = ((UNBOUNDED if one.delta else one.whole, one.whole_rho, Fraction(0)) for one in charges)
     return reduce(_sum, loads, NOTHING)
 
@@ -157,7 +147,7 @@ def spent(
     begin, end = (-math.inf, math.inf) if within is None else within.range
     loads = [load for since, to, load in _loads(charges) if since < end and to > begin]
     loads = [max(loads), *(load for load in loads if load[1] or load[2])]  # all others are less
-    everything, shares = _whole(charges), [Fraction(0)]
+    everything, shares = whole(charges), [Fraction(0)]
     for promise in promises:
         shares.append(promise.share(everything, Fraction(promise.epsilon)))
         if promise.cost:
@@ -172,7 +162,7 @@ def percent(share: Fraction) -> int:
 
 def free_from(promise: Promise, charges: Collection[Charge], new: Charge) -> float:
     """Return the first second from which on a promise always has room for ``new``; ∞: never."""
-    if promise.share(_whole([*charges, new]), Fraction(promise.epsilon)) <= 1:
+    if promise.share(whole([*charges, new]), Fraction(promise.epsilon)) <= 1:
         return -math.inf
     loads, cost = _loads(charges), promise.cost
     if not cost or max(promise.share(load, cost) for _, _, load in loads) > 1:

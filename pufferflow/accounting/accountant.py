@@ -17,11 +17,10 @@ from typing import Any, Unpack
 
 from pufferflow._util.checks import EPSILON_RANGE, Lengths, check_positive, longest
 from pufferflow._util.noise import PRECISION, entrywise_loss, joint_scale
-from pufferflow._util.protection import Protection, ProtectionOptions
-from pufferflow.accounting.approximate import concentrated_delta, pufferfish_delta
-from pufferflow.accounting.event import event_epsilon
+from pufferflow._util.protection import ProtectionOptions
+from pufferflow.accounting.curve import influence_curve
 from pufferflow.mechanisms import compute_scale, leakage_loss
-from pufferflow.models.families import AnyFamily, as_family
+from pufferflow.models.families import AnyFamily
 
 
 @dataclass(frozen=True)
@@ -66,15 +65,12 @@ class Accountant:
     def __init__(
         self, family: AnyFamily, length: Lengths, **protection: Unpack[ProtectionOptions]
     ) -> None:
-        self.family = as_family(family)
-        self.protection = Protection(**protection)
-        self.length = longest(length)
+        self.curve = influence_curve(family, length, **protection)
         self._scales: list[float] = []
         self._rho: list[float] = []
 
     def __repr__(self) -> str:
-        count = f"{len(self._scales) + len(self._rho)} releases"
-        return f"Accountant({self.family!r}, length={self.length}, {self.protection}, {count})"
+        return f"Accountant({self.curve!r}, {len(self._scales) + len(self._rho)} releases)"
 
     def add(self, scale: float) -> None:
         """Record a release of noise ``scale · L`` on a query of Lipschitz constant L.
@@ -94,20 +90,10 @@ class Accountant:
     def delta(self, epsilon: float) -> float:
         """Return a δ with which all releases so far together are (ε, δ)-Pufferfish private.
 
-        It is 1 where none is known. Pure releases are subtracted from the event-level ε, or
-        counted as zero-concentrated ones; the smaller δ holds.
+        It is 1 where none is known.
         """
-        allowed = event_epsilon(self.family, self.length, epsilon, **asdict(self.protection))
         pure = entrywise_loss(self._scales) if self._scales else 0.0
-        rho = math.fsum(self._rho) * (1 + PRECISION)
-        if not rho:
-            return 0.0 if pure <= allowed else 1.0
-        found = concentrated_delta(epsilon, allowed, rho + pure**2 / 2 * (1 + PRECISION))
-        if pure < allowed:
-            rest = (allowed - pure) * (1 - PRECISION)
-            spent = concentrated_delta(rest, rest, rho)
-            found = min(found, pufferfish_delta(epsilon, allowed, spent))
-        return found
+        return self.curve.delta(epsilon, pure, math.fsum(self._rho))
 
     def cost(self) -> Cost:
         """Return what all releases so far cost together; infinite if any has only a ρ."""
@@ -118,14 +104,16 @@ class Accountant:
         entrywise, joint = entrywise_loss(self._scales), joint_scale(self._scales)
         if joint < EPSILON_RANGE[0]:
             return Cost(count, entrywise, math.inf, math.inf, math.inf)
-        leakage = leakage_loss(self.family, self.length, joint, **asdict(self.protection))
+        of, hidden = self.curve, asdict(self.curve.protection)
+        leakage = leakage_loss(of.family, of.length, joint, **hidden)
         theorem = math.nextafter(count * self._alone(min(self._scales)), math.inf)
         return Cost(count, entrywise, theorem, self._alone(joint), leakage)
 
     def _alone(self, scale: float) -> float:
         """Cost of one release by quilts, or by group-dp with side information."""
-        name = "mqm-exact" if self.protection.side_information == "none" else "group-dp"
-        return self.guarantee(self.family, self.length, scale, name, **asdict(self.protection))
+        of, hidden = self.curve, self.curve.protection
+        name = "mqm-exact" if hidden.side_information == "none" else "group-dp"
+        return self.guarantee(of.family, of.length, scale, name, **asdict(hidden))
 
     @staticmethod
     def guarantee(

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from pufferflow._util.checks import Lengths, check_list, check_positive, check_whole, longest
-from pufferflow._util.noise import joint_scale
+from pufferflow._util.noise import PRECISION, joint_scale
 from pufferflow._util.protection import Protection, ProtectionOptions
-from pufferflow.accounting.event import event_epsilon
+from pufferflow._util.rounding import divide_down
+from pufferflow.accounting.approximate import concentrated_delta, pufferfish_delta
 from pufferflow.errors import ParameterError
-from pufferflow.mechanisms import certify, leakage_loss
+from pufferflow.mechanisms import certify, leakage, leakage_loss
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import AnyFamily, ChainFamily, Family, as_family
 
@@ -44,7 +45,25 @@ class InfluenceCurve:
 
     def inverse(self, epsilon: float) -> float:
         """Return the event-level ε that costs at most ε, rounded down."""
-        return event_epsilon(self.family, self.length, epsilon, **asdict(self.protection))
+        needed = leakage(self.family, self.length, epsilon, **asdict(self.protection))
+        return divide_down(1.0, needed.noise_scale(1.0))
+
+    def delta(self, epsilon: float, pure: float, rho: float) -> float:
+        """Return a δ with which pure and zero-concentrated mechanisms together keep ε.
+
+        It is 1 where none is known. Pure ones are subtracted from the event-level ε, or counted as
+        zero-concentrated ones; the smaller δ holds.
+        """
+        allowed = self.inverse(epsilon)
+        if not rho:
+            return 0.0 if pure <= allowed else 1.0
+        rho *= 1 + PRECISION
+        found = concentrated_delta(epsilon, allowed, rho + pure**2 / 2 * (1 + PRECISION))
+        if pure < allowed:
+            rest = (allowed - pure) * (1 - PRECISION)
+            spent = concentrated_delta(rest, rest, rho)
+            found = min(found, pufferfish_delta(epsilon, allowed, spent))
+        return found
 
     def reset(self, epsilon: float, records: int) -> float:
         """Return the loss of mechanisms whose budget ε is reset after so many records, in nats.

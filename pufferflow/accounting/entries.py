@@ -20,7 +20,7 @@ from pufferflow._util.files import sha256
 from pufferflow._util.json import parse_json, record
 from pufferflow._util.protection import Level
 from pufferflow.accounting import account
-from pufferflow.accounting.account import MOST_STEPS, UNBOUNDED, Charge, Promise, plain
+from pufferflow.accounting.account import MOST_STEPS, UNBOUNDED, Charge, Promise
 from pufferflow.errors import BudgetError, LedgerError, ParameterError
 from pufferflow.models.files import parse_model
 
@@ -65,8 +65,6 @@ class Entry:
     promise: bool = True
 
     def __post_init__(self) -> None:
-        if self.level is not None:
-            object.__setattr__(self, "level", plain(self.level))
         check_epsilon(1 if self.epsilon is None else self.epsilon)
         if not str(self.query).isprintable() or self.query != str(self.query)[:1000]:
             raise ParameterError(f"query is {shown(self.query)}; give up to 1000 printable letters")

@@ -20,7 +20,6 @@ from typing import Any, NoReturn
 
 from pufferflow import __version__
 from pufferflow._util.work import allowing
-from pufferflow.cli._old_words import WORDS
 from pufferflow.cli.printing import as_options
 from pufferflow.errors import ParameterError, PufferflowError
 
@@ -35,6 +34,14 @@ COMMANDS = {
     "example": "bundled data as a table",
     "related": "hidden Markov models, Noisy Max, Bayesian networks, any secrets and scenarios",
 }
+OLD = {name: f"is now related {name}" for name in ("check", "noisymax", "network", "general")}
+OLD |= {
+    "simulate": "is now release --simulate SEED",
+    "export": "is now example",
+    "count": "is gone; pf.RunningCount counts a stream in Python",
+    "synthesise": "is gone without a replacement",
+}
+"""Commands of earlier versions."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -49,8 +56,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             sys.stdout.reconfigure(errors="backslashreplace")  # names of files need not be text
     words = sys.argv[1:] if argv is None else list(argv)
     try:
-        if words and words[0] in WORDS:
-            raise ParameterError(f"{words[0]} {WORDS[words[0]]}")
+        if words and words[0] in OLD:
+            raise ParameterError(f"{words[0]} {OLD[words[0]]}")
         arguments = _parser(words).parse_args(words)
         with allowing(getattr(arguments, "most_work", math.inf)):
             arguments.run(arguments)
@@ -90,11 +97,8 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Refuse what the parser does not know; a parser of subcommands leaves that to them."""
         for word in (word for word in args if word.startswith("--")):
-            name, known = word.partition("=")[0], self._option_string_actions
-            if name in WORDS and name not in known and self._subparsers is None:
-                raise ParameterError(f"{name} {WORDS[name]}")
             if word.endswith("=--"):  # argparse makes an empty list of it
-                raise ParameterError(f"{name} is '--'; give a value")
+                raise ParameterError(f"{word.removesuffix('=--')} is '--'; give a value")
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")

@@ -28,7 +28,7 @@ NOTE = "Lines: published values. Shade: with 95\u00a0% probability it contains a
 
 def figure_of(table: NoisyTable) -> str:
     """Return the figure of a table as HTML, empty where it has too many values, or names."""
-    kind, values, half = table.statistic, table.values, table.error.half_width
+    kind, values, half = table.statistic, table.values, table.half_width
     panels, places = table.cells, tuple(column.label for column in table.columns)
     if len(places) <= len(panels) > 1:
         panels, places, values, half = places, panels, values.T, half.T

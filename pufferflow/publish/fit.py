@@ -25,7 +25,7 @@ from pufferflow.models.families import ChainFamily, Family
 from pufferflow.models.files import PublicModel, write_model
 from pufferflow.models.mixing import mixing_of, overlaps_from_counts
 from pufferflow.publish.request import TableOptions
-from pufferflow.records.counts import spans, transition_counts
+from pufferflow.records.counts import path_counts, spans
 from pufferflow.records.read import read, stamp
 from pufferflow.records.schema import Fitted
 from pufferflow.records.table import Source
@@ -138,7 +138,7 @@ def fit(source: Source, **options: Any) -> Fit:
     if space is None or space.count < 2:
         raise ParameterError("give `states` or `edges` of at least two states, such as edges 0.5,1")
     steps = read(source, schema)
-    counts = transition_counts(steps, "group")
+    counts = path_counts(steps, "group")
     if not counts.any():
         raise DataError(
             f"{steps.where}: no two readings of a participant are one step apart, so there is no "

@@ -35,7 +35,7 @@ from pufferflow.publish.fit import Fit, FitOptions
 from pufferflow.publish.noise import Noise, noise_scale, sum_margin
 from pufferflow.publish.release import Agreement
 from pufferflow.publish.request import ReleaseOptions, Request, TableOptions
-from pufferflow.records.counts import transition_counts
+from pufferflow.records.counts import path_counts
 from pufferflow.records.read import find_columns, parse_range, read
 from pufferflow.records.schema import FittedPrivately
 from pufferflow.records.table import Source, open_table
@@ -57,7 +57,7 @@ class PrivateFitOptions:
 OPTIONS = (FitOptions, PrivateFitOptions, ReleaseOptions, TableOptions)
 TAKEN = (
     "start most_transitions confidence ledger first last cohort new_values time value participant "
-    "step timezone time_format separator decimal thousands rows_are_steps states edges"
+    "step timezone time_format separator decimal rows_are_steps states edges"
 )
 
 
@@ -122,7 +122,7 @@ def fit_privately(
 
     # counts: the number of participants alone decides whether there is a fit
     steps = read(opened, schema, first=first, last=last, total=True)
-    counts, participants = transition_counts(steps, most=most), len(steps.people)
+    counts, participants = path_counts(steps, most=most), len(steps.people)
     scale, ways = noise_scale(Fraction(epsilon), 2 * most), 1 + (start == STATIONARY)
     margin, others = _margins(k, scale, miss)
     enough = math.ceil(k * margin / (MOST_NOISE * most))

@@ -27,7 +27,7 @@ from pufferflow.publish.files import draft
 from pufferflow.publish.noise import most_frequent
 from pufferflow.publish.plan import Design, Plan, remedies
 from pufferflow.publish.request import RECORDS, Request, Theta
-from pufferflow.publish.result import NoisyTable, Readings, Release
+from pufferflow.publish.result import Readings, Release
 from pufferflow.publish.statement import assumption_of
 from pufferflow.publish.statistics import Histogram, MostFrequent, Statistic, check_covered
 from pufferflow.records.read import Steps, parse_range, read, stamp
@@ -81,7 +81,7 @@ def release(
         return prepared.design.plan(prepared.warnings, paid)
     if private and not request.how.accept_noise:
         for place, table in enumerate(prepared.zeros.tables):
-            if table.error.is_useless:
+            if table.is_useless:
                 raise UselessError(remedies(prepared, place))
     with ExitStack() as stack:
         folder = None if output is None else stack.enter_context(draft(output))
@@ -194,13 +194,12 @@ class Prepared(Agreement):
         self.tables = [statistic.tabulate(steps) for statistic in self.statistics]
         if empty := [table.statistic.full_name for table in self.tables if not table.sizes.any()]:
             raise DataError(f"{steps.where}: no reading counts for {empty[0]}; leave it out")
-        public = request, self.tables, self.family, self.level, longest, steps.step_seconds
+        zeros = [replace(exact, counts=np.zeros_like(exact.counts)) for exact in self.tables]
+        public = request, zeros, self.family, self.level, longest, steps.step_seconds
         self.design = Design(*public)
-        tables, cost, rho = [], Fraction(0), Fraction(0)
-        for exact, noises in zip(self.tables, self.design.noise(self.promise), strict=True):
-            zeros = replace(exact, counts=np.zeros_like(exact.counts))
-            tables.append(NoisyTable(**vars(zeros), noises=noises, word=request.what.unit))
-            own, own_rho = noises[0].cost(exact.statistic)
+        tables, cost, rho = self.design.noisy(self.promise), Fraction(0), Fraction(0)
+        for table in tables:
+            own, own_rho = table.noise.cost(table.statistic)
             cost, rho = cost + own, rho + own_rho
         self.charge = Charge.of(cost, rho, longest, self.period)
         ends = (None if end is None else stamp(steps, end) for end in self.period)

@@ -14,7 +14,6 @@ from pufferflow._util.numbers import written_number
 from pufferflow._util.options import hides, pays, reads, shows, split_options, writes
 from pufferflow._util.protection import Level, level_of
 from pufferflow._util.units import seconds_of
-from pufferflow.accounting.account import Promise
 from pufferflow.accounting.approximate import check_delta
 from pufferflow.accounting.ledger import Ledger
 from pufferflow.errors import ParameterError
@@ -95,9 +94,9 @@ class GuaranteeOptions:
     side_information: str = hides("none", "Readings that an adversary knows: none or any.", "WHICH")
     delta: float | None = hides(None, "Odds may change by more with this probability.", "DELTA")
 
-    def level(self, step_seconds: int | None) -> Level:
-        """Return the level; raises ParameterError: it is a time and no step is known."""
-        return level_of(self.protect, self.side_information, step_seconds)
+    def level(self, step_seconds: int | None, protect: str | int | None = None) -> Level:
+        """Return this level or another; raises ParameterError: a time, and no step is known."""
+        return level_of(protect or self.protect, self.side_information, step_seconds)
 
 
 @dataclass(frozen=True)
@@ -175,18 +174,13 @@ class Request:
         return self.guarantee.delta or 0.0
 
     @property
-    def share_of(self) -> Fraction:
+    def share(self) -> Fraction:
         """The share as an exact number in (0, 1]."""
         share = written_number(self.how.share, "share")
         if not 0 < share <= 1:
             given = shown(self.how.share)
             raise ParameterError(f"share is {given}; give a number above 0, at most 1")
         return share
-
-    def allowed(self, promise: Promise, longest: int) -> tuple[Fraction, Fraction]:
-        """Return the cost of one changed reading that the share allows, or the ρ instead."""
-        share = self.share_of
-        return share * promise.allowed(longest), share**2 * promise.allowed_rho(longest)
 
     @property
     def records(self) -> Schema:

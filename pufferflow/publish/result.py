@@ -18,7 +18,7 @@ from pufferflow._util.types import Bools, Floats
 from pufferflow.accounting.account import percent
 from pufferflow.accounting.entries import Paid
 from pufferflow.publish.files import PUBLISH, SIMULATION
-from pufferflow.publish.noise import Noise, TableError, impact_label, table_error
+from pufferflow.publish.noise import CONFIDENCE, LIMITS, Noise, impact_label, shortfall
 from pufferflow.publish.page import page_of
 from pufferflow.publish.registry import registry_record
 from pufferflow.publish.request import ReleaseOptions
@@ -31,22 +31,49 @@ from pufferflow.publish.texts import factor, number, plural, visible
 class NoisyTable(Table):
     """A table whose ``counts`` are noisy integers as they were drawn; they may be negative.
 
-    ``noises`` are its noise and that of the other kind, if it was possible; ``word`` is the unit of
-    the readings. Not all ``sizes`` are 0.
+    ``other`` is noise of the other kind, if it was possible; ``word`` is the unit of the readings.
+    Not all ``sizes`` are 0.
     """
 
-    noises: tuple[Noise, Noise | None]
+    noise: Noise
+    other: Noise | None = None
     word: str | None = None
 
-    @property
-    def noise(self) -> Noise:
-        """The noise of its counts."""
-        return self.noises[0]
-
     @cached_property
-    def error(self) -> TableError:
-        """Errors of the values, from the noise and public facts."""
-        return table_error(self, self.noise)
+    def half_width(self) -> Floats:
+        """Simultaneous errors of the values, in their unit, from public facts alone.
+
+        With probability .95 the errors of all values are at most this, rounding included; infinite
+        in cells without readings. Shape (cells, columns).
+        """
+        statistic, size = self.statistic, self.sizes.astype(np.float64)
+        cells, columns = max(1, int((size > 0).sum())), len(self.columns)
+        if isinstance(statistic, MostFrequent):
+            width: float = shortfall(self.noise.scale, statistic.top, columns, cells)
+        else:
+            width = statistic.unit * self.noise.quantile(CONFIDENCE, cells * columns)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if statistic.relative:
+                widths = width / size + statistic.rounding
+            else:
+                widths = width + statistic.rounding * size
+        return np.where(size > 0, widths, np.inf)[:, np.newaxis] * np.ones(self.ranges.shape)
+
+    @property
+    def impact(self) -> Floats:
+        """The half-widths over the public ranges of the values."""
+        return self.half_width / self.ranges
+
+    @property
+    def middle(self) -> tuple[float, float]:
+        """Median half-width and impact of all published values."""
+        half, impact = (np.median(of[self.published]) for of in (self.half_width, self.impact))
+        return float(half), float(impact)
+
+    @property
+    def is_useless(self) -> bool:
+        """Whether more than half of the values are VERY HIGH."""
+        return bool((self.impact[self.published] >= LIMITS[-1]).mean() > 0.5)
 
     @property
     def values(self) -> Floats:
@@ -74,7 +101,7 @@ class NoisyTable(Table):
     @property
     def band(self) -> Floats:
         """Ends of the band as far as it is possible, shape (2, cells, columns)."""
-        half = self.error.half_width
+        half = self.half_width
         return self._cut(np.stack([self.values - half, self.values + half]))
 
     def _cut(self, values: Floats) -> Floats:
@@ -86,7 +113,7 @@ class NoisyTable(Table):
         if names := isinstance(self.statistic, MostFrequent):  # in the order of their places
             order = np.lexsort((self.values[i, j], i))
             i, j = i[order], j[order]
-        value, error = self.values[i, j], self.error.half_width[i, j]
+        value, error = self.values[i, j], self.half_width[i, j]
         ends = np.array([(column.low, column.high) for column in self.columns], dtype=float)[j]
         cells = np.array(self.cells, dtype=object)[i]
         labels = named = np.array([column.label for column in self.columns], dtype=object)[j]
@@ -105,7 +132,7 @@ class NoisyTable(Table):
             "band_low": self.band[0, i, j],
             "band_high": self.band[1, i, j],
             "unit": self.unit,
-            "impact": [impact_label(impact) for impact in self.error.impact[i, j]],
+            "impact": [impact_label(impact) for impact in self.impact[i, j]],
         }
         if names:
             columns |= {"value": named, "estimate": named, "band_low": np.nan, "band_high": np.nan}
@@ -133,13 +160,13 @@ class NoisyTable(Table):
     @property
     def error_text(self) -> str:
         """Smallest and largest error of the values, and the impact."""
-        half, unit = self.error.half_width[self.published], visible(self.unit)
+        half, unit = self.half_width[self.published], visible(self.unit)
         most = " to ".join(dict.fromkeys(f"±{number(end)}" for end in (half.min(), half.max())))
         most += f" {unit}" * (unit not in ("", "share"))
         which = f"all {half.size:,} values" if half.size > 1 else "its value"
         if isinstance(self.statistic, MostFrequent):
             which = "the share that belongs at each place"
-        return f"{most} on {which} (95 %), noise impact {self.error.label}"
+        return f"{most} on {which} (95 %), noise impact {impact_label(self.middle[1])}"
 
     @property
     def nothing_to_tell(self) -> bool:
@@ -148,7 +175,7 @@ class NoisyTable(Table):
         Of one cell: one constant fits all its columns. False where there is nothing to compare.
         """
         used = self.sizes > 0
-        values, half = self.values[used], self.error.half_width[used]
+        values, half = self.values[used], self.half_width[used]
         if len(values) == 1:
             values, half = values.T, half.T
         fits = (values - half).max(axis=0) <= (values + half).min(axis=0)
@@ -222,7 +249,7 @@ class Release:
     @property
     def impact(self) -> str:
         """The largest impact of the noise on the middle value of a table."""
-        return impact_label(max(table.error.middle[1] for table in self.tables))
+        return impact_label(max(table.middle[1] for table in self.tables))
 
     @property
     def statement(self) -> str:

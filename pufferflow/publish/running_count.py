@@ -128,7 +128,7 @@ class RunningCount:
             extent = first, first + length * step - 1
             facts = replace(facts, step_seconds=step, clock="utc", extent=extent)
         agreed = Agreement(request, facts, ())
-        cost, rho = map(float, request.allowed(agreed.promise, length))
+        cost, rho = map(float, agreed.promise.allowed(length, request.share))
         counter = cls(length, cost, rho or None)
         period, words = facts.extent or (None, None), f"running count of {length} readings"
         charge = Charge.of(counter.cost, counter.rho, length, period)

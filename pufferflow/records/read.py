@@ -222,7 +222,7 @@ class _Rows:
         self.table, self.schema, self.total = table, schema, total
         self.columns = find_columns(table, schema)
         self.times = _parts(table, self.columns["time"])
-        self.signs = bool(schema.thousands) or schema.decimal not in (None, ".")
+        self.comma = schema.decimal not in (None, ".")
         self.people: dict[str, int] = {} if self.columns["participant"] else {"": 0}
         self.groups: dict[str, int] = {}
         self.group_of = np.zeros(0, dtype=np.int32)
@@ -303,7 +303,7 @@ class _Rows:
             what += "that such values have one (this message reveals that one occurs)"
         else:
             try:  # at once: how many different values there are is not to be seen by calls
-                numbers = [*map(self._number if self.signs else float, entries)]
+                numbers = [*map(self._number if self.comma else float, entries)]
             except (TypeError, ValueError, OverflowError):
                 numbers = [*map(self._number, entries)]
             bad = np.array([number is None for number in numbers], dtype=bool)
@@ -448,15 +448,10 @@ class _Rows:
             raise DataError(f"{self.table.where}: {what}") from None
 
     def _plain(self, text: str) -> str:
-        """A number as Python writes it; "none" where it is not written with the signs given."""
-        if not self.signs:
+        """A number as Python writes it; none is one with a point and another decimal sign."""
+        if not self.comma:
             return text
-        text, decimal, thousands = text.strip(), self.schema.decimal or ".", self.schema.thousands
-        mark, group = re.escape(decimal), re.escape(thousands or "")
-        whole = rf"(?:[1-9]\d{{0,2}}(?:{group}\d{{3}})+|\d*)" if thousands else r"\d*"
-        if not re.fullmatch(rf"[+-]?(?:{whole}(?:{mark}\d*)?(?:[eE][+-]?\d+)?|inf)", text):
-            return "none"
-        return text.replace(thousands or "", "").replace(decimal, ".")
+        return text.replace(".", "x").replace(str(self.schema.decimal), ".")
 
 
 def _time(key: Integers, out: Integers | None = None) -> Integers:

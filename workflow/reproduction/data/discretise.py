@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pufferflow._util.numbers import shortest
 from pufferflow.data.household import START, MinuteWatts, iso, read_watts
 from pufferflow.errors import DataError, ParameterError
-from pufferflow.records import counts
+from pufferflow.records.counts import path_counts
 from pufferflow.records.read import Steps, find_columns, read, stamp
 from pufferflow.records.schema import MOST_SECONDS, Schema
 from pufferflow.records.states import MISSING, MISSING_TEXTS, StateSpace
@@ -102,7 +102,8 @@ def count_runs(
     """
     given = DEFAULTS | {**settings, "edges": edges}
     raw = OPENERS[settings["kind"]](path, given, settings.get("source", "file"))
-    both = (of(raw.steps, "group") for of in (counts.triple_counts, counts.hourly_counts))
+    triples = path_counts(raw.steps, "group", 3)
+    both = triples, path_counts(raw.steps, "group", hourly=True)
     return dict(zip(raw.steps.groups, map(Runs, *both), strict=True))
 
 

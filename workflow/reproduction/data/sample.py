@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from pufferflow._util.files import write_atomic
 from pufferflow.errors import DataError
-from pufferflow.records.counts import spans, state_counts, transition_counts
+from pufferflow.records.counts import path_counts, spans
 from pufferflow.records.read import Steps
 
 
@@ -108,7 +108,7 @@ def participants(steps: Steps, longest_gap: float = math.inf) -> tuple[Participa
     One without a name has that of its group. Raises DataError: there are too many states for so
     many participants.
     """
-    observed, moved = state_counts(steps, "person"), transition_counts(steps, "person")
+    observed, moved = path_counts(steps, "person", 1), path_counts(steps, "person")
     person, length = spans(steps, longest_gap)
     own, begin = np.unique(person, return_index=True)
     found = []
