@@ -57,6 +57,7 @@ class Level:
     window : int or None
         So many readings in a row of one participant; None for everything of one participant.
     side_information : {"none", "any"}
+        "none" of a participant, who has no other readings to know.
     """
 
     window: int | None = 1
@@ -64,6 +65,8 @@ class Level:
 
     def __post_init__(self) -> None:
         Protection(1 if self.window is None else self.window, self.side_information)
+        if self.window is None:
+            object.__setattr__(self, "side_information", "none")
 
     @property
     def whole(self) -> bool:

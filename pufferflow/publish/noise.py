@@ -1,4 +1,4 @@
-"""Noise for counts (the two-sided geometric distribution), its errors and their impact.
+"""Noise for counts: the two-sided geometric distribution, or the discrete Gaussian one.
 
 P(Z = z) = (1 − p)/(1 + p) · p^|z|, p = exp(−1/s), s the scale. On integers there are no low bits of
 a floating-point number that could reveal the count behind the noise (Mironov, CCS 2012).
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from bisect import bisect
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -16,9 +15,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from pufferflow._util.noise import noisy_max, vector_gaussian, vector_laplace
-from pufferflow._util.types import Floats, Ints
+from pufferflow._util.types import Ints
 from pufferflow.errors import ParameterError
-from pufferflow.publish.statistics import MostFrequent, Statistic, Table
+from pufferflow.publish.statistics import Statistic
 
 CONFIDENCE = 0.95
 SLACK = Fraction(1, 2**24)
@@ -150,75 +149,6 @@ def sum_margin(scale: float, squares: float, miss: float) -> float:
     return float(bounds.min()) * (1 + 1e-9)
 
 
-@dataclass(frozen=True)
-class TableError:
-    """Simultaneous errors of the values of a table, from public facts alone.
-
-    Both have the shape (cells, columns). With probability .95 the errors of all values are at
-    most ``half_width``, rounding included, in their unit; infinite in cells without readings.
-    ``impact`` is the same over the public range of the value.
-    """
-
-    half_width: Floats
-    impact: Floats
-
-    @property
-    def middle(self) -> tuple[float, float]:
-        """Median half-width and impact of all published values."""
-        published = np.isfinite(self.impact)
-        half, impact = (np.median(one[published]) for one in (self.half_width, self.impact))
-        return float(half), float(impact)
-
-    @property
-    def label(self) -> str:
-        """The median impact, in words."""
-        return impact_label(self.middle[1])
-
-    @property
-    def is_useless(self) -> bool:
-        """Whether more than half of the cells are VERY HIGH."""
-        published = self.impact[np.isfinite(self.impact)]
-        return bool((published >= LIMITS[-1]).mean() > 0.5)
-
-
 def impact_label(impact: float) -> str:
     """Return LOW, MEDIUM, HIGH or VERY HIGH for an error over the public range."""
     return IMPACTS[bisect(LIMITS, impact)]
-
-
-def choose_noise(
-    tables: Sequence[Table], cost: Fraction, rho: Fraction
-) -> list[tuple[Noise, Noise | None]]:
-    """Return the noise of each table, and that of the other kind, if it is possible.
-
-    All of it costs ``cost`` together, in equal parts, or ρ where that makes for less error over
-    the public ranges.
-    """
-    kinds, number = [table.statistic for table in tables], len(tables)
-    laplace = [Noise(noise_scale(cost, one.lipschitz, number)) for one in kinds]
-    if not rho or not all(one.square for one in kinds):
-        return [(noise, None) for noise in laplace]
-    gaussian = [Noise(deviation(one.square * number, rho), True) for one in kinds]
-    errors = [
-        sum(table_error(*each).middle[1] for each in zip(tables, noises, strict=True))
-        for noises in (gaussian, laplace)
-    ]
-    both = (gaussian, laplace) if errors[0] < errors[1] else (laplace, gaussian)
-    return list(zip(*both, strict=True))
-
-
-def table_error(table: Table, noise: Noise) -> TableError:
-    """Return the error of a table whose numbers get this noise."""
-    statistic, size = table.statistic, table.sizes.astype(np.float64)
-    cells, states = max(1, int((size > 0).sum())), len(table.columns)
-    if isinstance(statistic, MostFrequent):
-        width: float = shortfall(noise.scale, statistic.top, states, cells)
-    else:
-        width = statistic.unit * noise.quantile(CONFIDENCE, cells * states)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        if statistic.relative:
-            widths = width / size + statistic.rounding
-        else:
-            widths = width + statistic.rounding * size
-    widths = np.where(size > 0, widths, np.inf)[:, np.newaxis] * np.ones(table.ranges.shape)
-    return TableError(widths, widths / table.ranges)

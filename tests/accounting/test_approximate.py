@@ -122,7 +122,7 @@ def test_gaussian_noise_hides_records(seed):
     rng = np.random.default_rng(seed)
     length, epsilon, delta = int(rng.integers(2, 9)), rng.choice([0.5, 1, 3]), 1e-3
     chain = pf.MarkovChain(rng.dirichlet([1, 1], 2))
-    scale = gaussian_scale(chain, length, epsilon, delta).scale
+    scale = gaussian_scale(chain, length, epsilon, delta)
     assert worst_delta(chain, length, scale, epsilon) <= delta
 
 
@@ -143,7 +143,7 @@ def worst_delta(chain, length, sigma, epsilon):
 def test_the_least_sigma_of_a_count_is_below_ours_by_a_known_factor(stay, stated):
     """docs/approximate.md: Theorem B is about all queries, the integral about one."""
     chain = pf.MarkovChain([[stay, 1 - stay], [1 - stay, stay]])
-    ours = gaussian_scale(chain, 8, 1.0, 1e-4).scale
+    ours = gaussian_scale(chain, 8, 1.0, 1e-4)
     least = brentq(lambda s: worst_delta(chain, 8, s, 1.0) - 1e-4, ours / 4, ours, rtol=1e-4)
     assert ours / least == pytest.approx(stated, abs=6e-3)
 

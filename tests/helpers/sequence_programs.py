@@ -18,9 +18,9 @@ from scipy.sparse import csr_array
 
 def sequence_law(matrix, law, length):
     """Probability of every sequence, shape (k, …, k)."""
-    joint = np.array(law, dtype=float)
+    joint = np.asarray(law)
     for _ in range(length - 1):
-        joint = joint[..., None] * matrix
+        joint = joint[..., None] * np.asarray(matrix)
     return joint
 
 

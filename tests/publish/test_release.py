@@ -2,6 +2,7 @@
 
 import pickle
 import re
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
@@ -20,7 +21,7 @@ from pufferflow.errors import BudgetError, LedgerError, ParameterError, UselessE
 from pufferflow.models.files import PublicModel
 from pufferflow.publish import release as releasing
 from pufferflow.publish.calibrate import calibrate
-from pufferflow.publish.noise import Noise, noise_scale, table_error
+from pufferflow.publish.noise import Noise, noise_scale
 from pufferflow.records import StateSpace
 from pufferflow.records.schema import Fitted, Schema
 
@@ -158,9 +159,9 @@ def test_gaussian_noise_where_it_is_less_and_what_it_costs(tmp_path, share):
         with pytest.raises(pf.errors.CertificateError, match=r"delta above .* is not excluded"):
             pf.verify_certificate(forged)
     plain = accepted(meters(), **GAUSSIAN | {"delta": None}, share=share)
-    others = [table_error(t, t.noises[1]).middle for t in made.tables]
-    assert others == [t.error.middle for t in plain.tables]
-    assert sum(i for _, i in others) > sum(t.error.middle[1] for t in made.tables)
+    others = [replace(t, noise=t.other).middle for t in made.tables]
+    assert others == [t.middle for t in plain.tables]
+    assert sum(i for _, i in others) > sum(t.middle[1] for t in made.tables)
     assert made.statement.count("Laplace noise would have an error of") == len(MANY)
     assert "δ" not in plain.statement
     assert "delta" not in plain.to_dict()
@@ -180,7 +181,7 @@ def test_laplace_noise_where_it_is_less_or_no_other_fits(tmp_path):
     assert "Gaussian noise would have an error of" in few.statement
     assert (few.delta, few.paid.delta) == (0, 1e-6)
     named = accepted(meters(), **GAUSSIAN | {"statistics": [*MANY, "most-frequent"]}).tables
-    assert {(table.noise.gaussian, table.noises[1]) for table in named} == {(False, None)}
+    assert {(table.noise.gaussian, table.other) for table in named} == {(False, None)}
 
 
 @pytest.mark.parametrize("level", [PEOPLE, {}], ids=["participant", "day"])

@@ -1,4 +1,4 @@
-# What goes beyond the paper. A case is the synthetic chains or a data set with its source.
+# Studies beyond the paper. A case is the synthetic chains or a data set with its source.
 STUDIES = {"synthetic": ["least_noise", "composition", "related_bounds"]} | {
     f"{name}_{dataset['source']}": dataset["studies"]
     for name, dataset in config["datasets"].items()
@@ -97,7 +97,7 @@ rule measure_other_data:
 
 
 rule show_beyond:
-    """Figures and tables of what goes beyond the paper."""
+    """Figures and tables of the studies beyond the paper."""
     input:
         expand("results/beyond/{case}.csv", case=BEYOND_FIGURES),
     output:

@@ -1,4 +1,4 @@
-"""Figures of what goes beyond the paper."""
+"""Figures of the studies beyond the paper."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ RATIO = "noise ÷ noise of MQMExact"
 
 @style.styled
 def drawn(table: pd.DataFrame, study: str) -> Figure:
-    """Return the figure of a study, one panel a group."""
+    """Return the figure of a study, one panel per group."""
     values = {"composition": "total_epsilon", "certainty": "certainty"}
     value = values.get(study, "relative_noise")
     shown = table[table[value].notna()]
