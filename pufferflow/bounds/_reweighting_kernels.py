@@ -21,7 +21,7 @@ _UNWEIGHED = 1400.0
 """A cost beyond, or that is no number, counts as ∞: half of it exceeds the exponents of floats."""
 
 
-@kernel
+@kernel(inner=True)
 def _largest(above: Any, below: Any, falls: Any) -> tuple[float, int, float]:
     """Leakage of one pair of values x, x', rounded up; the binding arc y · k + y'; its derivative.
 

@@ -145,7 +145,7 @@ def test_a_kernel_is_compiled_once_it_has_much_to_do(cached, loaded, steps, comp
     """Machine code at hand is used once numba is loaded."""
     monkeypatch.setattr(_jit.Kernel, "_is_cached", cached)
     monkeypatch.setattr(_jit, "PATIENCE", 4000)
-    monkeypatch.setattr(_jit, "_compiled", lambda function: lambda x, y: "compiled")
+    monkeypatch.setattr(_jit, "_compiled", lambda function, inner: lambda x, y: "compiled")
     if not loaded:
         monkeypatch.delitem(sys.modules, "numba")
     kernel = _jit.Kernel(lambda x, y: x / y, lambda x, y: x)
@@ -156,7 +156,7 @@ def test_a_kernel_is_compiled_once_it_has_much_to_do(cached, loaded, steps, comp
 @pytest.mark.parametrize(("cached", "lines"), [(False, 1), (True, 0)])
 def test_a_first_compilation_is_announced_once_on_a_terminal(cached, lines, monkeypatch, capsys):
     monkeypatch.setattr(_jit.Kernel, "_is_cached", cached)
-    monkeypatch.setattr(_jit, "_compiled", lambda function: function)
+    monkeypatch.setattr(_jit, "_compiled", lambda function, inner: function)
     for terminal in (False, True):
         monkeypatch.setattr(sys.stderr, "isatty", lambda terminal=terminal: terminal)
         _jit._announce.cache_clear()
