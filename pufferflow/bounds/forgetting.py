@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from pufferflow._util.numbers import ball
 from pufferflow.bounds.roots import Loss
 from pufferflow.models.mixing import MixingFamily
 
@@ -53,7 +54,7 @@ class ForgettingLoss:
 
         around = self._length - self._window
         if self._steps * cost > _LARGE or around == 0:
-            return self._number(self._length * cost), 1
+            return ball(self._length * cost), 1
         digits = abs(cost.numerator.bit_length() - cost.denominator.bit_length())
         for bits in (128, 512, 2048, 8192):
             with ctx.workprec(bits + 2 * digits + self._length.bit_length()):
@@ -64,10 +65,10 @@ class ForgettingLoss:
                 total, before = max(factors, key=lambda factor: float(factor[0].mid().log()))
                 for factor, _ in factors:
                     total = total.max(factor)
-                value = total.log() + self._number(self._window * cost)
+                value = total.log() + ball(self._window * cost)
                 if value.is_finite() and value.rad() * 2**80 < value:
                     return value, before + 1
-        return self._number(self._length * cost), 1  # ρ is within 10^-2000 of 1
+        return ball(self._length * cost), 1  # ρ is within 10^-2000 of 1
 
     def _worst(self, around: int) -> Iterator[int]:
         """Numbers of records before a window one of which is the worst of all (Theorem F2)."""
@@ -80,17 +81,11 @@ class ForgettingLoss:
     def _factor(self, records: int, cost: Fraction) -> arb:
         """E(n)."""
         blocks, rest = divmod(records, self._steps)
-        c = self._number(cost)
-        ratio = self._number(self._kept) * (self._steps * c).exp()
+        c = ball(cost)
+        ratio = ball(self._kept) * (self._steps * c).exp()
         power = ratio**blocks
         factor = power * (rest * c).exp()
         if blocks:
-            fresh = self._number(1 - self._kept) * ((self._steps - 1) * c).exp()
+            fresh = ball(1 - self._kept) * ((self._steps - 1) * c).exp()
             factor += fresh * (1 - power) / (1 - ratio)
         return factor
-
-    @staticmethod
-    def _number(value: Fraction) -> arb:
-        from flint import arb, fmpq
-
-        return arb(fmpq(value.numerator, value.denominator))

@@ -102,8 +102,8 @@ def requested(
     mechanism: str,
     length: Lengths,
     epsilon: float,
-    window: Any,
-    side_information: Any,
+    window: Any = 1,
+    side_information: Any = "none",
     lacks: Sequence[str] = (),
 ) -> NoiseScale:
     """Return the checked arguments of a mechanism, as a result without a scale yet.

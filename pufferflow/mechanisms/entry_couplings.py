@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 from pufferflow._util.checks import Lengths, check_positive, check_whole, longest
-from pufferflow._util.protection import Protection, SideInformation, asked_for
+from pufferflow._util.protection import Protection, SideInformation
 from pufferflow.bounds.of_families import MOST_STATES, Part, loss_bounds
 from pufferflow.bounds.roots import SMALLEST_EPSILON
 from pufferflow.mechanisms.base import NoiseScale, requested
@@ -107,9 +107,11 @@ def _cost(scale: float) -> float:
 
 def _scale(part: Part, asked: NoiseScale) -> NoiseScale:
     """The scale of a part, or that of the other mechanism with the least noise if it is smaller."""
-    quilts = standing_chains(part.family) and asked.side_information == "none"
-    other, hidden = mqm_exact if quilts else group_dp, asked_for(vars(asked))
-    known = other(part.family, asked.length, asked.epsilon, **asdict(hidden))
+    side = asked.side_information
+    other = mqm_exact if standing_chains(part.family) and side == "none" else group_dp
+    known = other(
+        part.family, asked.length, asked.epsilon, window=asked.window, side_information=side
+    )
     assert known.scale is not None
     if part.bound is None:
         return replace(known, reason=f"the scale of {known.mechanism}: {part.why}")

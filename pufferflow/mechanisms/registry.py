@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from inspect import signature
 from typing import Any
 
 from pufferflow._util.checks import Lengths, check_positive, shown_name
-from pufferflow._util.protection import asked_for
+from pufferflow._util.protection import PROTECTION
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.mechanisms.base import NoiseScale, requested
 from pufferflow.mechanisms.baselines import entry_dp, group_dp
@@ -88,8 +88,8 @@ def compute_scale(
     try:
         return mechanism.compute(family, length, epsilon, **options)
     except ChainError as error:
-        asked = requested(name, length, epsilon, **asdict(asked_for(options)))
-        return replace(asked, reason=str(error))
+        hidden = {key: options[key] for key in PROTECTION if key in options}
+        return replace(requested(name, length, epsilon, **hidden), reason=str(error))
 
 
 def certify(

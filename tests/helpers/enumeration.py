@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 from flint import fmpz
+from sequence_programs import sequence_law
 
 DIGITS = 60
 
@@ -70,15 +71,28 @@ def stationary_law(matrix: list[list[Fraction]]) -> list[Fraction] | None:
     return [rows[x][k] for x in range(k)]
 
 
-def joint_law(matrix: list[list[Fraction]], initial_law: list[Fraction], length: int) -> np.ndarray:
+def whole(numbers):
+    """The same up to a factor, which cancels, in whole numbers, which are faster."""
+    exact = np.array(numbers, dtype=object)
+    return exact * math.lcm(*(p.denominator for p in exact.flat)) // 1
+
+
+def joint_law(matrix, initial_law, length):
     """Weights of all sequences, shape (k,) * length, dtype object."""
-    common = math.lcm(*(p.denominator for row in matrix for p in row))
-    steps = np.array([[int(p * common) for p in row] for row in matrix], dtype=object)
-    common = math.lcm(*(p.denominator for p in initial_law))
-    law = np.array([int(p * common) for p in initial_law], dtype=object)
-    for _ in range(length - 1):
-        law = law[..., None] * steps
-    return law
+    return sequence_law(whole(matrix), whole(initial_law), length)
+
+
+def counted(matrix, law, length, count, window=1):
+    """Weights {(node, value): {count(sequence): weight}} of all sequences; values of windows."""
+    joint, found = joint_law(matrix, law, length), {}
+    for path in product(range(len(matrix)), repeat=length):
+        if weight := joint[path]:
+            n = count(path)
+            for node in range(length - window + 1):
+                secret = path[node : node + window] if window > 1 else path[node]
+                table = found.setdefault((node + 1, secret), {})
+                table[n] = table.get(n, 0) + weight
+    return found
 
 
 def chain_quilts(

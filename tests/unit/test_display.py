@@ -97,5 +97,5 @@ def test_a_fit_is_taken_for_its_family():
     fit = pf.fit(pd.DataFrame({"value": list("abbaabab")}), states=["a", "b"])
     of_fit, of_model = pf.mqm_exact(fit, 100, 1.0), pf.mqm_exact(fit.model, 100, 1.0)
     assert of_fit == of_model == pf.mqm_exact(fit.family, 100, 1.0)
-    assert pf.Accountant(fit, 10).family == fit.family
+    assert pf.Accountant(fit, 10).curve.family == fit.family
     assert pf.privacy_loss(fit, 5, 3.0, CountQuery([1])).loss > 0

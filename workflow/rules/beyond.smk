@@ -1,4 +1,4 @@
-# What goes beyond the paper. A case is the synthetic chains or a data set with its source.
+# Studies beyond the paper. A case is the synthetic chains or a data set with its source.
 KINDS = {data: config["datasets"][data.rpartition("_")[0]]["kind"] for data in DATASETS}
 COMPOSED = [data for data in DATASETS if KINDS[data] == "activity"]  # 51 states take minutes
 BEYOND_FIGURES = [
@@ -95,7 +95,7 @@ rule measure_other_data:
 
 
 rule show_beyond:
-    """Figures and tables of what goes beyond the paper."""
+    """Figures and tables of the studies beyond the paper."""
     input:
         expand("results/beyond/{case}.csv", case=BEYOND_FIGURES),
     output:

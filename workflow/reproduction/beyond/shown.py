@@ -1,4 +1,4 @@
-"""Tables and figures of what goes beyond the paper, in words."""
+"""Tables and figures of the studies beyond the paper."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,13 +14,13 @@ from reproduction.panels import columns_of, finish, panels_of, plain_log_ticks
 from reproduction.tables import UNDEFINED, Table, count, significant, yes_no
 
 CAPTIONS = {
-    "least_noise": "Noise of each mechanism, the least there could be, and what the noise reveals.",
+    "least_noise": "Noise of each mechanism, lower bounds of any mechanism's, and actual losses.",
     "composition": "Total ε of several releases on the same chain, by each bound.",
     "wider_guarantees": "Scales for wider guarantees, and the loss at the scale of MQMExact.",
     "related_bounds": "Noise by related bounds of the same chains ÷ noise of leakage calibration.",
     "certainty": "An attacker's certainty of a past record under event-level DP of later ones.",
     "other_data": "Expected L1 errors for other people, in longer steps and shorter windows.",
-    "top_states": "How often the most frequent states of a participant are named.",
+    "top_states": "How often the most frequent states of a participant are found.",
     "cohort": "Errors of the participants' own histograms, and gaps (noise ÷ lower bound).",
 }
 NOTES = {
@@ -29,15 +29,15 @@ NOTES = {
     "composition": "Each release at the scale of MQMExact for ε = {epsilon:g}.",
     "wider_guarantees": "Leakage calibration at ε = {epsilon:g} for all records of a window "
     "together. MQMExact: for one record of the fitted chain.",
-    "related_bounds": "Scales at ε = {epsilon:g}, each ÷ that of leakage calibration for the same "
-    "adversary. Bayesian DP: for one who may know any records; T/ε where it has no scale.",
-    "certainty": "The probability of the right one of two states that were equally likely. All "
+    "related_bounds": "Scales at ε = {epsilon:g}, each ÷ that of leakage calibration with the same "
+    "side information. Bayesian DP: any side information; T/ε if it has no scale.",
+    "certainty": "The posterior probability of the true one of two equally likely states. All "
     "records from then on: an upper bound. One record: attained.",
     "other_data": "At ε = {epsilon:g}. The scale of a quilt mechanism, in records, hardly depends "
     "on the time step, so longer steps mean larger errors.",
-    "top_states": "By noisy max one by one, or sorted noisy histograms. Hit rate: share of named "
-    "states that belong on the list; right rate: of lists with each at its place. Hit rates of Bai "
-    "et al. (2026) are of other data: not comparable.",
+    "top_states": "By repeated noisy max, or sorted noisy histograms. Hit rate: share of listed "
+    "states that belong on the list; right rate: of lists with each in its position. Hit rates of "
+    "Bai et al. (2026) are of other data: not comparable.",
     "cohort": "",
 }
 IN_FIGURES = {
@@ -63,7 +63,7 @@ COLUMNS = {
 }
 SPREAD = dict.fromkeys(("composition", "certainty"), "bound")
 SPREAD |= {"wider_guarantees": "window", "other_data": "mechanism"}
-"""Column whose values become columns, for those that are printed after it."""
+"""Columns that are spread in printed tables: each of their values becomes a column."""
 TITLES = {"epsilon": "ε", "total_epsilon": "total ε", "expected_error": "expected L1 error"}
 TITLES |= {"relative_noise": "÷ MQMExact", "gap": "÷ lower bound"}
 TITLES |= {"count": "participants", "std": "standard deviation"}
@@ -86,7 +86,7 @@ RATIO = "noise ÷ noise of MQMExact"
 
 
 def duration(seconds: int) -> str:
-    """Return the length of a window in words, in the largest unit that divides it."""
+    """Return the length of a window in the largest unit that divides it."""
     units = {"day": 86400, "hour": 3600, "minute": 60, "second": 1}
     unit = next(name for name, size in units.items() if seconds % size == 0)
     one = "an hour" if unit == "hour" else f"a {unit}"
@@ -113,7 +113,7 @@ def study_of(case: str) -> str:
 
 
 def printed(table: pd.DataFrame, study: str) -> Table:
-    """Return a tidy table in words; of one that is spread only the rows at the ε closest to 1."""
+    """Return the printed table of a study; one that is spread has only the ε closest to 1."""
     shown, epsilon = table, shown_epsilon(table["epsilon"])
     if study in SPREAD:
         shown = table[table["epsilon"] == epsilon]
@@ -140,7 +140,7 @@ def printed(table: pd.DataFrame, study: str) -> Table:
 
 @style.styled
 def drawn(table: pd.DataFrame, study: str) -> Figure:
-    """Return the figure of a study, one panel a group."""
+    """Return the figure of a study, one panel per group."""
     values = {"composition": "total_epsilon", "certainty": "certainty"}
     value = values.get(study, "relative_noise")
     shown = table[table[value].notna()]
