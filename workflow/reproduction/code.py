@@ -1,4 +1,4 @@
-"""What a script runs: the files it imports, found in their syntax trees, and a digest of them.
+"""The files that a script imports, found in syntax trees, and a digest of them.
 
 Snakemake does not see an edit of a package; with this digest among a rule's params it does. Imports
 count wherever they are, inside functions too, and so do the packages on the way to a module, whose
@@ -27,8 +27,8 @@ def code_of(script: str, workflow: Path = WORKFLOW) -> str:
 def source_files(script: str, workflow: Path = WORKFLOW) -> list[Path]:
     """Return all files that a script of ``workflow/scripts`` imports or reads next to its modules.
 
-    Modules are those of ``reproduction`` and of the library; a data file counts if a module that
-    runs names it, or the folder that it is in, in a text.
+    Modules are those of ``reproduction`` and of the library; a data file counts if a string of a
+    module names it or its folder.
     """
     roots = (workflow, workflow.parent)
     seen: set[Path] = set()
@@ -63,7 +63,7 @@ def _uses(path: Path, roots: tuple[Path, ...]) -> frozenset[Path]:
 
 @cache
 def _data_beside(folder: Path) -> list[Path]:
-    """Return the files and folders next to modules that are no modules themselves."""
+    """Return the files and folders next to modules that are not modules themselves."""
     return [
         entry
         for entry in folder.iterdir()
