@@ -107,18 +107,14 @@ class Kernel:
             if self._is_cached:
                 most = -1 if "numba" in sys.modules else PATIENCE // 40
             if self._taken <= most:
-                return self._interpreted(*arguments)
-        return self.compiled(*arguments)
-
-    def _interpreted(self, *arguments: Any) -> Any:
-        _interpreting.now = True
-        try:
-            with np.errstate(all="ignore"):
-                return self._function(*arguments)
-        except (ArithmeticError, ValueError):  # of Python, where machine code goes on with ∞ or NaN
-            pass
-        finally:
-            _interpreting.now = False
+                _interpreting.now = True
+                try:
+                    with np.errstate(all="ignore"):
+                        return self._function(*arguments)
+                except (ArithmeticError, ValueError):  # machine code goes on with ∞ or NaN
+                    pass
+                finally:
+                    _interpreting.now = False
         return self.compiled(*arguments)
 
     @cached_property

@@ -97,7 +97,7 @@ class Promise:
         check_delta(self.delta or 0.5)
 
     def allowed(self, longest: int, share: Fraction) -> tuple[Fraction, Fraction]:
-        """Return the largest c of one changed reading for a share, and the largest ρ, 0 without a δ.
+        """Return the largest c of one reading for a share, and the ρ instead, 0 without a δ.
 
         A participant has at most ``longest`` readings.
         """

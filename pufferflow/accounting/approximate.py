@@ -10,8 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from scipy.special import erfcx
-
 from pufferflow._util.checks import check_confidence, check_epsilon, check_positive
 
 MARGIN = 1e-12
@@ -100,6 +98,8 @@ def _log_gaussian(ratio: float) -> float:
     log_density = -(ratio**2) / 2 - math.log(2 * math.pi) / 2
     if ratio > 30:
         return log_density - 3 * math.log(ratio)
+    from scipy.special import erfcx  # loads slowly
+
     mills = math.sqrt(math.pi / 2) * float(erfcx(ratio / math.sqrt(2)))
     return log_density + math.log(1 / ratio - mills)
 

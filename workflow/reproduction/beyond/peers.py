@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 from pufferflow._util.types import Ints
 from pufferflow.audit import lower_bound
@@ -73,6 +72,8 @@ class TemporalLeakage:
 
     def scale(self, epsilon: float) -> float:
         """Return the Laplace scale at which the loss is ε, to 1e-10."""
+        from scipy.optimize import brentq  # loads slowly
+
         if self.loss(epsilon) <= epsilon:  # independent records
             return 1 / epsilon
         low, high = math.log(epsilon / self.length) - 1e-9, math.log(epsilon)
