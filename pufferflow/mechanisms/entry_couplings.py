@@ -93,16 +93,13 @@ def leakage_loss(
         In nats, rounded up; at most T / scale. Quilts are not used: at a scale of :func:`leakage`
         with a ``quilt`` the bound may be above ε.
     """
-    records, cost = longest(length), _cost(scale)
+    records = longest(length)
+    # what one record changes at most, rounded up
+    cost = math.nextafter(1 / check_positive(scale, "scale", (1e-90, 1e100)), math.inf)
     theta, protection = as_family(family), Protection(window, side_information)
     parts = loss_bounds(theta, records, protection, check_whole(max_states, "max_states", 0))
     every = math.nextafter(records * cost, math.inf)  # the loss of all records of the segment
     return max(every if p.bound is None else p.bound.loss(cost).value for p in parts)
-
-
-def _cost(scale: float) -> float:
-    """Return 1/scale, rounded up."""
-    return math.nextafter(1 / check_positive(scale, "scale", (1e-90, 1e100)), math.inf)
 
 
 def _scale(part: Part, asked: NoiseScale) -> NoiseScale:

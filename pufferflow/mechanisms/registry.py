@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from inspect import signature
 from typing import Any
 
-from pufferflow._util.checks import Lengths, check_positive, shown_name
+from pufferflow._util.checks import Lengths, check_choice, check_positive
 from pufferflow._util.protection import PROTECTION
-from pufferflow.errors import ChainError, ParameterError
+from pufferflow.errors import ChainError
 from pufferflow.mechanisms.base import NoiseScale, requested
 from pufferflow.mechanisms.baselines import entry_dp, group_dp
 from pufferflow.mechanisms.entry_couplings import leakage
@@ -71,10 +71,8 @@ MECHANISMS = {name: mechanism.scale for name, mechanism in KNOWN.items()}
 
 def find_mechanism(name: str) -> Mechanism:
     """Return the mechanism called ``name``; raises ParameterError if there is none."""
-    if isinstance(name, str) and name in KNOWN:
-        return KNOWN[name]
-    why = f"mechanism {shown_name(name)} is unknown; choose from {', '.join(KNOWN)}"
-    raise ParameterError(why)
+    check_choice(name, "mechanism", KNOWN)
+    return KNOWN[name]
 
 
 def compute_scale(

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
 
-from pufferflow._util.checks import check_list, named_type, shown
+from pufferflow._util.checks import check_list, check_type, shown
 from pufferflow._util.rounding import SAFE_MINIMUM
 from pufferflow._util.types import Bools
 from pufferflow.errors import ChainError, ParameterError
@@ -102,9 +102,7 @@ class ChainFamily(Family):
         if not self.chains:
             raise ChainError("the family holds no chain; give at least one")
         for chain in self.chains:
-            if not isinstance(chain, MarkovChain):
-                wrong = f"{named_type(chain)}, which is not a MarkovChain"
-                raise ChainError(f"the family holds {wrong}")
+            check_type(chain, "an entry of chains", MarkovChain)
         if len(sizes := {chain.states for chain in self.chains}) > 1:
             different = " and ".join(map(str, sorted(sizes)))
             raise ChainError(f"the chains have {different} states; give all the same")
