@@ -9,9 +9,12 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pufferflow.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -23,6 +26,8 @@ MOST_BYTES = 2**25
 
 DATABASE = b"SQLite format 3\0"
 """What a database of SQLite begins with."""
+
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 
 
 @contextmanager
@@ -52,6 +57,16 @@ def write_atomic(path: PathLike, content: str | bytes, *, private: bool = False)
     except OSError as error:  # which may name the temporary file
         raise OSError(error.errno, error.strerror, os.fspath(target)) from error
     return target
+
+
+def spreadsheet_csv(table: pd.DataFrame) -> str:
+    """Return a table as CSV text: what spreadsheets take for a formula gets an apostrophe."""
+
+    def plain(cell: Any) -> Any:
+        is_formula = isinstance(cell, str) and cell.startswith(_FORMULA_STARTS)
+        return f"'{cell}" if is_formula else cell
+
+    return str(table.map(plain).to_csv(index=False, lineterminator="\n"))
 
 
 def read_bounded(path: PathLike, most: int = MOST_BYTES) -> bytes:

@@ -7,13 +7,16 @@ import re
 from decimal import Context, Decimal
 from fractions import Fraction
 from numbers import Rational
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from pufferflow._util.checks import shown
 from pufferflow._util.json import kind
 from pufferflow.errors import ParameterError, PufferflowError
+
+if TYPE_CHECKING:
+    from flint import arb
 
 Exact: TypeAlias = Fraction | int | str | float
 """A fraction, an integer or a string such as "1/3"; a float stands for its shortest decimal."""
@@ -60,3 +63,19 @@ def shortest(text: str) -> str | None:
     if not number:
         return "0"
     return f"{number:f}" if -7 < number.adjusted() < 21 else str(number)
+
+
+def ball(number: Fraction) -> arb:
+    """Return an interval around a number, of the precision worked with."""
+    from flint import arb, fmpq  # only where it is needed: a tenth of a second
+
+    return arb(fmpq(number.numerator, number.denominator))
+
+
+def log_bound(number: Fraction) -> Fraction:
+    """Return a fraction of at least ln ``number`` for one of at least 1, within 2^-120 of it."""
+    from flint import ctx
+
+    with ctx.workprec(128 + number.numerator.bit_length()):
+        bound = ball(number).log().upper().fmpq()
+    return Fraction(int(bound.p), int(bound.q))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, TypedDict, cast, get_args
+from typing import Literal, TypeAlias, TypedDict, cast, get_args
 
 from pufferflow._util.checks import check_choice, check_whole, shown
 from pufferflow._util.units import exact_seconds, steps_of, text_of
@@ -49,11 +48,6 @@ PROTECTION = ("window", "side_information")
 """The options that ask for it."""
 
 
-def asked_for(options: Mapping[str, Any]) -> Protection:
-    """Return the protection among options of a mechanism."""
-    return Protection(**{key: options[key] for key in PROTECTION if key in options})
-
-
 @dataclass(frozen=True)
 class Level:
     """What a release hides, and from whom.
@@ -63,6 +57,7 @@ class Level:
     window : int or None
         So many readings in a row of one participant; None for everything of one participant.
     side_information : {"none", "any"}
+        "none" of a participant, who has no other readings to know.
     """
 
     window: int | None = 1
@@ -70,6 +65,8 @@ class Level:
 
     def __post_init__(self) -> None:
         Protection(1 if self.window is None else self.window, self.side_information)
+        if self.window is None:
+            object.__setattr__(self, "side_information", "none")
 
     @property
     def whole(self) -> bool:

@@ -40,13 +40,3 @@ def divide_down(numerator: float, denominator: float) -> float:
     if math.isinf(quotient) or Fraction(quotient) * Fraction(denominator) > Fraction(numerator):
         return math.nextafter(quotient, 0.0)
     return quotient
-
-
-def log_up(ratio: Fraction) -> float:
-    """Logarithm of a number of at least 1, never below the exact one; 0 for 1."""
-    above = ratio - 1
-    if above < 1:
-        return math.log1p(float_up(above)) * (1 + 8 * UNIT_ROUNDOFF)
-    doublings = ratio.numerator.bit_length() - ratio.denominator.bit_length()
-    rest = float_up(ratio / 2**doublings)  # at least ½: the sum loses no digits
-    return (doublings * math.log(2) + math.log(rest)) * (1 + 16 * UNIT_ROUNDOFF)

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from pufferflow._util.checks import Lengths, check_list, check_positive, check_whole, longest
-from pufferflow._util.noise import joint_scale
+from pufferflow._util.noise import PRECISION, joint_scale
 from pufferflow._util.protection import Protection, ProtectionOptions
-from pufferflow.accounting.event import event_epsilon
+from pufferflow._util.rounding import divide_down
+from pufferflow.accounting.approximate import concentrated_delta, pufferfish_delta
 from pufferflow.errors import ParameterError
-from pufferflow.mechanisms import certify, leakage_loss
+from pufferflow.mechanisms import certify, leakage, leakage_loss
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import AnyFamily, ChainFamily, Family, as_family
 
@@ -43,20 +44,38 @@ class InfluenceCurve:
         return leakage_loss(self.family, self.length, scale, **asdict(self.protection))
 
     def inverse(self, epsilon: float) -> float:
-        """Return the event-level ε that costs at most ε, rounded down."""
-        return event_epsilon(self.family, self.length, epsilon, **asdict(self.protection))
+        """Return the event-level ε with a loss of at most ε, rounded down."""
+        needed = leakage(self.family, self.length, epsilon, **asdict(self.protection))
+        return divide_down(1.0, needed.noise_scale(1.0))
+
+    def delta(self, epsilon: float, pure: float, rho: float) -> float:
+        """Return a δ with which pure and zero-concentrated mechanisms together keep ε.
+
+        It is 1 if there is no smaller bound. Pure ones are subtracted from the event-level ε, or
+        counted as zero-concentrated ones; the smaller δ holds.
+        """
+        allowed = self.inverse(epsilon)
+        if not rho:
+            return 0.0 if pure <= allowed else 1.0
+        rho *= 1 + PRECISION
+        found = concentrated_delta(epsilon, allowed, rho + pure**2 / 2 * (1 + PRECISION))
+        if pure < allowed:
+            rest = (allowed - pure) * (1 - PRECISION)
+            spent = concentrated_delta(rest, rest, rho)
+            found = min(found, pufferfish_delta(epsilon, allowed, spent))
+        return found
 
     def reset(self, epsilon: float, records: int) -> float:
-        """Return the loss of mechanisms whose budget ε is reset after so many records, in nats.
+        """Return the loss of mechanisms whose budget ε is reset after ``records``, in nats.
 
-        They are ε-DP for all records of a period together, whatever they published of earlier ones.
-        A window may touch p periods. What each side of them publishes depends on the chain of the
-        periods' first (or last) records, of matrix P^records, as a mechanism that is ε-DP for one
-        of its records. So p·ε plus twice the loss under that chain is an upper bound; another one
-        is the loss of event-level mechanisms.
+        They are ε-DP for all records of a period together, for any outputs of earlier periods.
+        A window may touch p periods. The releases on each side of them depend on the chain of the
+        periods' first (or last) records, of matrix P^records, like a mechanism that is ε-DP for
+        one of its records. So p·ε plus twice the loss under that chain is an upper bound; another
+        one is the loss of event-level mechanisms.
 
-        Raises ParameterError: Θ is not of stationary chains, an adversary has side information, or
-        a value is out of range; ChainError: P^records does not mix.
+        Raises ParameterError: Θ has other than stationary chains, there is side information, or a
+        value is out of range; ChainError: P^records does not mix.
         """
         event, records = check_positive(epsilon, "epsilon"), check_whole(records, "records")
         chains = self.family.chains if isinstance(self.family, ChainFamily) else ()

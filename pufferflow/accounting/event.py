@@ -1,38 +1,26 @@
-"""Any mechanism on correlated records: what a differentially private one may spend, and loses.
+"""Event-level differentially private mechanisms on correlated records: their budget and loss.
 
-The bounds of :func:`pufferflow.leakage` use of a mechanism only that its output distribution
-changes by at most e^c when one record changes: c-differential privacy at event level. So it loses
-at most :func:`pufferflow.leakage_loss` at scale 1/c, and may spend 1/σ, σ what leakage asks for:
-an influence curve in the words of Bai et al. (arXiv 2602.02718), here with proofs and certificates.
+The bounds of :func:`pufferflow.leakage` use only that the output distribution of a mechanism
+changes by at most e^c when one record changes: c-differential privacy at event level. So its loss
+is at most :func:`pufferflow.leakage_loss` at scale 1/c, and its budget is the inverse of the
+leakage scale: an influence curve (Bai et al., arXiv 2602.02718), with proofs and certificates.
 With a δ, approximate and zero-concentrated mechanisms count too (:mod:`.approximate`).
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Unpack
 
-from pufferflow._util.checks import (
-    Lengths,
-    check_epsilon,
-    check_positive,
-    check_type,
-    longest,
-    shown,
-)
+from pufferflow._util.checks import Lengths, check_epsilon, check_positive, check_type, shown
 from pufferflow._util.optional import load
-from pufferflow._util.protection import Protection, ProtectionOptions
+from pufferflow._util.protection import ProtectionOptions
 from pufferflow._util.rounding import divide_down
-from pufferflow.accounting.approximate import (
-    MARGIN,
-    concentrated_delta,
-    gaussian_ratio,
-    pufferfish_delta,
-)
+from pufferflow.accounting.approximate import MARGIN, gaussian_ratio, pufferfish_delta
+from pufferflow.accounting.curve import InfluenceCurve, influence_curve
 from pufferflow.errors import ParameterError
-from pufferflow.mechanisms import leakage, leakage_loss
-from pufferflow.models.families import AnyFamily, Family, as_family
+from pufferflow.models.families import AnyFamily
 
 _CHANGED = {"Symmetric": 2, "InsertDelete": 2, "ChangeOne": 1, "Hamming": 1}
 """Distance, by OpenDP's metrics, of data sets that differ in one record."""
@@ -42,32 +30,11 @@ _MEASURES = ("MaxDivergence", "Approximate(MaxDivergence)", "ZeroConcentratedDiv
 def event_epsilon(
     family: AnyFamily, length: Lengths, epsilon: float, **protection: Unpack[ProtectionOptions]
 ) -> float:
-    """Event-level ε that differentially private mechanisms may spend together, rounded down.
+    """Return the total event-level ε of differentially private mechanisms, rounded down.
 
     Parameters and errors are those of :func:`pufferflow.leakage`.
     """
-    needed = leakage(family, length, epsilon, **protection)
-    return divide_down(1.0, needed.noise_scale(1.0))
-
-
-@dataclass(frozen=True)
-class GaussianScale:
-    """Gaussian noise for (ε, δ)-Pufferfish privacy.
-
-    Attributes
-    ----------
-    epsilon, delta : float
-    event_epsilon : float
-        c: what is c-DP at event level loses at most ε.
-    scale : float
-        Standard deviation for a query that one record changes by at most 1 in L2 norm, rounded up;
-        one that it changes by Δ2 gets Δ2 · scale on every coordinate.
-    """
-
-    epsilon: float
-    delta: float
-    event_epsilon: float
-    scale: float
+    return influence_curve(family, length, **protection).inverse(epsilon)
 
 
 def gaussian_scale(
@@ -76,55 +43,50 @@ def gaussian_scale(
     epsilon: float,
     delta: float,
     **protection: Unpack[ProtectionOptions],
-) -> GaussianScale:
-    """Return the Gaussian noise that leakage calibration allows (Theorem B).
+) -> float:
+    """Return the σ of the Gaussian noise that leakage calibration allows (Theorem B), rounded up.
 
-    It is less than the Laplace noise of the same guarantee where many statistics share a record: at
-    δ = 1e-6 from some 12 means or 6 histograms on. Other parameters and errors are those of
-    :func:`pufferflow.leakage`.
+    It is for a query that one record changes by at most 1 in L2 norm; one that it changes by Δ2
+    gets Δ2·σ on every coordinate. It is less than Laplace noise with the same guarantee if many
+    statistics share a record: at δ = 1e-6 from about 12 means or 6 histograms on. Other
+    parameters and errors are those of :func:`pufferflow.leakage`.
     """
     ratio = gaussian_ratio(epsilon, delta)
-    allowed = event_epsilon(family, length, epsilon, **protection)
-    return GaussianScale(float(epsilon), float(delta), allowed, ratio / allowed * (1 + MARGIN))
+    return ratio / event_epsilon(family, length, epsilon, **protection) * (1 + MARGIN)
 
 
 @dataclass(frozen=True)
 class WrappedMeasurement:
-    """A measurement of OpenDP and Θ; call it as the measurement itself.
+    """A measurement of OpenDP and its curve under Θ; call it as the measurement itself.
 
     ``event_epsilon`` and ``event_delta`` bound the change of its output distribution by one record;
     of a zero-concentrated measurement ``rho`` does, and ``event_epsilon`` is infinite.
     """
 
     measurement: Any = field(repr=False)
-    family: Family
-    length: int
-    protection: Protection
+    curve: InfluenceCurve
     event_epsilon: float
     event_delta: float = 0.0
     rho: float | None = None
 
     def __call__(self, data: Any) -> Any:
-        """Return what the measurement releases of ``data``."""
+        """Return the measurement's release of ``data``."""
         return self.measurement(data)
 
     @property
     def scale(self) -> float:
-        """Laplace scale of a 1-Lipschitz query that costs as much, rounded down."""
+        """Laplace scale of a 1-Lipschitz query of the same cost, rounded down."""
         return divide_down(1.0, self.event_epsilon)
 
     @property
     def loss(self) -> float:
-        """Upper bound of its Pufferfish ε, in nats, for the secrets of ``protection``."""
-        if self.rho is not None:
-            return math.inf
-        return leakage_loss(self.family, self.length, self.scale, **asdict(self.protection))
+        """Upper bound of its Pufferfish ε, in nats; infinite if only ``rho`` is known."""
+        return math.inf if self.rho is not None else self.curve(self.event_epsilon)
 
     def delta(self, epsilon: float) -> float:
-        """Return a δ, rounded up, with which it is (ε, δ)-Pufferfish private; 1 where none is."""
+        """Return a δ, rounded up, with which it is (ε, δ)-Pufferfish private; at most 1."""
         if self.rho is not None:
-            event = event_epsilon(self.family, self.length, epsilon, **asdict(self.protection))
-            return concentrated_delta(epsilon, event, self.rho)
+            return self.curve.delta(epsilon, 0.0, self.rho)
         if check_epsilon(epsilon) < (loss := self.loss):
             return 1.0
         return pufferfish_delta(loss, self.event_epsilon, self.event_delta)
@@ -147,13 +109,13 @@ def wrap(
     family, length, protection
         ``window`` and ``side_information`` as for :func:`pufferflow.leakage`.
     d_in : float, optional
-        Distance, in the measurement's input metric, of inputs that differ in one record: known for
-        metrics on data sets, to be given for one on numbers, such as counts made beforehand.
+        Distance, in the measurement's input metric, of inputs that differ in one record; required
+        only for metrics on numbers, such as counts made beforehand.
 
     Raises
     ------
     ParameterError
-        It is no such measurement, or its privacy map has no finite value at ``d_in``.
+        It is not such a measurement, or its privacy map has no finite value at ``d_in``.
     """
     opendp = load("opendp.mod", "what a measurement of OpenDP guarantees")
     check_type(measurement, "measurement", opendp.Measurement)
@@ -177,7 +139,5 @@ def wrap(
     loss, delta = check_positive(loss, where), check_positive(delta, f"δ of {where}", or_zero=True)
     zcdp = measure == "ZeroConcentratedDivergence"
     guarantee = {"event_epsilon": math.inf, "rho": loss} if zcdp else {"event_epsilon": loss}
-    hidden = Protection(**protection)
-    return WrappedMeasurement(
-        measurement, as_family(family), longest(length), hidden, **guarantee, event_delta=delta
-    )
+    curve = influence_curve(family, length, **protection)
+    return WrappedMeasurement(measurement, curve, **guarantee, event_delta=delta)

@@ -169,23 +169,19 @@ class _Side:
 
 @dataclass(frozen=True, eq=False)
 class _Query:
-    """A count and what it distinguishes: a node, two values, sets before and after; its loss at c.
-
-    ``one`` is the set that counts throughout, if there is one; else of the node the first value.
-    """
+    """A count and what it distinguishes: the sets of a node, before and after it; two values."""
 
     node: int
     pair: Pair
     sides: tuple[_Side, _Side]
+    own: Bools
     sets: tuple[Bools, Bools]
     value: float = 0.0
-    one: Bools | None = None
 
     def loss(self, cost: float) -> float:
         """Its loss at c, rounded down."""
         (x, y), lost = self.pair, 0.0
-        value = cost * (1 if self.one is None else int(self.one[x]) - int(self.one[y]))
-        size = cost
+        value, size = cost * (int(self.own[x]) - int(self.own[y])), cost
         for side, sets in zip(self.sides, self.sets, strict=True):
             low, high = side.logs(sets, cost)[x], side.logs(sets, cost, 2 * TINY)[y]
             value, size = value + float(low - high), size + abs(low) + abs(high)
@@ -208,6 +204,7 @@ class _Search:
         self._error = 4 * chain.stationary_error if self._stationary else 0.0
         self._distributions = {1: np.asarray(start)}
         self._nothing = np.zeros((0, chain.states), dtype=np.bool_)
+        self._alone = np.eye(chain.states, dtype=np.bool_)
         self._warm: dict[tuple[int, Pair], Bools] = {}
 
     def _distribution(self, node: int) -> Floats:
@@ -241,21 +238,20 @@ class _Search:
         node = next((node for node in nodes if self._possible(node).sum() > 1), None)
         if node is None:
             return LowerBound(self._epsilon, self._length, 0.0, 1, (0, 0), (), chain)
-        x, y = np.flatnonzero(self._possible(node))[:2].tolist()
-        nothing = self._nothing, self._nothing
-        query, cost = _Query(node, (x, y), self._sides(node), nothing), self._epsilon
+        pair, nothing = tuple(np.flatnonzero(self._possible(node))[:2].tolist()), self._nothing
+        own, cost = self._alone[pair[0]], self._epsilon
+        query = _Query(node, pair, self._sides(node), own, (nothing, nothing))
         if 1e-8 < self._epsilon <= 200:
             query, cost = self._least(query)
             if not alternating:
                 query, cost = self._one_set(query, cost)
-        x = query.pair[0]
-        states = [x] if query.one is None else np.flatnonzero(query.one).tolist()
-        earlier, later = (
-            tuple(tuple(np.flatnonzero(row).tolist()) for row in sets) for sets in query.sets
+        (states,), earlier, later = (
+            tuple(tuple(np.flatnonzero(row).tolist()) for row in sets)
+            for sets in (query.own[None], *query.sets)
         )
         scale = math.nextafter(divide_down(1.0, cost), 0.0)
-        own = self._epsilon, self._length, scale, query.node, query.pair, tuple(states), chain
-        return LowerBound(*own, earlier, later)
+        found = self._epsilon, self._length, scale, query.node, query.pair, states, chain
+        return LowerBound(*found, earlier, later)
 
     def _least(self, best: _Query) -> tuple[_Query, float]:
         """The query that changes with time and needs the least c found, and that c."""
@@ -327,7 +323,8 @@ class _Search:
                 logs = sides[0].logs(before, cost) + sides[1].logs(after, cost)
                 value, pair = _farthest(logs, possible)
                 if cost + value > (found.value if found else -math.inf):
-                    found = _Query(node, pair, sides, (before, after), cost + value)
+                    own = self._alone[pair[0]]
+                    found = _Query(node, pair, sides, own, (before, after), cost + value)
         return found
 
     @cached_property
@@ -375,35 +372,30 @@ class _Search:
             if k <= ALL_SUBSETS:
                 trials = np.arange(1, 2**k - 1)[:, None] >> np.arange(k) & 1 > 0
             else:
-                trials = chosen ^ np.concatenate([np.zeros((1, k), dtype=np.bool_), np.eye(k) > 0])
+                trials = chosen ^ np.concatenate([np.zeros_like(self._alone[:1]), self._alone])
             queries = [self._of_one_set(node, trials, best, cost) for node in nodes]
             query = max(queries, key=lambda one: one.value)
             needed = least_cost(query.loss, self._epsilon, cost, self._epsilon, 1e-12)
             if not needed < least * (1 - 1e-9):
                 break
-            found, least, cost = query, needed, needed
-            assert query.one is not None
-            chosen = query.one
+            found, least, cost, chosen = query, needed, needed, query.own
         return found, least
 
     def _of_one_set(self, node: int, trials: Bools, like: _Query, cost: float) -> _Query:
         """The best of some sets, each counted throughout, as far from a node as ``like`` looks."""
         sides, possible = self._sides(node), self._possible(node)
-        weights, lengths, logs = np.exp(cost * (trials - 1.0)), [], cost * trials
-        for side, own in zip(sides, like.sets, strict=True):
-            lengths.append(min(side.steps, max(FIRST_RECORDS, 2 * len(own))))
-            values = np.tile(side.end(lengths[-1]), (len(trials), 1))
-            for record in range(lengths[-1]):
-                values = (weights * values) @ side.transposed
-                if record % 16 == 0 or cost > 20:
-                    values /= values.max(axis=1, keepdims=True)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                logs = logs + np.log(values) - np.log(side.given)
-        gaps = [_farthest(one, possible) for one in logs]
-        most = max(gap for gap, _ in gaps) * (1 - 1e-12)
-        best = next(i for i, (gap, _) in enumerate(gaps) if gap >= most)  # of equal ones the first
-        before, after = (np.tile(trials[best], (n, 1)) for n in lengths)
-        return _Query(node, gaps[best][1], sides, (before, after), gaps[best][0], trials[best])
+        lengths = [
+            min(side.steps, max(FIRST_RECORDS, 2 * len(own)))
+            for side, own in zip(sides, like.sets, strict=True)
+        ]
+        found = []
+        for own in trials:
+            before, after = (np.tile(own, (n, 1)) for n in lengths)
+            logs = cost * own + sides[0].logs(before, cost) + sides[1].logs(after, cost)
+            value, pair = _farthest(logs, possible)
+            found.append(_Query(node, pair, sides, own, (before, after), value))
+        most = max(query.value for query in found) * (1 - 1e-12)
+        return next(query for query in found if query.value >= most)  # of equal ones the first
 
 
 def _farthest(logs: Floats, possible: Bools) -> tuple[float, Pair]:

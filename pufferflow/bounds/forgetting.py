@@ -1,4 +1,4 @@
-"""What an entry of a mixing family's chain reveals: ``docs/leakage.md``, Theorems F1 and F2."""
+"""The loss of one entry of a mixing family's chain: ``docs/leakage.md``, Theorems F1 and F2."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from pufferflow._util.numbers import ball
 from pufferflow.bounds.roots import Loss
 from pufferflow.models.mixing import MixingFamily
 
@@ -20,8 +21,8 @@ _LARGE = 10**6
 class ForgettingLoss:
     """Largest loss over a segment's windows in terms of c: a closed form in interval arithmetic.
 
-    With ρ = (1 − α) e^(mc) the factor by which n = km + r records ahead can tell two values apart
-    is at most E(n) = ρ^k e^(rc) + α e^((m−1)c) (1 + ρ + … + ρ^(k−1)), and the loss of a window of w
+    With ρ = (1 − α) e^(mc) the odds ratio of two values by n = km + r records after them is at most
+    E(n) = ρ^k e^(rc) + α e^((m−1)c) (1 + ρ + … + ρ^(k−1)), and the loss of a window of w
     records with j before it and n after it is at most w·c + log E(j) + log E(n).
     """
 
@@ -30,12 +31,12 @@ class ForgettingLoss:
         self._length, self._window = length, min(window, length)
 
     def loss(self, cost: float) -> Loss:
-        """Bound, rounded up, at c."""
+        """Return a bound, rounded up, at c."""
         value, node = self._loss(Fraction(cost))
         return Loss(math.nextafter(float(value.upper()), math.inf), node)
 
     def scale(self, epsilon: float, upper: float) -> tuple[float, int] | None:
-        """Smallest float with loss at most ε, and a deciding node; None if not below ``upper``."""
+        """Return the smallest float with loss ≤ ε, and a deciding node; None if ≥ ``upper``."""
         if not self._suffices(below := math.nextafter(upper, 0.0), epsilon):
             return None
         # a window alone costs w·c
@@ -48,12 +49,12 @@ class ForgettingLoss:
         return bool(self._loss(1 / Fraction(scale))[0] <= epsilon)
 
     def _loss(self, cost: Fraction) -> tuple[arb, int]:
-        """A ball with the bound, narrow to some 30 digits, and the first node of a worst window."""
+        """Return a ball with the bound, to some 30 digits, and the first node of a worst window."""
         from flint import ctx
 
         around = self._length - self._window
         if self._steps * cost > _LARGE or around == 0:
-            return self._number(self._length * cost), 1
+            return ball(self._length * cost), 1
         digits = abs(cost.numerator.bit_length() - cost.denominator.bit_length())
         for bits in (128, 512, 2048, 8192):
             with ctx.workprec(bits + 2 * digits + self._length.bit_length()):
@@ -64,13 +65,13 @@ class ForgettingLoss:
                 total, before = max(factors, key=lambda factor: float(factor[0].mid().log()))
                 for factor, _ in factors:
                     total = total.max(factor)
-                value = total.log() + self._number(self._window * cost)
+                value = total.log() + ball(self._window * cost)
                 if value.is_finite() and value.rad() * 2**80 < value:
                     return value, before + 1
-        return self._number(self._length * cost), 1  # ρ is within 10^-2000 of 1
+        return ball(self._length * cost), 1  # ρ is within 10^-2000 of 1
 
     def _worst(self, around: int) -> Iterator[int]:
-        """Numbers of records before a window one of which is the worst of all (Theorem F2)."""
+        """Yield numbers of records before a window; one of them is the worst (Theorem F2)."""
         blocks, rest = divmod(around, self._steps)
         for first, pairs in ((0, blocks), (rest + 1, blocks - 1)):
             if pairs >= 0 and first < self._steps:
@@ -78,19 +79,13 @@ class ForgettingLoss:
                     yield k * self._steps + first
 
     def _factor(self, records: int, cost: Fraction) -> arb:
-        """E(n)."""
+        """Return E(n)."""
         blocks, rest = divmod(records, self._steps)
-        c = self._number(cost)
-        ratio = self._number(self._kept) * (self._steps * c).exp()
+        c = ball(cost)
+        ratio = ball(self._kept) * (self._steps * c).exp()
         power = ratio**blocks
         factor = power * (rest * c).exp()
         if blocks:
-            fresh = self._number(1 - self._kept) * ((self._steps - 1) * c).exp()
+            fresh = ball(1 - self._kept) * ((self._steps - 1) * c).exp()
             factor += fresh * (1 - power) / (1 - ratio)
         return factor
-
-    @staticmethod
-    def _number(value: Fraction) -> arb:
-        from flint import arb, fmpq
-
-        return arb(fmpq(value.numerator, value.denominator))

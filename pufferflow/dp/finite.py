@@ -30,10 +30,10 @@ from math import inf
 from typing import Any, TypeAlias
 
 import numpy as np
-from flint import arb, ctx, fmpq
+from flint import ctx
 
 from pufferflow._util.checks import check_list, check_type, check_whole, shown
-from pufferflow._util.numbers import Exact, written_number
+from pufferflow._util.numbers import Exact, ball, log_bound, written_number
 from pufferflow._util.rounding import float_up
 from pufferflow.errors import DataError, ParameterError
 
@@ -268,15 +268,8 @@ def check_exact(value: Exact, name: str, low: int = 0, high: float = inf) -> Fra
     return exact
 
 
-def log_bound(factor: Fraction) -> Fraction:
-    """Return a fraction of at least ln ``factor`` for ``factor`` ≥ 1, within 2^-120."""
-    with ctx.workprec(128 + factor.numerator.bit_length()):
-        bound = arb(fmpq(factor.numerator, factor.denominator)).log().upper().fmpq()
-    return Fraction(int(bound.p), int(bound.q))
-
-
 def _exp_bound(epsilon: Fraction) -> Fraction:
     """Return a fraction of at most e^ε, within one part in 2^120, for ε ≥ 0."""
     with ctx.workprec(128 + int(epsilon).bit_length()):
-        bound = arb(fmpq(epsilon.numerator, epsilon.denominator)).exp().lower().fmpq()
+        bound = ball(epsilon).exp().lower().fmpq()
     return max(Fraction(1), Fraction(int(bound.p), int(bound.q)))

@@ -10,8 +10,8 @@ from itertools import accumulate
 from typing import Any, TypeAlias
 
 from pufferflow._util.checks import named_type, shown_name
-from pufferflow._util.numbers import written_number
-from pufferflow._util.rounding import SUM_TOLERANCE, log_up
+from pufferflow._util.numbers import log_bound, written_number
+from pufferflow._util.rounding import SUM_TOLERANCE, float_up
 from pufferflow.errors import ParameterError
 
 Distribution: TypeAlias = dict[Fraction, Fraction]
@@ -33,7 +33,7 @@ def max_divergence(p: Distribution, q: Distribution) -> float:
     """D∞(p‖q) = max log p(x)/q(x) in nats, rounded up; infinite if p has a value that q lacks."""
     if not q.keys() >= p.keys():
         return math.inf
-    return log_up(max((p[value] / q[value] for value in p), default=Fraction(1)))
+    return float_up(log_bound(max((p[value] / q[value] for value in p), default=Fraction(1))))
 
 
 def distribution(given: Any, name: str = "the distribution") -> Distribution:

@@ -11,7 +11,7 @@ from fractions import Fraction
 from itertools import chain, combinations, pairwise
 from typing import Any, Self, TypeAlias
 
-from flint import arb, ctx, fmpq
+from flint import arb, ctx
 
 from pufferflow._util.checks import (
     check_epsilon,
@@ -21,7 +21,7 @@ from pufferflow._util.checks import (
     named_type,
 )
 from pufferflow._util.noise import vector_laplace
-from pufferflow._util.numbers import written_number
+from pufferflow._util.numbers import ball, written_number
 from pufferflow._util.rounding import divide_up, float_up
 from pufferflow._util.work import afford
 from pufferflow.errors import ParameterError
@@ -328,15 +328,11 @@ def _pairs_within(groups: Iterable[list[Hashable]]) -> list[Pair]:
 
 def _log_densities(given: Distribution, points: list[Fraction], inverse: arb) -> list[arb]:
     """Log of E[exp(−|w − F|/scale)] at each point w, from what lies to its left and right."""
-    masses = [_ball(given.get(w, Fraction(0))) for w in points]
-    decays = [(-inverse * _ball(w - v)).exp() for v, w in pairwise(points)]
+    masses = [ball(given.get(w, Fraction(0))) for w in points]
+    decays = [(-inverse * ball(w - v)).exp() for v, w in pairwise(points)]
     left, right = masses.copy(), masses.copy()
     for i, decay in enumerate(decays):
         left[i + 1] += left[i] * decay
     for i, decay in reversed([*enumerate(decays)]):
         right[i] += right[i + 1] * decay
     return [(a + b - mass).log() for a, b, mass in zip(left, right, masses, strict=True)]
-
-
-def _ball(number: Fraction) -> arb:
-    return arb(fmpq(number.numerator, number.denominator))

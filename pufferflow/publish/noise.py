@@ -1,4 +1,4 @@
-"""Noise for counts (the two-sided geometric distribution), its errors and their impact.
+"""Noise for counts: the two-sided geometric distribution, or the discrete Gaussian one.
 
 P(Z = z) = (1 − p)/(1 + p) · p^|z|, p = exp(−1/s), s the scale. On integers there are no low bits of
 a floating-point number that could reveal the count behind the noise (Mironov, CCS 2012).
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from bisect import bisect
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -16,9 +15,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from pufferflow._util.noise import noisy_max, vector_gaussian, vector_laplace
-from pufferflow._util.types import Floats, Ints
+from pufferflow._util.types import Ints
 from pufferflow.errors import ParameterError
-from pufferflow.publish.statistics import MostFrequent, Statistic, Table
+from pufferflow.publish.statistics import Statistic
 
 CONFIDENCE = 0.95
 SLACK = Fraction(1, 2**24)
@@ -55,46 +54,57 @@ def deviation(square: float, rho: float | Fraction) -> float:
     return noise_scale(Fraction(math.sqrt(2 * rho)), Fraction(math.sqrt(square)))
 
 
-def scales_of(statistics: Sequence[Statistic], cost: Fraction) -> tuple[float, ...]:
-    """Return the scale for each statistic, which cost at most ``cost`` together, in equal parts."""
-    return tuple(noise_scale(cost, one.lipschitz, len(statistics)) for one in statistics)
+@dataclass(frozen=True)
+class Noise:
+    """Noise on each count: discrete Laplace of this scale, or discrete Gaussian of this σ."""
 
+    scale: float
+    gaussian: bool = False
 
-def cost_of(statistics: Sequence[Statistic], scales: Sequence[float]) -> Fraction:
-    """Return c = Σ L_i/s_i exactly: what one changed reading costs."""
-    parts = zip(statistics, scales, strict=True)
-    return sum((statistic.lipschitz / Fraction(scale) for statistic, scale in parts), Fraction(0))
+    def add(self, counts: Ints, rng: np.random.Generator | None = None) -> Ints:
+        """Return counts with independent noise, by OpenDP's exact samplers without a seed.
 
+        With ``rng`` it is for planning, **not private**, and Gaussian noise is rounded instead of
+        discrete. Sums beyond 64 bits are cut to the largest integer, which is post-processing.
+        """
+        flat: list[int] = counts.ravel().tolist()
+        if rng is None:
+            noisy = (vector_gaussian if self.gaussian else vector_laplace)(self.scale)(flat)
+        else:
+            if self.gaussian:
+                drawn = np.rint(self.scale * rng.standard_normal(len(flat)))
+            else:  # whole parts of exponential variables are geometric, their difference is Z
+                one, other = np.floor(self.scale * rng.standard_exponential((2, len(flat))))
+                drawn = one - other
+            sums = (count + int(z) for count, z in zip(flat, drawn, strict=True))
+            noisy = [min(max(number, -(2**63)), 2**63 - 1) for number in sums]
+        return np.array(noisy, dtype=np.int64).reshape(counts.shape)
 
-def add_noise(counts: Sequence[int], scale: float) -> list[int]:
-    """Add independent noise to integers, by OpenDP's exact sampler without a seed.
+    def cost(self, statistic: Statistic) -> tuple[Fraction, Fraction]:
+        """Return exactly what one changed reading costs: c = L/s, or ρ = Δ2²/2σ²."""
+        scale = Fraction(self.scale)
+        if self.gaussian:
+            return Fraction(0), statistic.square / scale**2 / 2
+        return statistic.lipschitz / scale, Fraction(0)
 
-    Sums beyond 64 bits are cut to the largest integer, which is post-processing.
-    """
-    noisy: list[int] = vector_laplace(scale)([int(count) for count in counts])
-    return noisy
+    def tail(self, h: float) -> float:
+        """P(|Z| > h) of Laplace noise, h ≥ 0."""
+        return 2 * math.exp(-(math.floor(h) + 1) / self.scale) / (1 + math.exp(-1 / self.scale))
 
+    def quantile(self, confidence: float = CONFIDENCE, bins: int = 1) -> int:
+        """Smallest h with P(|Z_j| ≤ h for all of ``bins`` counts) ≥ confidence.
 
-def add_gaussian(counts: Sequence[int], scale: float) -> list[int]:
-    """Add independent discrete Gaussian noise to integers, as :func:`add_noise`."""
-    noisy: list[int] = vector_gaussian(scale)([int(count) for count in counts])
-    return noisy
-
-
-def add_seeded_noise(
-    counts: Sequence[int], scale: float, rng: np.random.Generator, *, gaussian: bool = False
-) -> list[int]:
-    """Add noise of the same distribution from a seed: for planning, **not private**.
-
-    Gaussian noise is rounded instead of discrete.
-    """
-    if gaussian:
-        drawn = np.rint(scale * rng.standard_normal(len(counts)))
-        return [int(count) + int(z) for count, z in zip(counts, drawn, strict=True)]
-    # whole parts of exponential variables are geometric, and Z is the difference of two of them
-    one, other = np.floor(scale * rng.standard_exponential((2, len(counts))))
-    noisy = (int(count) + int(z) for count, z in zip(counts, one - other, strict=True))
-    return [min(max(number, -(2**63)), 2**63 - 1) for number in noisy]
+        At most 1 more of Gaussian noise: P(Z ≥ h + 1) is at most that of a normal variable ≥ h
+        (Canonne, Kamath and Steinke, 2020).
+        """
+        excess = -math.expm1(math.log(confidence) / bins)  # 1 − confidence^(1/bins)
+        if self.gaussian:
+            return math.ceil(self.scale * -float(ndtri(excess / 2)) * (1 + 1e-12))
+        most = math.log(excess * (1 + math.exp(-1 / self.scale)) / 2)  # of the tail: −(h + 1)/s
+        h = max(math.ceil(-self.scale * most) - 2, 0)
+        while self.tail(h) > excess:
+            h += 1
+        return h
 
 
 def most_frequent(
@@ -110,10 +120,8 @@ def most_frequent(
     if top == 1 and rng is not None:
         noise = scale * rng.standard_exponential(counts.shape)
         return np.asarray((counts + noise).argmax(axis=1, keepdims=True))
-    flat: list[int] = counts.ravel().tolist()
-    noisy = add_noise(flat, scale) if rng is None else add_seeded_noise(flat, scale, rng)
-    order = np.argsort(-np.array(noisy, float).reshape(counts.shape), axis=1, kind="stable")
-    return order[:, :top]
+    noisy = Noise(scale).add(counts, rng).astype(float)
+    return np.argsort(-noisy, axis=1, kind="stable")[:, :top]
 
 
 def shortfall(scale: float, top: int, states: int, cells: int) -> int:
@@ -124,43 +132,8 @@ def shortfall(scale: float, top: int, states: int, cells: int) -> int:
     its noise must exceed that of the largest by h.
     """
     if top > 1:
-        return 2 * DiscreteLaplace(scale).quantile(CONFIDENCE, cells * states)
+        return 2 * Noise(scale).quantile(CONFIDENCE, cells * states)
     return math.floor(scale * math.log(cells * (states - 1) / (2 * (1 - CONFIDENCE))))
-
-
-@dataclass(frozen=True)
-class DiscreteLaplace:
-    """The distribution of the noise Z of a scale s > 0 on one count."""
-
-    scale: float
-
-    def tail(self, h: float) -> float:
-        """P(|Z| > h), h ≥ 0."""
-        return 2 * math.exp(-(math.floor(h) + 1) / self.scale) / (1 + math.exp(-1 / self.scale))
-
-    def quantile(self, confidence: float = CONFIDENCE, bins: int = 1) -> int:
-        """Smallest h with P(|Z_j| ≤ h for all of ``bins`` counts) ≥ confidence."""
-        excess = -math.expm1(math.log(confidence) / bins)  # 1 − confidence^(1/bins)
-        most = math.log(excess * (1 + math.exp(-1 / self.scale)) / 2)  # of the tail: −(h + 1)/s
-        h = max(math.ceil(-self.scale * most) - 2, 0)
-        while self.tail(h) > excess:
-            h += 1
-        return h
-
-
-@dataclass(frozen=True)
-class DiscreteGaussian:
-    """The distribution of discrete Gaussian noise Z of parameter σ on one count."""
-
-    scale: float
-
-    def quantile(self, confidence: float = CONFIDENCE, bins: int = 1) -> int:
-        """An h with P(|Z_j| ≤ h for all of ``bins`` counts) ≥ confidence, at most 1 too large.
-
-        P(Z ≥ h + 1) is at most that of a normal variable ≥ h (Canonne, Kamath and Steinke, 2020).
-        """
-        excess = -math.expm1(math.log(confidence) / bins)
-        return math.ceil(self.scale * -float(ndtri(excess / 2)) * (1 + 1e-12))
 
 
 def sum_margin(scale: float, squares: float, miss: float) -> float:
@@ -176,74 +149,6 @@ def sum_margin(scale: float, squares: float, miss: float) -> float:
     return float(bounds.min()) * (1 + 1e-9)
 
 
-@dataclass(frozen=True)
-class TableError:
-    """Simultaneous errors of the values of a table, from public facts alone.
-
-    Both have the shape (cells, columns). With probability .95 the errors of all values are at
-    most ``half_width``, rounding included, in their unit; infinite in cells without readings.
-    ``impact`` is the same over the public range of the value.
-    """
-
-    half_width: Floats
-    impact: Floats
-
-    @property
-    def middle(self) -> tuple[float, float]:
-        """Median half-width and impact of all published values."""
-        published = np.isfinite(self.impact)
-        half, impact = (np.median(one[published]) for one in (self.half_width, self.impact))
-        return float(half), float(impact)
-
-    @property
-    def label(self) -> str:
-        """The median impact, in words."""
-        return impact_label(self.middle[1])
-
-    @property
-    def is_useless(self) -> bool:
-        """Whether more than half of the cells are VERY HIGH."""
-        published = self.impact[np.isfinite(self.impact)]
-        return bool((published >= LIMITS[-1]).mean() > 0.5)
-
-
 def impact_label(impact: float) -> str:
     """Return LOW, MEDIUM, HIGH or VERY HIGH for an error over the public range."""
     return IMPACTS[bisect(LIMITS, impact)]
-
-
-def choose_noise(
-    tables: Sequence[Table], cost: Fraction, rho: Fraction
-) -> tuple[bool, Sequence[float], Sequence[float | None]]:
-    """Return whether noise is Gaussian, its scales, and those of the other kind, if it is possible.
-
-    The noise of all costs ``cost``, or ρ where that makes for less error over the public ranges.
-    """
-    laplace = scales_of([table.statistic for table in tables], cost)
-    squares = [table.statistic.square for table in tables]
-    if not rho or not all(squares):
-        return False, laplace, [None] * len(tables)
-    gaussian = [deviation(square * len(tables), rho) for square in squares]
-    errors = [
-        sum(table_error(*each, kind).middle[1] for each in zip(tables, scales, strict=True))
-        for kind, scales in ((True, gaussian), (False, laplace))
-    ]
-    return (True, gaussian, laplace) if errors[0] < errors[1] else (False, laplace, gaussian)
-
-
-def table_error(table: Table, scale: float, gaussian: bool = False) -> TableError:
-    """Return the error of a table whose numbers get noise of ``scale``."""
-    statistic, size = table.statistic, table.sizes.astype(np.float64)
-    cells, states = max(1, int((size > 0).sum())), len(table.columns)
-    if isinstance(statistic, MostFrequent):
-        width: float = shortfall(scale, statistic.top, states, cells)
-    else:
-        noise = DiscreteGaussian(scale) if gaussian else DiscreteLaplace(scale)
-        width = statistic.unit * noise.quantile(CONFIDENCE, cells * states)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        if statistic.relative:
-            widths = width / size + statistic.rounding
-        else:
-            widths = width + statistic.rounding * size
-    widths = np.where(size > 0, widths, np.inf)[:, np.newaxis] * np.ones(table.ranges.shape)
-    return TableError(widths, widths / table.ranges)

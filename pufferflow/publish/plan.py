@@ -12,19 +12,16 @@ import numpy as np
 
 from pufferflow._util.checks import check_whole
 from pufferflow._util.options import reads, shows, split_options, takes_options
-from pufferflow._util.protection import Level, level_of
+from pufferflow._util.protection import Level
 from pufferflow._util.units import seconds_of, steps_of
+from pufferflow.accounting.account import Promise
 from pufferflow.accounting.entries import Paid
 from pufferflow.errors import ParameterError
 from pufferflow.models.families import Family
 from pufferflow.publish.calibrate import calibrate
-from pufferflow.publish.noise import TableError, choose_noise, table_error
-from pufferflow.publish.request import (
-    GuaranteeOptions,
-    Request,
-    StatisticOptions,
-    Theta,
-)
+from pufferflow.publish.noise import Noise, deviation, impact_label, noise_scale
+from pufferflow.publish.request import GuaranteeOptions, Request, StatisticOptions, Theta
+from pufferflow.publish.result import NoisyTable
 from pufferflow.publish.statistics import LABELS, Table
 from pufferflow.records.states import StateSpace
 
@@ -35,7 +32,7 @@ DAY = 86_400
 PERIODS = {"hour": DAY, "weekday": 7 * DAY, "month": 365 * DAY}
 """Seconds in which every cell of a statistic occurs."""
 GOALS = (0.5, 0.1)
-"""Errors over the public range that remedies are computed for: HIGH and MEDIUM."""
+"""Errors over the public range for which remedies are computed: HIGH and MEDIUM."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +66,7 @@ class PlanRow:
 class Plan:
     """Errors of the requested statistics at several levels of protection.
 
-    Of a dry run ``paid`` is what the ledger would contain after the release.
+    ``paid`` of a dry run is the entry of the release in the ledger.
     """
 
     rows: tuple[PlanRow, ...]
@@ -79,7 +76,7 @@ class Plan:
     paid: Paid | None = None
 
     def lines(self) -> list[str]:
-        """Return the table as text, one part per statistic."""
+        """Return the table as lines, one part per statistic."""
         text: list[str] = []
         for name in dict.fromkeys(row.statistic for row in self.rows):
             shown = [("protect", "error", "noise impact", "")]
@@ -150,7 +147,7 @@ def plan(
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """The public facts that determine the errors of a release: of tables only the sizes."""
+    """The public facts that determine the errors of a release, with sizes of tables only."""
 
     request: Request
     tables: Sequence[Table]
@@ -159,31 +156,41 @@ class Design:
     longest: int
     step_seconds: int | None
 
-    @classmethod
-    def of(cls, prepared: Prepared) -> Design:
-        """Return the design of an existing table."""
-        own = prepared.request, prepared.tables, prepared.family, prepared.level
-        return cls(*own, prepared.longest, prepared.steps.step_seconds)
+    def noisy(self, promise: Promise) -> list[NoisyTable]:
+        """Return the tables with the noise that a promise allows them, in equal parts.
 
-    def errors(self, level: Level) -> list[TableError]:
-        """Return those of each table; raises ParameterError: no noise keeps ε at this level."""
+        It is Gaussian if that is allowed and has a smaller error over the public ranges.
+        """
+        cost, rho = promise.allowed(self.longest, self.request.share)
+        kinds, several = [table.statistic for table in self.tables], len(self.tables)
+        laplace = [Noise(noise_scale(cost, one.lipschitz, several)) for one in kinds]
+        ways: list[tuple[Sequence[Noise], Sequence[Noise | None]]] = [(laplace, [None] * several)]
+        if rho and all(one.square for one in kinds):
+            gaussian = [Noise(deviation(one.square * several, rho), True) for one in kinds]
+            ways = [(laplace, gaussian), (gaussian, laplace)]
+        made = []
+        for noise, other in ways:
+            public = zip(map(vars, self.tables), noise, other, strict=True)
+            word = self.request.what.unit
+            made.append([NoisyTable(**own, noise=n, other=o, word=word) for own, n, o in public])
+        return min(made, key=lambda tables: sum(table.middle[1] for table in tables))
+
+    def at(self, level: Level) -> list[NoisyTable]:
+        """Return the tables at a level; raises ParameterError: no noise keeps ε there."""
         request = self.request
-        promise = calibrate(self.family, level, request.epsilon, request.delta)
-        gaussian, scales, _ = choose_noise(self.tables, *request.allowed(promise, self.longest))
-        pairs = zip(self.tables, scales, strict=True)
-        return [table_error(table, scale, gaussian) for table, scale in pairs]
+        return self.noisy(calibrate(self.family, level, request.epsilon, request.delta))
 
     def plan(self, warnings: tuple[str, ...] = (), paid: Paid | None = None) -> Plan:
         """Return the errors of each statistic at the requested level and the usual ones."""
-        side, rows = self.level.side_information, []
-        levels = {self.level, Level(1, side), Level(None, side)}
-        if self.step_seconds is not None:
-            levels.add(level_of("1d", side, self.step_seconds))
+        step, rows = self.step_seconds, []
+        usual = ("reading", "participant", *["1d"] * (step is not None))
+        levels = {self.level, *(self.request.guarantee.level(step, one) for one in usual)}
         for level in sorted(levels, key=lambda one: one.window or math.inf):
-            words, note = level.words(self.step_seconds), "no assumption about time" * level.whole
+            words, note = level.words(step), "no assumption about time" * level.whole
             found: list[tuple[float | None, str]] = [(None, "-")] * len(self.tables)
             try:
-                found = [(error.middle[0], error.label) for error in self.errors(level)]
+                middles = [table.middle for table in self.at(level)]
+                found = [(half, impact_label(impact)) for half, impact in middles]
             except ParameterError as error:
                 note = str(error)
             for table, (half, label) in zip(self.tables, found, strict=True):
@@ -192,28 +199,27 @@ class Design:
         return Plan(tuple(rows), self.request.epsilon, self.request.what.unit, warnings, paid)
 
 
-def remedies(prepared: Prepared, table: Table, error: TableError) -> str:
-    """Return one sentence: the release is useless, and computed remedies."""
-    design, statistic, level = Design.of(prepared), table.statistic, prepared.level
-    place, step = prepared.statistics.index(statistic), design.step_seconds
-    noise = prepared.scales[place], prepared.gaussian
+def remedies(prepared: Prepared, place: int) -> str:
+    """Return one sentence: the table at this place is useless, and computed remedies."""
+    design, table = prepared.design, prepared.zeros.tables[place]
+    statistic, level, step = table.statistic, design.level, design.step_seconds
     people = len(prepared.steps.people)
     unit = f" {prepared.request.what.unit or ''}".rstrip() * statistic.in_unit
-    (enough, half), (plenty, small) = (_participants(table, noise, people, goal) for goal in GOALS)
+    (enough, half), (plenty, small) = (_participants(table, people, goal) for goal in GOALS)
     helps = [
         f"more participants (at least {enough:,} for ±{half:.3g}{unit}, "
         f"{plenty:,} for ±{small:.3g}{unit})"
     ]
     for words in ("1h", "reading"):
         with suppress(ParameterError):  # no noise keeps ε, or no step is known
-            narrower = level_of(words, level.side_information, step)
+            narrower = design.request.guarantee.level(step, words)
             fewer = level.whole or (narrower.window or 0) < (level.window or 0)
-            if fewer and not design.errors(narrower)[place].is_useless:
+            if fewer and not design.at(narrower)[place].is_useless:
                 helps.append(f"`protect` {narrower.words(step)}")
                 break
     if statistic.by != "all":
         coarse = replace(statistic, by="all").tabulate(prepared.steps)
-        if not table_error(coarse, *noise).is_useless:
+        if not NoisyTable(**vars(coarse), noise=table.noise).is_useless:
             helps.append(f"no cells ({statistic.name})")
     if not level.whole and step is not None:
         days = math.ceil(enough / people * design.longest * step / DAY)
@@ -221,22 +227,20 @@ def remedies(prepared: Prepared, table: Table, error: TableError) -> str:
     low = statistic.offset if statistic.relative else 0.0
     high = low + float(np.median(table.ranges))
     return (
-        f"the error of {statistic.full_name} would be ±{error.middle[0]:.3g}{unit} where values "
-        f"lie between {low:g} and {high:g}: pure noise. What helps: {', '.join(helps)}; "
+        f"the error of {statistic.full_name} would be ±{table.middle[0]:.3g}{unit} where "
+        f"values lie between {low:g} and {high:g}: pure noise. What helps: {', '.join(helps)}; "
         "`accept_noise` publishes it nevertheless"
     )
 
 
-def _participants(
-    table: Table, noise: tuple[float, bool], now: int, goal: float
-) -> tuple[int, float]:
-    """Return how many participants with as many readings reach an impact, and the error then."""
-    needed = math.ceil(now * table_error(table, *noise).middle[1] / goal)
+def _participants(table: NoisyTable, now: int, goal: float) -> tuple[int, float]:
+    """Return the number of participants, with as many readings, for an impact, and the error."""
+    needed = math.ceil(now * table.middle[1] / goal)
     while True:
         sizes = table.sizes * needed // now
         ranges = table.ranges if table.statistic.relative else table.ranges * (needed / now)
-        error = table_error(replace(table, sizes=sizes, ranges=ranges), *noise)
-        half, impact = error.middle
-        if impact < goal and not error.is_useless:
+        larger = replace(table, sizes=sizes, ranges=ranges)
+        half, impact = larger.middle
+        if impact < goal and not larger.is_useless:
             return needed, half
         needed += max(1, needed // 50)

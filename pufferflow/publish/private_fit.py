@@ -1,8 +1,8 @@
 """A family fitted with noise that protects whole participants: it is safe to publish.
 
-All readings of a participant (when, how many and which) may be any others. Public are the number of
-participants, ε, N, the confidence, and the options: states, step, range, columns and zone.
-Why the noise and the intervals suffice is proved in docs/account.md, "Private fits".
+Neighbouring tables differ in the number, times and values of all readings of one participant. The
+number of participants, ε, N, the confidence and the options (states, step, range, columns, zone)
+are public. docs/account.md, "Private fits", proves that the noise and the intervals suffice.
 
 *No row is ever refused*, since a refusal would be visible: unknown states count as missing,
 repeated rows and rows off the grid of whole steps since 1970 are dropped, offsets are applied, and
@@ -32,10 +32,10 @@ from pufferflow.models.chain import STATIONARY
 from pufferflow.models.estimation import noisy_confidence_bounds
 from pufferflow.models.files import PublicModel, write_model
 from pufferflow.publish.fit import Fit, FitOptions
-from pufferflow.publish.noise import DiscreteLaplace, add_noise, noise_scale, sum_margin
+from pufferflow.publish.noise import Noise, noise_scale, sum_margin
 from pufferflow.publish.release import Agreement
 from pufferflow.publish.request import ReleaseOptions, Request, TableOptions
-from pufferflow.records.counts import transition_counts
+from pufferflow.records.counts import path_counts
 from pufferflow.records.read import find_columns, parse_range, read
 from pufferflow.records.schema import FittedPrivately
 from pufferflow.records.table import Source, open_table
@@ -57,7 +57,7 @@ class PrivateFitOptions:
 OPTIONS = (FitOptions, PrivateFitOptions, ReleaseOptions, TableOptions)
 TAKEN = (
     "start most_transitions confidence ledger first last cohort new_values time value participant "
-    "step timezone time_format separator decimal thousands rows_are_steps states edges"
+    "step timezone time_format separator decimal rows_are_steps states edges"
 )
 
 
@@ -70,7 +70,7 @@ def fit_privately(
     dry_run: bool = False,
     **options: Any,
 ) -> Fit:
-    """Fit a family of chains to many participants so that it reveals little of any one of them.
+    """Return a family of chains fitted to many participants, with noise that protects each of them.
 
     The noise is drawn from the operating system's randomness, after its cost is reserved in the
     ledger, where it adds up with releases of the same readings but makes no promise of its own.
@@ -85,7 +85,7 @@ def fit_privately(
         Nothing is drawn, written or charged.
     {options}
 
-    Raises ParameterError: an option is out of range, or what has to be public is not given;
+    Raises ParameterError: an option is out of range, or a public one is missing;
     DataError: there are too few participants (never because of a row); BudgetError, LedgerError:
     the account does not allow it.
     """
@@ -122,7 +122,7 @@ def fit_privately(
 
     # counts: the number of participants alone decides whether there is a fit
     steps = read(opened, schema, first=first, last=last, total=True)
-    counts, participants = transition_counts(steps, most=most), len(steps.people)
+    counts, participants = path_counts(steps, most=most), len(steps.people)
     scale, ways = noise_scale(Fraction(epsilon), 2 * most), 1 + (start == STATIONARY)
     margin, others = _margins(k, scale, miss)
     enough = math.ceil(k * margin / (MOST_NOISE * most))
@@ -148,7 +148,7 @@ def fit_privately(
     if dry_run:
         return Fit(None, facts, paid=try_out(asked.ledger, payment))
     with reserved(asked.ledger, payment) as paid:
-        noisy = np.array(add_noise(counts.ravel().tolist(), scale)).reshape(k, k)
+        noisy = Noise(scale).add(counts)
         back = _family(noisy.T, reach) if ways == 2 else None
         family, total = _family(noisy, reach, back), int(noisy.sum())
         widths = family.high - family.low
@@ -167,16 +167,15 @@ def fit_privately(
 
 
 def _margins(states: int, scale: float, miss: float) -> tuple[int, int]:
-    """Margins, except with probability ``miss``, of a count and of sums along rows and columns."""
-    noise = DiscreteLaplace(scale)
-    margin = noise.quantile(1 - miss / 2, states**2)
+    """Return margins of a count and of sums along rows and columns, with error ``miss``."""
+    margin = Noise(scale).quantile(1 - miss / 2, states**2)
     sums = sum_margin(scale, states - 1, miss / 2 / (2 * states**2))
     return margin, min((states - 1) * margin, math.ceil(sums))
 
 
 def _family(noisy: Ints, reach: Any, backward: IntervalFamily | None = None) -> IntervalFamily:
-    """All chains consistent with counts within the margins."""
+    """Return all chains consistent with counts within the margins."""
     low, high = noisy_confidence_bounds(noisy, **reach)
     none = (low > high).any(axis=1) | (low.sum(axis=1) > 1) | (high.sum(axis=1) < 1)
-    low[none], high[none] = 0.0, 1.0  # no row lies between: the noise is beyond its margin
+    low[none], high[none] = 0.0, 1.0  # no row satisfies both: the noise exceeds its margin
     return IntervalFamily(low, high, backward=backward)

@@ -1,6 +1,6 @@
 """Release statistics of a table: count exactly, reserve the cost, draw the noise, write the folder.
 
-Why the noise suffices is proved in docs/account.md.
+docs/account.md proves that the noise suffices.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,17 +24,10 @@ from pufferflow.errors import DataError, LedgerError, ParameterError, UselessErr
 from pufferflow.models.periodic import PeriodicChain
 from pufferflow.publish.calibrate import calibrate
 from pufferflow.publish.files import draft
-from pufferflow.publish.noise import (
-    add_gaussian,
-    add_noise,
-    add_seeded_noise,
-    choose_noise,
-    cost_of,
-    most_frequent,
-)
+from pufferflow.publish.noise import most_frequent
 from pufferflow.publish.plan import Design, Plan, remedies
 from pufferflow.publish.request import RECORDS, Request, Theta
-from pufferflow.publish.result import NoisyTable, Readings, Release
+from pufferflow.publish.result import Readings, Release
 from pufferflow.publish.statement import assumption_of
 from pufferflow.publish.statistics import Histogram, MostFrequent, Statistic, check_covered
 from pufferflow.records.read import Steps, parse_range, read, stamp
@@ -43,7 +35,7 @@ from pufferflow.records.table import Source
 
 Period: TypeAlias = tuple[int | None, int | None]
 OFFSETS = 14 * 3600
-"""Seconds by which a local clock may differ from UTC."""
+"""Largest difference of local time from UTC, in seconds."""
 
 
 @takes_options(*RECORDS)
@@ -55,7 +47,7 @@ def release(
     dry_run: bool = False,
     **options: Any,
 ) -> Release | Plan:
-    """Publish statistics of a table with noise that protects what ``protect`` names.
+    """Return statistics of a table with noise that protects the secrets of ``protect``.
 
     The noise is drawn from the operating system's randomness, after its cost is reserved in the
     ledger.
@@ -64,9 +56,9 @@ def release(
     ----------
     source : path, Series or DataFrame
     theta : MixingFamily, MarkovChain, Family, fit or path of a model file, optional
-        Class of distributions of the readings, from outside the data; participants need none.
+        Class of distributions of the readings, not fitted to them; participants need none.
     epsilon : float
-        ε > 0, of everything that this release publishes.
+        ε > 0 of the whole release.
     dry_run : bool
         Check everything and return a Plan; nothing is drawn, written or charged.
     {options}
@@ -86,18 +78,18 @@ def release(
     prepared = Prepared(request)
     if private and dry_run:
         paid = try_out(request.how.ledger, prepared.bill())
-        return Design.of(prepared).plan(prepared.warnings, paid)
+        return prepared.design.plan(prepared.warnings, paid)
     if private and not request.how.accept_noise:
-        for table in prepared.zeros.tables:
-            if table.error.is_useless:
-                raise UselessError(remedies(prepared, table, table.error))
+        for place, table in enumerate(prepared.zeros.tables):
+            if table.is_useless:
+                raise UselessError(remedies(prepared, place))
     with ExitStack() as stack:
         folder = None if output is None else stack.enter_context(draft(output))
         if folder is not None:
             folder.fill(prepared.zeros)
         way = reserved(request.how.ledger, prepared.bill()) if private else nullcontext()
         paid = stack.enter_context(way)
-        # charged from here on: what can be found wrong must have been found above
+        # charged from here on: all checks that can fail are above
         made = prepared.drawn(paid)
         if folder is not None:
             folder.write(made)
@@ -120,7 +112,7 @@ class Agreement:
         self.promise = calibrate(self.family, self.level, request.epsilon, request.delta)
 
     def _checked(self) -> Iterator[str]:
-        """Refuse what would make the promise false; yield warnings."""
+        """Raise if the promise would be false; yield warnings."""
         how, steps, theta = self.request.how, self.steps, self.assumed
         k = None if theta is None else theta.states
         if steps.states is None:
@@ -184,8 +176,7 @@ class Agreement:
 class Prepared(Agreement):
     """The exact counts of a request, and the release that they become, with zeros for numbers.
 
-    ``period`` are the first and last second of the charged readings, None if unbounded, and
-    ``longest`` is how many a participant can have in it.
+    ``period`` are the first and last second of the charged readings, None if unbounded.
     """
 
     def __init__(self, request: Request) -> None:
@@ -199,24 +190,18 @@ class Prepared(Agreement):
             every = np.ones(len(steps.person), dtype=bool)
             steps = steps[steps.first(every, how.longest)]
         super().__init__(request, steps, request.what.parsed())
-        self.period, self.longest = _period(steps, first, last, how.longest)
+        self.period, longest = _period(steps, first, last, how.longest)
         self.tables = [statistic.tabulate(steps) for statistic in self.statistics]
         if empty := [table.statistic.full_name for table in self.tables if not table.sizes.any()]:
             raise DataError(f"{steps.where}: no reading counts for {empty[0]}; leave it out")
-        allowed = request.allowed(self.promise, self.longest)
-        self.gaussian, self.scales, others = choose_noise(self.tables, *allowed)
-        cost, rho = Fraction(0), Fraction(0)
-        if self.gaussian:
-            pairs = zip(self.statistics, self.scales, strict=True)
-            rho = sum((one.square / Fraction(s) ** 2 / 2 for one, s in pairs), rho)
-        else:
-            cost = cost_of(self.statistics, self.scales)
-        self.charge = Charge.of(cost, rho, self.longest, self.period)
-        tables = []
-        for exact, scale, other in zip(self.tables, self.scales, others, strict=True):
-            public = vars(exact) | {"counts": np.zeros_like(exact.counts), "scale": scale}
-            public |= {"gaussian": self.gaussian, "other": other}
-            tables.append(NoisyTable(**public, word=request.what.unit))
+        zeros = [replace(exact, counts=np.zeros_like(exact.counts)) for exact in self.tables]
+        public = request, zeros, self.family, self.level, longest, steps.step_seconds
+        self.design = Design(*public)
+        tables, cost, rho = self.design.noisy(self.promise), Fraction(0), Fraction(0)
+        for table in tables:
+            own, own_rho = table.noise.cost(table.statistic)
+            cost, rho = cost + own, rho + own_rho
+        self.charge = Charge.of(cost, rho, longest, self.period)
         ends = (None if end is None else stamp(steps, end) for end in self.period)
         groups = steps.groups if steps.columns["group"] else ()
         grid = steps.step_seconds, steps.clock, steps.zone
@@ -224,7 +209,7 @@ class Prepared(Agreement):
         theta, documents = self.assumed, {}
         certificate = self.promise.certificate
         if theta is not None and (theta.is_chosen or records.fitted_privately):
-            if self.gaussian and isinstance(certificate, dict):
+            if rho and isinstance(certificate, dict):
                 spent = {"delta": str(request.delta), "event_delta": "0", "rho": str(rho)}
                 certificate = certificate | {"approximate": spent}
             documents = {"theta.json": theta.document(), "certificate.json": certificate}
@@ -232,11 +217,11 @@ class Prepared(Agreement):
             tables=tables,
             level=self.level,
             epsilon=request.epsilon,
-            delta=self.gaussian * request.delta,
+            delta=request.delta if rho else 0.0,
             readings=Readings(len(steps.person), len(steps.people), groups, *grid, *ends),
             assumed=tuple(assumption_of(theta, records)),
             documents=documents,
-            how=replace(how, ledger=None, output=None),  # it names no file
+            how=replace(how, ledger=None, output=None),  # a release names no file
             warnings=self.warnings,
         )
 
@@ -246,29 +231,26 @@ class Prepared(Agreement):
         return self.terms(self.charge, words)
 
     def drawn(self, paid: Paid | None) -> Release:
-        """Return the release with noise, drawn from its seed where it is a simulation."""
-        draw, name = add_gaussian if self.gaussian else add_noise, most_frequent
-        if (seed := self.request.how.seed) is not None:
-            rng = np.random.default_rng(seed)
-            draw = partial(add_seeded_noise, rng=rng, gaussian=self.gaussian)
-            name = partial(most_frequent, rng=rng)
-        noisy = []
+        """Return the release with noise; that of a simulation is drawn from its seed."""
+        seed, noisy = self.request.how.seed, []
+        rng = None if seed is None else np.random.default_rng(seed)
         for exact, table in zip(self.tables, self.zeros.tables, strict=True):
             if isinstance(kind := table.statistic, MostFrequent):
-                named, drawn = name(exact.counts, kind.top, table.scale), exact.counts * 0 - 1
+                named = most_frequent(exact.counts, kind.top, table.noise.scale, rng)
+                drawn = np.full_like(exact.counts, -1)
                 np.put_along_axis(drawn, named, np.arange(kind.top), axis=1)
             else:
-                drawn = np.array(draw(exact.counts.ravel().tolist(), table.scale), dtype=np.int64)
-            noisy.append(replace(table, counts=drawn.reshape(exact.counts.shape)))
+                drawn = table.noise.add(exact.counts, rng)
+            noisy.append(replace(table, counts=drawn))
         return replace(self.zeros, tables=noisy, paid=paid)
 
 
 def _period(
     steps: Steps, first: int | None, last: int | None, longest: int | None
 ) -> tuple[Period, int]:
-    """Return the charged range, and the most readings that a participant can have in it.
+    """Return the charged range, and the largest number of readings of a participant in it.
 
-    Both come from options or the public grid of times, so they reveal no participant.
+    Both depend on options and the public grid of times, not on any participant.
     """
     start, end, most = None, None, int(steps.seconds.max()) + 1
     if steps.extent is not None and steps.step_seconds is not None:

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pufferflow._util.files import spreadsheet_csv
 from pufferflow._util.protection import Level
-from pufferflow._util.texts import spreadsheet_csv
 from pufferflow._util.types import Bools, Floats
 from pufferflow.accounting.account import percent
 from pufferflow.accounting.entries import Paid
 from pufferflow.publish.files import PUBLISH, SIMULATION
-from pufferflow.publish.noise import TableError, impact_label, table_error
+from pufferflow.publish.noise import CONFIDENCE, LIMITS, Noise, impact_label, shortfall
 from pufferflow.publish.page import page_of
 from pufferflow.publish.registry import registry_record
 from pufferflow.publish.request import ReleaseOptions
@@ -29,21 +29,51 @@ from pufferflow.publish.texts import factor, number, plural, visible
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NoisyTable(Table):
-    """A table whose ``counts`` are noisy integers as they were drawn; they may be negative.
+    """A table whose ``counts`` are noisy integers, which may be negative.
 
-    ``scale`` is that of the noise, σ if it is Gaussian, and ``other`` that of the other kind, if it
-    was possible; ``word`` is the unit of the readings. Not all ``sizes`` are 0.
+    ``other`` is noise of the other kind, if it was possible; ``word`` is the unit of the readings.
+    Not all ``sizes`` are 0.
     """
 
-    scale: float
+    noise: Noise
+    other: Noise | None = None
     word: str | None = None
-    gaussian: bool = False
-    other: float | None = None
 
     @cached_property
-    def error(self) -> TableError:
-        """Errors of the values, from the scale and public facts."""
-        return table_error(self, self.scale, self.gaussian)
+    def half_width(self) -> Floats:
+        """Simultaneous errors of the values, in their unit, from public facts alone.
+
+        With probability .95 the errors of all values are at most this, rounding included; infinite
+        in cells without readings. Shape (cells, columns).
+        """
+        statistic, size = self.statistic, self.sizes.astype(np.float64)
+        cells, columns = max(1, int((size > 0).sum())), len(self.columns)
+        if isinstance(statistic, MostFrequent):
+            width: float = shortfall(self.noise.scale, statistic.top, columns, cells)
+        else:
+            width = statistic.unit * self.noise.quantile(CONFIDENCE, cells * columns)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if statistic.relative:
+                widths = width / size + statistic.rounding
+            else:
+                widths = width + statistic.rounding * size
+        return np.where(size > 0, widths, np.inf)[:, np.newaxis] * np.ones(self.ranges.shape)
+
+    @property
+    def impact(self) -> Floats:
+        """The half-widths over the public ranges of the values."""
+        return self.half_width / self.ranges
+
+    @property
+    def middle(self) -> tuple[float, float]:
+        """Median half-width and impact of all published values."""
+        half, impact = (np.median(of[self.published]) for of in (self.half_width, self.impact))
+        return float(half), float(impact)
+
+    @property
+    def is_useless(self) -> bool:
+        """Whether more than half of the values are VERY HIGH."""
+        return bool((self.impact[self.published] >= LIMITS[-1]).mean() > 0.5)
 
     @property
     def values(self) -> Floats:
@@ -53,12 +83,12 @@ class NoisyTable(Table):
 
     @property
     def published(self) -> Bools:
-        """Which values are published, shape (cells, columns)."""
+        """Mask of the published values, shape (cells, columns)."""
         return ~np.isnan(self.values)
 
     @property
     def possible(self) -> Floats:
-        """Least and largest value there can be in each cell, shape (2, cells, 1)."""
+        """Smallest and largest possible value of each cell, shape (2, cells, 1)."""
         most = self.sizes * (GRID if self.statistic.in_unit else 1)
         ends = np.zeros_like(most), most
         return np.stack([self.statistic.values(self.sizes, end[:, np.newaxis]) for end in ends])
@@ -70,8 +100,8 @@ class NoisyTable(Table):
 
     @property
     def band(self) -> Floats:
-        """Ends of the band as far as it is possible, shape (2, cells, columns)."""
-        half = self.error.half_width
+        """Ends of the band, cut to possible values, shape (2, cells, columns)."""
+        half = self.half_width
         return self._cut(np.stack([self.values - half, self.values + half]))
 
     def _cut(self, values: Floats) -> Floats:
@@ -80,10 +110,10 @@ class NoisyTable(Table):
     def to_frame(self) -> pd.DataFrame:
         """Return one row per value, as :meth:`Release.to_frame`."""
         i, j = np.nonzero(self.published)
-        if names := isinstance(self.statistic, MostFrequent):  # in the order of their places
+        if names := isinstance(self.statistic, MostFrequent):  # in the order of their ranks
             order = np.lexsort((self.values[i, j], i))
             i, j = i[order], j[order]
-        value, error = self.values[i, j], self.error.half_width[i, j]
+        value, error = self.values[i, j], self.half_width[i, j]
         ends = np.array([(column.low, column.high) for column in self.columns], dtype=float)[j]
         cells = np.array(self.cells, dtype=object)[i]
         labels = named = np.array([column.label for column in self.columns], dtype=object)[j]
@@ -102,7 +132,7 @@ class NoisyTable(Table):
             "band_low": self.band[0, i, j],
             "band_high": self.band[1, i, j],
             "unit": self.unit,
-            "impact": [impact_label(impact) for impact in self.error.impact[i, j]],
+            "impact": [impact_label(impact) for impact in self.impact[i, j]],
         }
         if names:
             columns |= {"value": named, "estimate": named, "band_low": np.nan, "band_high": np.nan}
@@ -110,7 +140,7 @@ class NoisyTable(Table):
 
     @property
     def heading(self) -> str:
-        """Title with the cells, for people."""
+        """Title with the cells."""
         return f"{self.statistic.title} by {self.statistic.by}".removesuffix(" by all")
 
     @property
@@ -130,22 +160,22 @@ class NoisyTable(Table):
     @property
     def error_text(self) -> str:
         """Smallest and largest error of the values, and the impact."""
-        half, unit = self.error.half_width[self.published], visible(self.unit)
+        half, unit = self.half_width[self.published], visible(self.unit)
         most = " to ".join(dict.fromkeys(f"±{number(end)}" for end in (half.min(), half.max())))
         most += f" {unit}" * (unit not in ("", "share"))
         which = f"all {half.size:,} values" if half.size > 1 else "its value"
         if isinstance(self.statistic, MostFrequent):
             which = "the share that belongs at each place"
-        return f"{most} on {which} (95 %), noise impact {self.error.label}"
+        return f"{most} on {which} (95 %), noise impact {impact_label(self.middle[1])}"
 
     @property
     def nothing_to_tell(self) -> bool:
         """Whether one constant per column fits the noisy values of all cells within the band.
 
-        Of one cell: one constant fits all its columns. False where there is nothing to compare.
+        With a single cell: whether one constant fits all its columns. False without any comparison.
         """
         used = self.sizes > 0
-        values, half = self.values[used], self.error.half_width[used]
+        values, half = self.values[used], self.half_width[used]
         if len(values) == 1:
             values, half = values.T, half.T
         fits = (values - half).max(axis=0) <= (values + half).min(axis=0)
@@ -155,7 +185,7 @@ class NoisyTable(Table):
 def nearest_shares(values: Floats) -> Floats:
     """Return the shares nearest to each row: x − t where that is ≥ 0, else 0, with sum 1.
 
-    Exact shares are in that convex set, so they are no farther from it than from the row.
+    Exact shares are in that convex set, so they are at least as close to it as to the row.
     """
     ordered = -np.sort(-values, axis=1)
     excess = (np.cumsum(ordered, axis=1) - 1) / np.arange(1, values.shape[1] + 1)
@@ -183,11 +213,11 @@ class Readings:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Release:
-    """Noisy tables with everything that was decided without the readings.
+    """Noisy tables with all public facts of the release.
 
-    ``assumed`` states the assumptions in sentences; ``documents`` Θ and the certificate of
-    the noise, by names of files, where they may be published; ``how`` the options, which name no
-    file; ``paid`` is the entry in the ledger, None without one.
+    ``assumed`` states the assumptions in sentences; ``documents`` has Θ and the certificate of the
+    noise, by names of files, if they may be published; ``how`` has the options, without names of
+    files; ``paid`` is the entry in the ledger, None without one.
     """
 
     tables: Sequence[NoisyTable]
@@ -208,7 +238,7 @@ class Release:
 
     @property
     def private(self) -> bool:
-        """False of a simulation."""
+        """Whether it is private; a simulation is not."""
         return self.how.seed is None
 
     @property
@@ -218,8 +248,8 @@ class Release:
 
     @property
     def impact(self) -> str:
-        """The largest impact of the noise on the middle value of a table."""
-        return impact_label(max(table.error.middle[1] for table in self.tables))
+        """The largest over all tables of the median impact of the noise."""
+        return impact_label(max(table.middle[1] for table in self.tables))
 
     @property
     def statement(self) -> str:
@@ -236,8 +266,8 @@ class Release:
 
         Columns are statistic, cell, low and high (ends of a bin), value, estimate (the nearest
         possible one), error (of all values of a table at once, with probability 95 %), band_low,
-        band_high, unit, impact and epsilon. Of the most frequent states the end of ``cell`` is the
-        place, ``value`` the name of the state there, and the error that of its share.
+        band_high, unit, impact and epsilon. For the most frequent states ``cell`` ends with the
+        rank, ``value`` is the name of the state, and the error is that of its share.
         """
         frame = pd.concat([table.to_frame() for table in self.tables], ignore_index=True)
         marked = self.epsilon if self.private else f"NOT PRIVATE ({self.epsilon:g})"
@@ -253,7 +283,7 @@ class Release:
             **({"delta": self.delta} if self.delta else {}),
             "window_steps": self.level.window,
             "side_information": "any" if self.level.whole else self.level.side_information,
-            "noise_scales": {table.statistic.full_name: table.scale for table in self.tables},
+            "noise_scales": {table.statistic.full_name: table.noise.scale for table in self.tables},
             "rows": self.to_frame().replace({np.nan: None}).to_dict("records"),
         }
 
@@ -283,7 +313,7 @@ class Release:
         return [*lines, *([f"safe to publish: {output}/{PUBLISH}/"] if output else [])]
 
     def files(self) -> dict[str, str]:
-        """Return the text of each file by its path in the folder of the release."""
+        """Return the content of each file by its path in the folder of the release."""
         plain = self.to_frame().map(lambda v: visible(v) if isinstance(v, str) else v)
         texts = {
             "index.html": page_of(self),

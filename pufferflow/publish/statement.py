@@ -1,18 +1,19 @@
 """The statement of a release in sections: the same in Markdown and on the page.
 
-All of it comes from public facts: options, sizes, the error and the noisy values. It names no file,
-and no number of a fitted Θ.
+It depends on public facts only: options, sizes, the error and the noisy values. It contains neither
+names of files nor numbers of a fitted Θ.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime, time, timedelta
 from typing import TYPE_CHECKING
 
 from pufferflow import __version__
 from pufferflow.accounting.account import percent
-from pufferflow.publish.noise import LIMITS, table_error
+from pufferflow.publish.noise import LIMITS
 from pufferflow.publish.statistics import MostFrequent
 from pufferflow.publish.texts import duration, factor, markdown, number, plural
 
@@ -44,20 +45,20 @@ def sections_of(made: Release) -> list[tuple[str, list[str]]]:
 
 
 def warnings_of(made: Release) -> Iterator[str]:
-    """Yield what must be read first."""
+    """Yield the warnings that precede all sections."""
     if not made.private:
         yield f"NOT PRIVATE: a simulation with seed {made.how.seed}; anybody can repeat its noise."
     for table in made.tables:
         of = f" of {table.heading}" if len(made.tables) > 1 else ""
         if table.nothing_to_tell:
             yield f"No difference between the cells{of} is distinguishable from noise."
-        if useless := int((table.error.impact[table.published] >= LIMITS[-1]).sum()):
+        if useless := int((table.impact[table.published] >= LIMITS[-1]).sum()):
             yield f"{plural(useless, 'value')}{of} with an error of half the public range or more."
     yield from made.warnings
 
 
 def secret_of(made: Release) -> str:
-    """Return what is protected, as a noun."""
+    """Return the secret as a noun phrase."""
     window, step = made.level.window, made.readings.step_seconds
     if window is None:
         return "all readings of one participant"
@@ -119,7 +120,7 @@ def _protected(made: Release) -> Iterator[str]:
 
 
 def assumption_of(theta: Family | None, records: Schema) -> Iterator[str]:
-    """Yield the assumptions; of a chain that was fitted without noise no number."""
+    """Yield the assumptions, without numbers of a chain that was fitted without noise."""
     if theta is None:
         yield "No assumption about time is made."
         return
@@ -197,28 +198,28 @@ def _account(made: Release) -> Iterator[str]:
 
 def _method(made: Release) -> Iterator[str]:
     for table in made.tables:
-        kind = table.statistic
+        kind, noise, other = table.statistic, table.noise, table.other
         if isinstance(kind, MostFrequent):
             law = "exponential" if kind.top == 1 else "discrete Laplace"
             yield (
-                f"Independent {law} noise of scale {table.scale:g} was added to each count of "
+                f"Independent {law} noise of scale {noise.scale:g} was added to each count of "
                 f"{table.heading}, and the states with the largest sums were named. Its error is "
                 "an upper bound; one reading changes two counts by 1 each."
             )
             continue
         what = f"sum (in steps of {kind.unit:g})" if kind.in_unit else "count"
-        known = f"Laplace noise of scale {table.scale:g}", "L1", f"{kind.lipschitz:,}"
-        if table.gaussian:
-            known = f"Gaussian noise of σ = {table.scale:g}", "L2", f"√{kind.square:,}"
-        noise, norm, change = known
+        known = f"Laplace noise of scale {noise.scale:g}", "L1", f"{kind.lipschitz:,}"
+        if noise.gaussian:
+            known = f"Gaussian noise of σ = {noise.scale:g}", "L2", f"√{kind.square:,}"
+        law, norm, change = known
         yield (
-            f"Independent discrete {noise} was added to each {what} "
+            f"Independent discrete {law} was added to each {what} "
             f"of {table.heading}; their {norm} sensitivity to one reading is {change}."
         )
-        if table.other is not None:
-            name = "Laplace" if table.gaussian else "Gaussian"
-            errors = table_error(table, table.other, not table.gaussian), table.error
-            most, least = (f"±{number(error.middle[0])}" for error in errors)
+        if other is not None:
+            name = "Gaussian" if other.gaussian else "Laplace"
+            both = replace(table, noise=other), table
+            most, least = (f"±{number(one.middle[0])}" for one in both)
             yield f"{name} noise would have an error of {most} instead of {least}."
     exactly = "at most" if made.delta else "exactly"
     yield f"The error is that of noise and rounding, {exactly}; scales are rounded up to 11 bits."

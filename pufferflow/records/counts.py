@@ -1,4 +1,4 @@
-"""Counts of steps: states, transitions, runs of three, and transitions by the hour of the day."""
+"""Counts of readings, transitions and longer paths by their states, and spans of readings."""
 
 from __future__ import annotations
 
@@ -17,43 +17,46 @@ Ints = NDArray[np.int64]
 
 HOURS = 24
 MOST_COUNTS = 2**27
-"""Counts at most (1 GB)."""
+"""Largest number of counts (1 GB)."""
 
 
-def state_counts(steps: Steps, by: By = "all") -> Ints:
-    """Return how many readings are in each state, of all, of each group or of each person.
+def path_counts(
+    steps: Steps,
+    by: By = "all",
+    length: int = 2,
+    *,
+    hourly: bool = False,
+    most: int | None = None,
+) -> Ints:
+    """Return the number of each sequence of states of ``length`` readings one step apart.
 
-    Shape (k,), (groups, k) or (people, k).
+    Counts of all, of each group or of each person, as first axis, have one axis per reading: of
+    transitions the shape is (k, k), (groups, k, k) or (people, k, k). With ``hourly`` another one
+    of 24 before these is the local hour of the next to last reading. ``most``: of each participant
+    only the first ones count.
     """
-    return _count(steps, by, 1)
-
-
-def transition_counts(steps: Steps, by: By = "all", *, most: int | None = None) -> Ints:
-    """Return how often a reading in one state (row) is one step before one in another (column).
-
-    ``most``: of each participant only the first so many count. Shape (k, k), (groups, k, k) or
-    (people, k, k).
-    """
-    near = steps.near
-    return _count(steps, by, 2, near if most is None else steps.first(near, most))
-
-
-def triple_counts(steps: Steps, by: By = "all") -> Ints:
-    """Return how often three readings one step apart are in these states, in the order of time.
-
-    Shape (k, k, k), (groups, k, k, k) or (people, k, k, k).
-    """
-    near = steps.near
-    near[1:] &= near[:-1].copy()
-    return _count(steps, by, 3, near)
-
-
-def hourly_counts(steps: Steps, by: By = "all") -> Ints:
-    """Return the transitions by the local hour of the day in which they begin.
-
-    Shape (24, k, k), (groups, 24, k, k) or (people, 24, k, k).
-    """
-    return _count(steps, by, 2, steps.near, hourly=True)
+    ends = np.ones(len(steps.person), dtype=bool)
+    for _ in range(1, length):  # a path ends one step after a shorter one
+        ends[1:] &= ends[:-1].copy()
+        ends &= steps.near
+    if most is not None:
+        ends = steps.first(ends, most)
+    state, k = steps.coded
+    rows = {"all": (), "group": (len(steps.groups),), "person": (len(steps.people),)}[by]
+    shape = (*rows, *[HOURS] * hourly, *[k] * length)
+    size = math.prod(shape)
+    if size > MOST_COUNTS:
+        what = f"{size:,} counts ({' x '.join(map(str, shape))}) are more than can be kept"
+        raise DataError(f"{steps.where}: {what}; use fewer states or fewer participants")
+    counts = np.zeros(size, dtype=np.int64)
+    for part in steps.parts(ends):
+        person = steps.person[part]
+        whose = {"all": (), "group": (steps.group_of[person],), "person": (person,)}[by]
+        hour = [steps[part - 1].local_seconds // HOUR % HOURS] if hourly else []
+        states = [state[part - back] for back in reversed(range(length))]
+        cell = np.ravel_multi_index((*whose, *hour, *states), shape)
+        np.add.at(counts, cell, 1)
+    return counts.reshape(shape)
 
 
 def spans(steps: Steps, longest_gap: float = math.inf) -> tuple[NDArray[np.int32], Ints]:
@@ -66,33 +69,3 @@ def spans(steps: Steps, longest_gap: float = math.inf) -> tuple[NDArray[np.int32
     last = np.append(first[1:], len(steps.person))[: len(first)] - 1
     seconds = steps.seconds[last] - steps.seconds[first]
     return steps.person[first], seconds // (steps.step_seconds or 1) + 1
-
-
-def _count(
-    steps: Steps,
-    by: By,
-    length: int,
-    counted: NDArray[np.bool_] | None = None,
-    *,
-    hourly: bool = False,
-) -> Ints:
-    """Count the readings, or those that are marked, by their state and the ones before it.
-
-    ``length`` states in all; with ``hourly`` also by the hour of the reading before.
-    """
-    state, k = steps.coded
-    rows = {"all": (), "group": (len(steps.groups),), "person": (len(steps.people),)}[by]
-    shape = (*rows, *[HOURS] * hourly, *[k] * length)
-    size = math.prod(shape)
-    if size > MOST_COUNTS:
-        what = f"{size:,} counts ({' x '.join(map(str, shape))}) are more than can be kept"
-        raise DataError(f"{steps.where}: {what}; use fewer states or fewer participants")
-    counts = np.zeros(size, dtype=np.int64)
-    for part in steps.parts(counted):
-        person = steps.person[part]
-        whose = {"all": (), "group": (steps.group_of[person],), "person": (person,)}[by]
-        hour = [steps[part - 1].local_seconds // HOUR % HOURS] if hourly else []
-        states = [state[part - back] for back in reversed(range(length))]
-        cell = np.ravel_multi_index((*whose, *hour, *states), shape)
-        np.add.at(counts, cell, 1)
-    return counts.reshape(shape)

@@ -101,7 +101,7 @@ def test_promises_hold_against_every_output_and_adversary(cases):
         for level in LEVELS:
             factor = Fraction(int(rng.choice([3, 4, 4, 5, 8])), 4)
             if level.whole:
-                promise = Promise(level, float(whole(made.charges) * factor) or 1.0, Fraction(0))
+                promise = Promise(level, float(whole(made.charges)[0] * factor) or 1.0, Fraction(0))
             else:
                 cost = plain_top(made.charges) * factor or Fraction(1)
                 promise = Promise(level, made.bound(level, cost), cost)
@@ -156,7 +156,7 @@ def test_the_sweep_and_what_is_free_against_a_reference_implementation(seed, ric
         within = [t for t in range(-1, 12) if new.range[0] <= t < new.range[1]]
         if rich and charges:
             continue
-        by_whole = whole(charges) / Fraction(promise.epsilon)
+        by_whole = whole(charges)[0] / Fraction(promise.epsilon)
         by_time = plain_top(charges, within) / promise.cost if promise.cost else by_whole
         assert spent([promise], charges, new) == min(by_whole, by_time)
 

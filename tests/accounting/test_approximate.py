@@ -13,7 +13,7 @@ from cases import seeds
 from flint import arb, ctx, fmpq
 from scipy.optimize import brentq, linprog
 from scipy.stats import norm
-from sequence_programs import largest_ratio, lipschitz, sequence_law
+from sequence_programs import as_rows, lipschitz, log_ratios, sequence_law
 
 import pufferflow as pf
 from pufferflow._util.protection import Level
@@ -76,7 +76,7 @@ def test_published_ratios_and_extremes(epsilon, ratios):
 
 def exact_delta(above, below, cost, event_delta, epsilon):
     """Largest P(A | secret) − e^ε P(A | other) over all (c, δ0)-DP mechanisms, by a program."""
-    rows = lipschitz(above.shape, cost)
+    rows = as_rows([lipschitz(above.shape, cost)], [above.size])
     found = linprog(
         (math.exp(epsilon) * below - above).ravel(),
         A_ub=rows,
@@ -97,7 +97,8 @@ def test_no_mechanism_has_a_larger_delta(seed):
     joint = sequence_law(matrix, rng.dirichlet(np.ones(k)), length)
     node, cost = int(rng.integers(length)), 10 ** rng.uniform(-1.5, 0.5)
     above, below = (part / part.sum() for part in (joint.take(value, node) for value in (0, 1)))
-    loss = cost + largest_ratio(above.ravel(), below.ravel(), above.shape, cost)
+    program = above.ravel(), below.ravel(), lipschitz(above.shape, cost)
+    loss = cost + log_ratios([program])[0]
     # of a function of all records: the secret, first, and the others
     both = np.stack([above, 0 * below]), np.stack([0 * above, below])
     small = 10 ** rng.uniform(-6, -3) * (1 - math.exp(-loss))
@@ -121,7 +122,7 @@ def test_gaussian_noise_hides_records(seed):
     rng = np.random.default_rng(seed)
     length, epsilon, delta = int(rng.integers(2, 9)), rng.choice([0.5, 1, 3]), 1e-3
     chain = pf.MarkovChain(rng.dirichlet([1, 1], 2))
-    scale = gaussian_scale(chain, length, epsilon, delta).scale
+    scale = gaussian_scale(chain, length, epsilon, delta)
     assert worst_delta(chain, length, scale, epsilon) <= delta
 
 
@@ -142,7 +143,7 @@ def worst_delta(chain, length, sigma, epsilon):
 def test_the_least_sigma_of_a_count_is_below_ours_by_a_known_factor(stay, stated):
     """docs/approximate.md: Theorem B is about all queries, the integral about one."""
     chain = pf.MarkovChain([[stay, 1 - stay], [1 - stay, stay]])
-    ours = gaussian_scale(chain, 8, 1.0, 1e-4).scale
+    ours = gaussian_scale(chain, 8, 1.0, 1e-4)
     least = brentq(lambda s: worst_delta(chain, 8, s, 1.0) - 1e-4, ours / 4, ours, rtol=1e-4)
     assert ours / least == pytest.approx(stated, abs=6e-3)
 

@@ -51,7 +51,7 @@ def terms(
     promise=True, query="mean-by-hour", certificate=None, new_values=False,
 ):  # fmt: skip
     """Terms of a release of one week, with as little noise as its share allows."""
-    cost = promise_of(level, epsilon).allowed(LONGEST) * F(share)
+    cost = promise_of(level, epsilon).allowed(LONGEST, F(share))[0]
     span = span or (MONDAY + week * WEEK, MONDAY + (week + 1) * WEEK - 1800)
     entry = Entry(of, Charge(cost, cost * LONGEST, *span), level, epsilon, query, promise)
     allowed = promise_of(level, limit or epsilon, certificate) if promise else None

@@ -6,9 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 import plain_mixing
-from plain_transport import laws_given_secrets
+from plain_counts import laws_given_secrets, loss
 from processes import corner, pushed
-from rational_chains import loss
 from sequence_programs import label_law, largest_loss
 
 MOST = {2: 5, 3: 4, 4: 3}

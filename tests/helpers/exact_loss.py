@@ -10,8 +10,7 @@ import math
 from fractions import Fraction
 from itertools import product
 
-import numpy as np
-from enumeration import joint_law
+from enumeration import counted
 
 
 def log_fraction(value):
@@ -22,33 +21,26 @@ def log_fraction(value):
 
 
 def conditional_densities(matrix, law, length, bins, coordinates, ratio, window=1):
-    """Densities {(node, state): {output: value}} up to a common factor; of states in a window.
+    """Densities {(node, values): {output: value}} up to a common factor; of values in a window.
 
     ``ratio`` is e^(−1/noise) of a coordinate, ``bins[x]`` the one that state x adds to, or None.
     """
-    joint = joint_law(matrix, law, length)
-    counts = {}
-    for path in product(range(len(matrix)), repeat=length):
-        weight = joint[path]
-        if weight:
-            count = tuple(sum(bins[x] == j for x in path) for j in range(coordinates))
-            for node in range(length - window + 1):
-                secret = path[node : node + window] if window > 1 else path[node]
-                table = counts.setdefault((node + 1, secret), {})
-                table[count] = table.get(count, 0) + weight
+
+    def count(path):
+        return tuple(sum(bins[x] == j for x in path) for j in range(coordinates))
+
     powers = [Fraction(ratio) ** d for d in range(length + 1)]
-    found = {}
-    for secret, table in counts.items():
-        total = sum(table.values())
-        found[secret] = {
+    return {
+        secret: {
             w: sum(
-                Fraction(weight, total)
-                * math.prod(powers[abs(a - b)] for a, b in zip(w, count, strict=True))
-                for count, weight in table.items()
+                Fraction(weight, sum(table.values()))
+                * math.prod(powers[abs(a - b)] for a, b in zip(w, n, strict=True))
+                for n, weight in table.items()
             )
             for w in product(range(length + 1), repeat=coordinates)
         }
-    return found
+        for secret, table in counted(matrix, law, length, count, window).items()
+    }
 
 
 def largest_ratios(densities, length):
@@ -66,16 +58,3 @@ def largest_ratios(densities, length):
                     if ratio > corner[0] and set(w) <= {0, length}:
                         corner = (ratio, node, (x, y), w)
     return inside, corner
-
-
-def mixtures(k, rng, count):
-    """Initial laws to try for the supremum over all: nearly point masses, mixtures of two states,
-    and general ones.
-    """
-    laws = []
-    for _ in range(count):
-        weights = rng.exponential(size=k) ** 4
-        if rng.random() < 0.7:
-            weights *= np.isin(np.arange(k), rng.choice(k, size=min(2, k), replace=False))
-        laws.append(weights / weights.sum())
-    return laws

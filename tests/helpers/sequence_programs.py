@@ -13,14 +13,14 @@ from itertools import combinations, permutations, product
 
 import numpy as np
 from scipy.optimize import linprog
-from scipy.sparse import block_diag, csr_array
+from scipy.sparse import csr_array
 
 
 def sequence_law(matrix, law, length):
     """Probability of every sequence, shape (k, …, k)."""
-    joint = np.array(law, dtype=float)
+    joint = np.asarray(law)
     for _ in range(length - 1):
-        joint = joint[..., None] * matrix
+        joint = joint[..., None] * np.asarray(matrix)
     return joint
 
 
@@ -38,48 +38,58 @@ def label_law(matrices, law, labels, count):
 
 @lru_cache(maxsize=64)
 def lipschitz(shape, cost):
-    """Rows f(s) − e^cost f(s') ≤ 0 for all sequences s, s' of this shape, one record apart."""
+    """Limits for :func:`as_rows` of all pairs of sequences of this shape, one record apart."""
     numbers = np.arange(np.prod(shape, dtype=int)).reshape(shape)
     pairs = [
         (np.take(numbers, z, axis).ravel(), np.take(numbers, y, axis).ravel())
         for axis, size in enumerate(shape)
         for z, y in permutations(range(size), 2)
     ]
-    above, below = (
-        np.concatenate([pair[side] for pair in pairs] or [np.empty(0, int)]) for side in (0, 1)
-    )
-    values = np.concatenate([np.ones(len(above)), np.full(len(above), -np.exp(cost))])
-    places = np.concatenate([np.arange(len(above))] * 2), np.concatenate([above, below])
-    return csr_array((values, places), shape=(len(above), numbers.size))
+    above, below = np.concatenate(pairs, axis=1) if pairs else np.empty((2, 0), dtype=int)
+    return above, below, np.full(len(above), np.exp(cost))
 
 
-def largest_ratio(above, below, shape, cost):
-    """Largest log (above·f)/(below·f) over f > 0 that change by at most e^cost per record."""
-    return largest_of_ratios([(above, below)], shape, cost)
+def as_rows(limits, sizes):
+    """Rows f(s) − growth f(s') ≤ 0 for limits (s, s', growth) of functions of so many values."""
+    begin = np.cumsum([0, *sizes])
+    parts = [
+        (s + at, t + at, growth) for (s, t, growth), at in zip(limits, begin[:-1], strict=True)
+    ]
+    above, below, growth = map(np.concatenate, zip(*parts, strict=True))
+    values = np.concatenate([np.ones(len(above)), -growth])
+    places = np.tile(np.arange(len(above)), 2), np.concatenate([above, below])
+    return csr_array((values, places), shape=(len(above), begin[-1]))
 
 
-def largest_of_ratios(pairs, shape, cost):
-    """The largest of these for pairs of distributions: one program that splits into one a pair."""
-    pairs = [(above, below) for above, below in pairs if not np.array_equal(above, below)]
-    if not shape or not pairs:
-        return 0.0
-    above, below = (np.array(laws) for laws in zip(*pairs, strict=True))
-    rows = block_diag([lipschitz(shape, cost)] * len(pairs), format="csr")
+def log_ratios(programs):
+    """Largest log (above·f)/(below·f) over f ≥ 0 within limits, for each (above, below, limits)."""
+    found = np.zeros(len(programs))
+    different = [i for i, (p, q, _) in enumerate(programs) if not np.array_equal(p, q)]
+    found[different] = _solved([programs[i] for i in different])
+    return found
+
+
+def _solved(programs):
+    """One program that splits into all of these."""
+    if not programs:
+        return np.empty(0)
+    above, below, limits = zip(*programs, strict=True)
+    begin = np.cumsum([0, *map(len, above)])
+    rows, above = as_rows(limits, list(map(len, above))), np.concatenate(above)
+    below = np.concatenate(below), np.arange(len(above)), begin
     for method in ("highs", "highs-ds", "highs-ipm"):  # one may give up for numerical reasons
         found = linprog(
-            -above.ravel(),
+            -above,
             A_ub=rows,
             b_ub=np.zeros(rows.shape[0]),
-            A_eq=block_diag(below[:, None], format="csr"),
-            b_eq=np.ones(len(pairs)),
-            bounds=(0, None),
+            A_eq=csr_array(below, shape=(len(programs), len(above))),
+            b_eq=np.ones(len(programs)),
             method=method,
         )
         if found.status == 0:
-            return float(np.log((above * found.x.reshape(above.shape)).sum(axis=1).max()))
-    if len(pairs) == 1:
-        raise AssertionError(found.message)
-    return max(largest_of_ratios([pair], shape, cost) for pair in pairs)
+            return np.log(np.add.reduceat(above * found.x, begin[:-1]))
+    assert len(programs) > 1, found.message
+    return np.concatenate([_solved([program]) for program in programs])
 
 
 def largest_loss(joint, cost, window=1, side_information="none"):
@@ -89,16 +99,23 @@ def largest_loss(joint, cost, window=1, side_information="none"):
     records, u and u' what they can be; K are no records, or with ``side_information`` "any" any
     sets of others and all values that they can have together with u and u'.
     """
-    length = joint.ndim
-    window = min(window, length)
-    worst = cost  # at least, as if every record could have two values
-    for start in range(length - window + 1):
-        secret = tuple(range(start, start + window))
-        others = [t for t in range(length) if t not in secret]
+    window = min(window, joint.ndim)
+    apart, programs = [], []
+    for start in range(joint.ndim - window + 1):
+        secret = range(start, start + window)
+        others = [t for t in range(joint.ndim) if t not in secret]
+        values = list(product(*(range(joint.shape[t]) for t in secret)))
         sizes = range(1 if side_information == "none" else len(others) + 1)
-        for known in (set_ for size in sizes for set_ in combinations(others, size)):
-            worst = max(worst, _of_window(joint, secret, known, cost))
-    return worst
+        for known in (chosen for size in sizes for chosen in combinations(others, size)):
+            free = tuple(joint.shape[t] for t in others if t not in known)
+            laws = np.moveaxis(joint, [*known, *secret], range(len(known) + window))
+            for given in laws.reshape(-1, len(values), int(np.prod(free, dtype=int))):
+                possible = [(u, f / f.sum()) for u, f in zip(values, given, strict=True) if f.any()]
+                for (u, above), (v, below) in permutations(possible, 2):
+                    apart.append(sum(x != y for x, y in zip(u, v, strict=True)))
+                    programs.append((above, below, lipschitz(free, cost)))
+    # at least that of one record, as if every record could have two values
+    return max([cost, *(cost * np.array(apart) + log_ratios(programs))])
 
 
 def largest_loss_of_counts(joint, cost, window=1):
@@ -143,32 +160,12 @@ def _along(matrix, law, axis):
     return np.moveaxis(np.tensordot(matrix, law, (1, axis)), 0, axis)
 
 
-def _of_window(joint, secret, known, cost):
-    """The same for one window and one set of known records."""
-    sizes = [joint.shape[t] for t in secret]
-    free = tuple(joint.shape[t] for t in range(joint.ndim) if t not in secret and t not in known)
-    laws = np.moveaxis(joint, [*known, *secret], range(len(known) + len(secret)))
-    values = list(product(*map(range, sizes)))
-    worst = 0.0
-    for given in laws.reshape(-1, len(values), int(np.prod(free, dtype=int))):
-        possible = [u for u in range(len(values)) if given[u].sum() > 0]
-        pairs = {}
-        for u, v in permutations(possible, 2):
-            apart = sum(x != y for x, y in zip(values[u], values[v], strict=True))
-            both = given[u] / given[u].sum(), given[v] / given[v].sum()
-            pairs.setdefault(apart, []).append(both)
-        for apart, laws in pairs.items():
-            worst = max(worst, cost * apart + largest_of_ratios(laws, free, cost))
-    return worst
-
-
 def plain_program(joint, cost):
     """:func:`largest_loss` of single records to who knows none, over functions of all records."""
     places = np.indices(joint.shape).reshape(joint.ndim, -1)
-    flat, worst = joint.ravel(), cost
+    programs, limits = [], lipschitz(joint.shape, cost)
     for place in places:
-        laws = [flat * (place == x) for x in range(place.max() + 1)]
-        laws = [law / law.sum() for law in laws if law.sum() > 0]
-        for above, below in permutations(laws, 2):
-            worst = max(worst, largest_ratio(above, below, joint.shape, cost))
-    return worst
+        laws = [joint.ravel() * (place == x) for x in range(place.max() + 1)]
+        laws = [law / law.sum() for law in laws if law.any()]
+        programs += [(*both, limits) for both in permutations(laws, 2)]
+    return max([cost, *log_ratios(programs)])

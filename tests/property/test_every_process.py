@@ -1,16 +1,13 @@
 """Bounds of every process: no less than is revealed, equal to plain recursions; rules of scales."""
 
-from itertools import permutations, product
+from itertools import product
 
 import numpy as np
 import pytest
 from cases import SLACK, counts, seeds
-from count_queries import worst_count
 from frozen_families import BUILDERS, built
 from processes import KINDS, a_start, drawn, matrices, overlap, reversed_steps
-from scipy.optimize import linprog
-from scipy.sparse import block_diag, eye_array, kron
-from sequence_programs import largest_loss, largest_loss_of_counts, plain_program
+from sequence_programs import largest_loss, largest_loss_of_counts, log_ratios, plain_program
 
 import pufferflow as pf
 from pufferflow.errors import ParameterError
@@ -104,43 +101,72 @@ def seen_of(rng, steps, start, labels, window):
     return {t: labels[x] for t, x in enumerate(states) if t not in inside and rng.random() < 0.25}
 
 
+def worst_count(rng, steps, law, cost, labels, window, known):
+    """Largest loss of a count that an ascent finds: one record and label after the other counts or
+    not, whatever tells more. Known are some records' labels.
+    """
+    first, width = window
+    length, kinds = len(steps) + 1, labels.max() + 1
+    shows = np.eye(kinds)[:, labels]
+    seen = np.array([shows[known[t]] if t in known else np.ones(len(law)) for t in range(length)])
+
+    def told(factors):
+        """E[e^(-count)] times the probability of each sequence of labels in the window."""
+        before, after = law, np.ones(len(law))
+        for t in range(first):
+            before = (before * factors[t]) @ steps[t]
+        for t in range(length - 1, first + width - 1, -1):
+            after = steps[t - 1] @ (factors[t] * after)
+        paths = before * factors[first] * shows
+        for t in range(first + 1, first + width):
+            paths = ((paths @ steps[t - 1])[:, None] * factors[t] * shows).reshape(-1, len(law))
+        return paths @ after
+
+    plain, counted = told(seen), rng.random((length, kinds)) < 0.5
+    possible = plain > 1e-250
+
+    def loss():
+        factors = seen * np.where(counted, np.exp(-cost), 1.0)[:, labels]
+        return np.ptp(np.log(told(factors)[possible] / plain[possible])) if possible.any() else 0.0
+
+    best, before = loss(), -1.0
+    while best > before * 1.001 + 1e-12:
+        before = best
+        for t in sorted(set(range(length)) - set(known), key=lambda t: abs(t - first)):
+            for kind in range(kinds):
+                counted[t, kind] ^= True
+                if (now := loss()) > best:
+                    best = now
+                else:
+                    counted[t, kind] ^= True
+    return best
+
+
 # -- plain recursions ------------------------------------------------------------------------------
 
 
-def plain_step(rows, costs):
-    """Φ of docs/leakage.md: a linear program for each pair of rows, all of them in one."""
-    k = len(rows)
-    different = (pair for pair in permutations(range(k), 2) if (np.ptp(rows[[*pair]], 0) > 0).any())
-    pairs = list(different)
-    told = np.zeros((k, k))
-    if pairs:
-        above, below = (np.array([rows[pair[side]] for pair in pairs]) for side in (0, 1))
-        table = [
-            np.eye(k)[z] - np.exp(costs[z, y]) * np.eye(k)[y] for z, y in permutations(range(k), 2)
-        ]
-        limits = kron(eye_array(len(pairs)), np.reshape(table, (-1, k)), format="csr")
-        found = linprog(
-            -above.ravel(),
-            A_ub=limits,
-            b_ub=np.zeros(limits.shape[0]),
-            A_eq=block_diag(below[:, None], format="csr"),
-            b_eq=np.ones(len(pairs)),
-            bounds=(0, None),
-        )
-        assert found.status == 0, found.message
-        best = (above * found.x.reshape(above.shape)).sum(axis=1)
-        told[tuple(np.transpose(pairs))] = np.log(best)
-    return told
+def plain_steps(sides):
+    """Φ of docs/leakage.md for (rows, costs): a linear program for each pair of rows."""
+    found, at, programs = [np.zeros_like(costs) for _, costs in sides], [], []
+    for table, (rows, costs) in zip(found, sides, strict=True):
+        one, other = np.nonzero(~np.eye(len(rows), dtype=bool))
+        at += [(table, pair) for pair in zip(one, other, strict=True)]
+        limits = one, other, np.exp(costs[one, other])
+        programs += [(rows[x], rows[y], limits) for x, y in zip(one, other, strict=True)]
+    for (table, pair), log in zip(at, log_ratios(programs), strict=True):
+        table[pair] = log
+    return found
 
 
 def plain_loss(start, steps, cost):
     """Both sides of each node, one step after the other."""
     apart = cost * (1 - np.eye(len(start)))
-    ahead, past = [np.zeros_like(apart)], [np.zeros_like(apart)]
-    for matrix in steps[::-1]:
-        ahead.append(plain_step(matrix, apart + ahead[-1]))
-    for matrix in reversed_steps(start, steps):
-        past.append(plain_step(matrix, apart + past[-1]))
+    told = [[np.zeros_like(apart)] * 2]
+    for sides in zip(steps[::-1], reversed_steps(start, steps), strict=True):
+        told.append(
+            plain_steps([(rows, apart + one) for rows, one in zip(sides, told[-1], strict=True)])
+        )
+    ahead, past = zip(*told, strict=True)
     worst, now = cost, start
     for t, (a, b) in enumerate(zip(ahead[::-1], past, strict=True)):
         now = now @ steps[t - 1] if t else now
@@ -216,9 +242,10 @@ def obeys(family, length, epsilon, may_lack_a_proof=False):
     def scale(length, **asked):
         return pf.leakage(family, length, epsilon, **asked).scale
 
-    one = scale(length)
+    found = pf.leakage(family, length, epsilon)
+    one = found.scale
     assert (1 - 1e-9) / epsilon <= one <= length / epsilon * (1 + 1e-9)
-    if pf.leakage(family, length, epsilon).quilt is None:
+    if found.quilt is None:
         assert pf.leakage_loss(family, length, one) <= epsilon * (1 + 1e-5)
     all_records = pf.leakage_loss(family, length, one, window=length)
     assert all_records == pytest.approx(length / one, rel=1e-12)

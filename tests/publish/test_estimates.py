@@ -11,7 +11,7 @@ from shipped_counts import electricity_transitions
 from test_release_page import noisy
 from test_statistics import CASES, some_steps, statistic_of
 
-from pufferflow.publish.noise import add_seeded_noise
+from pufferflow.publish.noise import Noise
 from pufferflow.publish.result import NoisyTable, nearest_shares
 from pufferflow.publish.statistics import Column, Histogram
 from reproduction.data.discretise import discretise
@@ -45,7 +45,7 @@ def test_the_nearest_shares_against_bisection(seed):
 def test_exact_values_are_possible_and_their_own_estimates(name, by):
     for seed in range(10):
         exact = statistic_of(name, by).tabulate(some_steps(np.random.default_rng(seed)))
-        table = NoisyTable(**vars(exact), scale=1.0)
+        table = NoisyTable(**vars(exact), noise=Noise(1.0))
         np.testing.assert_allclose(table.estimates, table.values, rtol=0, atol=1e-12)
         low, high = table.band
         used = table.sizes > 0
@@ -73,9 +73,9 @@ def test_a_tenth_is_gained_and_the_band_contains_as_often_what_is_exact(name):
     exact, columns = counts / counts.sum(), [Column(str(j)) for j in range(len(counts))]
     errors, widths, covered = [], [], []
     for _ in range(1000):
-        drawn = add_seeded_noise(counts.tolist(), scale, rng)
+        drawn = Noise(scale).add(counts, rng)
         table = noisy(Histogram(), ["all"], columns, [counts.sum()], drawn, scale)
-        half, (low, high) = table.error.half_width, table.band
+        half, (low, high) = table.half_width, table.band
         errors.append([table.values - exact, table.estimates - exact])
         widths.append(((high - low) / (2 * half)).mean())
         clipped = ((low <= exact) & (exact <= high)).all()

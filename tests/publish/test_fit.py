@@ -23,9 +23,9 @@ from pufferflow.models.estimation import noisy_confidence_bounds
 from pufferflow.models.files import read_public_model
 from pufferflow.models.mixing import mixing_from_counts, mixing_of
 from pufferflow.publish import private_fit
-from pufferflow.publish.noise import add_noise, noise_scale
+from pufferflow.publish.noise import Noise, noise_scale
 from pufferflow.publish.private_fit import _margins, fit_privately
-from pufferflow.records.counts import transition_counts
+from pufferflow.records.counts import path_counts
 from pufferflow.records.read import Steps
 from pufferflow.records.states import StateSpace
 
@@ -134,7 +134,7 @@ readings = st.tuples(st.sampled_from("xyz"), minutes, st.sampled_from(["a", "b",
 def test_transitions_are_those_of_a_plain_count_in_any_order(rows, most):
     drawn = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(private_fit, "add_noise", lambda n, scale: drawn.append(n) or [9] * 4)
+        patch.setattr(Noise, "add", lambda _, n: drawn.append(n.ravel().tolist()) or n * 0 + 9)
         for some in (rows, rows[::-1], sorted(rows, key=lambda r: r[1])):
             fit_privately(frame(some), 500.0, **TIMED, most_transitions=most)
     assert drawn == [plain(rows, most)] * 3
@@ -149,7 +149,7 @@ def test_a_reading_changes_four_transitions_at_most_and_a_participant_twice_n(k,
     made = Steps.of(step, person=who, state=records[who, step], **names)
     distance = (records[:, None] != records).sum(axis=2)
     for most in range(1, steps):
-        each = transition_counts(made, "person", most=most).reshape(len(records), -1)
+        each = path_counts(made, "person", most=most).reshape(len(records), -1)
         changed = np.abs(each[:, None] - each).sum(axis=2)
         assert changed[distance == 1].max() == min(4, 2 * most)
         assert changed.max() == 2 * most
@@ -184,7 +184,7 @@ def random_rows(who, rng):
 @pytest.mark.parametrize("pairs", counts(60, 500))
 def test_no_row_of_a_participant_is_refused_or_seen(pairs, tmp_path, monkeypatch):
     """With the same noise for two tables, everything is the same."""
-    monkeypatch.setattr(private_fit, "add_noise", lambda counts, scale: [900] * len(counts))
+    monkeypatch.setattr(Noise, "add", lambda _, counts: counts * 0 + 900)
     monkeypatch.setattr(private_fit.secrets, "token_hex", lambda size: "ab" * size)
     rng, kinds = np.random.default_rng(32), set()
     for case in range(pairs):
@@ -231,7 +231,7 @@ def test_the_intervals_hold_the_chain_with_their_confidence(k, confidence, ways)
     pooled = np.bincount(flat.ravel(), minlength=runs * k * k)
     scale = noise_scale(Fraction(0.3), 2 * steps)
     margin, others = _margins(k, scale, miss)
-    noisy = np.array(add_noise(pooled.tolist(), scale)).reshape(runs, k, k)
+    noisy = Noise(scale).add(pooled.reshape(runs, k, k))
     back = matrix.T * stationary / stationary[:, None]
 
     def held(**reach):
@@ -263,11 +263,11 @@ def test_a_fit_is_one_row_without_a_promise_and_its_file_is_safe_to_publish(tmp_
     # what a promise does not allow is not drawn
     Ledger(files["ledger"]).set_limit(Promise(Level(None), 1.5, Fraction(0)))
     before = files["ledger"].read_bytes()
-    monkeypatch.setattr(private_fit, "add_noise", None)
+    monkeypatch.setattr(Noise, "add", None)
     with pytest.raises(BudgetError):
         fit_privately(frame(REGULAR), 1.0, **TIMED, ledger=files["ledger"])
     assert files["ledger"].read_bytes() == before
-    monkeypatch.setattr(private_fit, "add_noise", lambda counts, scale: [0, 9, -9, 0])
+    monkeypatch.setattr(Noise, "add", lambda *_: np.array([[0, 9], [-9, 0]]))
     assert len(fit_privately(frame(REGULAR), 1.0, **TIMED).warnings) == 1
 
 

@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 import pufferflow as pf
 from pufferflow import cli
 from pufferflow.publish import release as releasing
+from pufferflow.publish.noise import Noise
 from pufferflow.records.states import MISSING_TEXTS
 
 ODD = [*"-?+1Ä", "none", "NA", "n/a", "null", "nan", "NaN", "a b", "2.50", "$x$", "=1+1", "other?"]
@@ -76,8 +77,8 @@ def run(words):
     """Exit code and what is printed of a release whose noisy numbers are all 7; what was drawn."""
     drawn, out, err = [], io.StringIO(), io.StringIO()
     with pytest.MonkeyPatch.context() as mp:
-        mp.setattr(releasing, "add_noise", lambda n, s: drawn.append((len(n), s)) or [7] * len(n))
-        mp.setattr(releasing, "most_frequent", lambda n, k, s: drawn.append(s) or n[:, :k] * 0)
+        mp.setattr(Noise, "add", lambda of, n, rng: drawn.append((n.shape, of)) or n * 0 + 7)
+        mp.setattr(releasing, "most_frequent", lambda n, k, s, _: drawn.append(s) or n[:, :k] * 0)
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             words = ["release", *words, "--value", "reading", "--participant", "who"]
             code = cli.main([*words, "--group", "kind", "--epsilon", "1", "--accept-noise"])

@@ -26,19 +26,8 @@ from pufferflow.accounting.account import Charge, whole
 from pufferflow.accounting.approximate import event_rho
 from pufferflow.accounting.ledger import Ledger
 from pufferflow.errors import BudgetError, ParameterError
-from pufferflow.publish import square_root
 from pufferflow.publish.calibrate import calibrate
-from pufferflow.publish.noise import (
-    DiscreteGaussian,
-    DiscreteLaplace,
-    add_gaussian,
-    add_noise,
-    add_seeded_noise,
-    deviation,
-    most_frequent,
-    noise_scale,
-    shortfall,
-)
+from pufferflow.publish.noise import Noise, deviation, most_frequent, noise_scale, shortfall
 from pufferflow.publish.running_count import PARTS, RunningCount, tree
 from pufferflow.publish.square_root import SquareRootNoise
 from reproduction.beyond import peers
@@ -81,7 +70,7 @@ def test_releases_follow_the_exact_distribution(number):
     def drawn(size, factor):
         for j in rng.choice(len(PATHS), size=size, p=list(PATHS.values())):
             n = sum(list(PATHS)[j])
-            zeros, ones = add_noise([LENGTH - n, n], factor * SCALE)
+            zeros, ones = Noise(factor * SCALE).add(np.array([LENGTH - n, n])).tolist()
             yield zeros + REACH, ones + REACH
 
     assert p_value(list(drawn(number, 1)), exact) > 1e-9
@@ -94,7 +83,7 @@ def test_the_whole_release_draws_the_same_noise(scales_once):
     drawn = [pf.release(table, CHAIN, EPSILON, **options).tables[0] for _ in range(120)]
     noise = np.array([made.counts[0] for made in drawn]) - np.array([2, 1])
     z = np.arange(-500, 501)
-    chance = discrete_laplace(z, drawn[0].scale)
+    chance = discrete_laplace(z, drawn[0].noise.scale)
     mean = float(np.abs(z) @ chance)
     deviation = float(np.sqrt(z**2 @ chance - mean**2))
     # 240 sizes, nearly exponential: six standard deviations are passed with probability 4e-8
@@ -115,16 +104,18 @@ def test_the_loss_of_the_discrete_noise_is_within_epsilon():
 
 @pytest.mark.parametrize("scale", [0.3, 2.0, 17.0])
 def test_seeded_noise_has_the_same_distribution(scale):
-    noise = add_seeded_noise([9] * 20_000, scale, np.random.default_rng(3))
-    assert p_value([(z,) for z in noise], discrete_laplace(np.arange(-9, 300), scale)) > 1e-6
-    wide = add_seeded_noise([2**62, -(2**62)] * 1000, 2.0**60, np.random.default_rng(3))
-    assert np.abs(np.array(wide, dtype=np.int64)).max() == 2**63 - 1
+    noise = Noise(scale).add(np.full(20_000, 9), np.random.default_rng(3))
+    assert (
+        p_value([(z,) for z in noise.tolist()], discrete_laplace(np.arange(-9, 300), scale)) > 1e-6
+    )
+    many = np.repeat([2**62, -(2**62)], 1000)
+    assert np.abs(Noise(2.0**60).add(many, np.random.default_rng(3))).max() == 2**63 - 1
 
 
 @examples(15, 60)
 @given(st.floats(0.05, 40), st.floats(0.01, 0.999), st.integers(1, 5))
 def test_quantiles_are_the_smallest_that_suffice(scale, confidence, bins):
-    z, noise = np.arange(-3000, 3001), DiscreteLaplace(scale)
+    z, noise = np.arange(-3000, 3001), Noise(scale)
     chance = discrete_laplace(z, scale)
     single = np.array([chance[np.abs(z) <= h].sum() for h in range(800)])
     h = noise.quantile(confidence, bins)
@@ -140,8 +131,8 @@ def test_ratios_of_errors_are_those_of_the_table():
         rows = []
         for k in (1, 10, 52, 1000):
             laplace, sigma = noise_scale(Fraction(0.001), lipschitz, k), deviation(square * k, rho)
-            wide = DiscreteGaussian(sigma).quantile(bins=numbers)
-            most = DiscreteLaplace(laplace).quantile(bins=numbers)
+            wide = Noise(sigma, gaussian=True).quantile(bins=numbers)
+            most = Noise(laplace).quantile(bins=numbers)
             rows.append((math.sqrt(2 / math.pi) * sigma / laplace, wide / most))
         found += [*zip(*rows, strict=True)]
     published = [(3.63, 1.15, 0.50, 0.12), (2.97, 0.94, 0.41, 0.09)]
@@ -154,12 +145,13 @@ def test_discrete_gaussian_noise_and_its_quantiles(scale):
     z = np.arange(-300, 301)
     chance = np.exp(-((z / scale) ** 2) / 2)
     chance /= chance.sum()
-    seeded = add_seeded_noise([300] * 4_000, scale, np.random.default_rng(3), gaussian=True)
-    assert p_value([(z,) for z in add_gaussian([300] * 4_000, scale)], chance) > 1e-9
+    noise, many = Noise(scale, gaussian=True), np.full(4_000, 300)
+    drawn, seeded = (noise.add(many, rng).tolist() for rng in (None, np.random.default_rng(3)))
+    assert p_value([(z,) for z in drawn], chance) > 1e-9
     assert scale < 3 or p_value([(z,) for z in seeded], chance) > 1e-6  # it is rounded
     single = np.array([chance[np.abs(z) <= h].sum() for h in range(300)])
     for confidence, bins in itertools.product((0.5, 0.95, 0.999), (1, 7, 300)):
-        h = DiscreteGaussian(scale).quantile(confidence, bins)
+        h = noise.quantile(confidence, bins)
         assert single[h] ** bins >= confidence
         assert h < 2 or single[h - 2] ** bins < confidence
 
@@ -359,7 +351,7 @@ def test_gaussian_noise_is_a_function_of_what_zcdp_covers(length, rho, seed):
     said = []
     for values, drawn in ((stream, noise), (other, shifted)):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(square_root, "add_gaussian", lambda zeros, scale, drawn=drawn: drawn)
+            patch.setattr(Noise, "add", lambda *_, drawn=drawn: np.array(drawn))
             parts = root.drawn(PARTS)
         said.append([PARTS * int(n) + z for n, z in zip(np.cumsum(values), parts, strict=True)])
     assert said[0] == said[1]
@@ -452,6 +444,6 @@ def test_a_stream_with_a_delta(tmp_path):
 
 def test_streams_of_participants_and_of_states(tmp_path):
     RunningCount.in_ledger(tmp_path / "people", 100, None, 1.0, protect="participant", **MINUTES)
-    assert 0.99 < whole(Ledger(tmp_path / "people").book.charges) <= 1
+    assert 0.99 < whole(Ledger(tmp_path / "people").book.charges)[0] <= 1
     RunningCount.in_ledger(tmp_path / "chain", 100, CHAIN, 1.0, states=["off", "on"])
     assert Ledger(tmp_path / "chain").book.states == ["off", "on"]

@@ -2,6 +2,7 @@
 
 import pickle
 import re
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
@@ -18,10 +19,9 @@ from pufferflow.accounting.account import Charge
 from pufferflow.accounting.approximate import event_delta, event_rho
 from pufferflow.errors import BudgetError, LedgerError, ParameterError, UselessError
 from pufferflow.models.files import PublicModel
-from pufferflow.publish import private_fit
 from pufferflow.publish import release as releasing
 from pufferflow.publish.calibrate import calibrate
-from pufferflow.publish.noise import noise_scale, table_error
+from pufferflow.publish.noise import Noise, noise_scale
 from pufferflow.records import StateSpace
 from pufferflow.records.schema import Fitted, Schema
 
@@ -53,10 +53,9 @@ def accepted(frame, **options):
 @pytest.fixture
 def exact(monkeypatch, tmp_path):
     """No noise: what is released, or what a private fit is of, is what was counted. A ledger."""
-    for module in (releasing, private_fit):
-        monkeypatch.setattr(module, "add_noise", lambda counts, scale: list(counts))
+    monkeypatch.setattr(Noise, "add", lambda self, counts, rng=None: counts)
     largest = partial(np.argsort, axis=1, kind="stable")
-    monkeypatch.setattr(releasing, "most_frequent", lambda n, top, scale: largest(-n)[:, :top])
+    monkeypatch.setattr(releasing, "most_frequent", lambda n, top, *_: largest(-n)[:, :top])
     return {"ledger": tmp_path / "l"}
 
 
@@ -78,7 +77,7 @@ def test_with_a_range_one_participant_changes_neither_noise_nor_acceptance(tmp_p
     span, both = {"first": "2024-01-01", "last": "2024-01-05T04:00"}, set()
     for table, ledger in ((frame, tmp_path / "one"), (shorter, tmp_path / "other")):
         made = accepted(table, **level, **span, ledger=ledger)
-        both.add((made.tables[0].scale, pf.Ledger(ledger).book.spent))
+        both.add((made.tables[0].noise, pf.Ledger(ledger).book.spent))
     assert len(both) == 1
 
 
@@ -122,7 +121,7 @@ def test_a_release_is_one_row_of_its_cost_in_its_range(exact, share):
     asked = exact | {"share": share, "protect": "1d", "edges": [1, 2]}
     asked["statistics"] = ["mean-by-hour", "sum", "most-frequent"]
     tables = accepted(meters(), **asked).tables
-    cost = sum(Fraction(t.statistic.lipschitz) / Fraction(t.scale) for t in tables)
+    cost = sum(Fraction(t.statistic.lipschitz) / Fraction(t.noise.scale) for t in tables)
     book, begin = pf.Ledger(exact["ledger"]).book, 1704067200
     assert [*book.charges] == [Charge(cost, 168 * cost, begin, begin + 167 * 3600)]
     [promise] = book.promises.values()
@@ -143,7 +142,7 @@ GAUSSIAN = ALL | {"protect": "1d", "delta": 1e-6, "statistics": MANY}
 def test_gaussian_noise_where_it_is_less_and_what_it_costs(tmp_path, share):
     ledger = tmp_path / "l"
     made = accepted(meters(), **GAUSSIAN, share=share, ledger=ledger)
-    rho = sum(Fraction(t.statistic.square) / 2 / Fraction(t.scale) ** 2 for t in made.tables)
+    rho = sum(Fraction(t.statistic.square) / 2 / Fraction(t.noise.scale) ** 2 for t in made.tables)
     book, begin = pf.Ledger(ledger).book, 1704067200
     [promise], span = book.promises.values(), (begin, begin + 167 * 3600)
     assert [*book.charges] == [Charge(F0, F0, *span, rho, 168**2 * rho)]
@@ -160,9 +159,9 @@ def test_gaussian_noise_where_it_is_less_and_what_it_costs(tmp_path, share):
         with pytest.raises(pf.errors.CertificateError, match=r"delta above .* is not excluded"):
             pf.verify_certificate(forged)
     plain = accepted(meters(), **GAUSSIAN | {"delta": None}, share=share)
-    others = [table_error(t, t.other).middle for t in made.tables]
-    assert others == [t.error.middle for t in plain.tables]
-    assert sum(i for _, i in others) > sum(t.error.middle[1] for t in made.tables)
+    others = [replace(t, noise=t.other).middle for t in made.tables]
+    assert others == [t.middle for t in plain.tables]
+    assert sum(i for _, i in others) > sum(t.middle[1] for t in made.tables)
     assert made.statement.count("Laplace noise would have an error of") == len(MANY)
     assert "δ" not in plain.statement
     assert "delta" not in plain.to_dict()
@@ -178,21 +177,21 @@ def test_gaussian_noise_where_it_is_less_and_what_it_costs(tmp_path, share):
 
 def test_laplace_noise_where_it_is_less_or_no_other_fits(tmp_path):
     few = accepted(meters(), delta=1e-6, ledger=tmp_path / "l")
-    assert few.tables[0].scale == accepted(meters()).tables[0].scale
+    assert few.tables[0].noise == accepted(meters()).tables[0].noise
     assert "Gaussian noise would have an error of" in few.statement
     assert (few.delta, few.paid.delta) == (0, 1e-6)
     named = accepted(meters(), **GAUSSIAN | {"statistics": [*MANY, "most-frequent"]}).tables
-    assert {(table.gaussian, table.other) for table in named} == {(False, None)}
+    assert {(table.noise.gaussian, table.other) for table in named} == {(False, None)}
 
 
 @pytest.mark.parametrize("level", [PEOPLE, {}], ids=["participant", "day"])
 def test_gaussian_noise_of_a_release_and_of_its_simulation(level, monkeypatch):
     made = [accepted(meters(), **GAUSSIAN | level, seed=seed).tables for seed in (None, 3)]
-    monkeypatch.setattr(releasing, "add_gaussian", lambda counts, scale: list(counts))
+    monkeypatch.setattr(Noise, "add", lambda self, counts, rng: counts)
     exact = accepted(meters(), **GAUSSIAN | level).tables
     for tables in made:
         pairs = zip(tables, exact, strict=True)
-        noise = np.concatenate([((t.counts - e.counts) / t.scale).ravel() for t, e in pairs])
+        noise = np.concatenate([((t.counts - e.counts) / t.noise.scale).ravel() for t, e in pairs])
         assert 1e-8 < chi2.cdf((noise**2).sum(), len(noise)) < 1 - 1e-8
 
 

@@ -25,7 +25,7 @@ from pufferflow.accounting.ledger import Paid
 from pufferflow.errors import DataError
 from pufferflow.publish import files, texts
 from pufferflow.publish.files import draft
-from pufferflow.publish.noise import shortfall
+from pufferflow.publish.noise import Noise, shortfall
 from pufferflow.publish.request import ReleaseOptions
 from pufferflow.publish.result import NoisyTable, Readings, Release
 from pufferflow.publish.statement import sections_of
@@ -44,7 +44,8 @@ def noisy(kind: Statistic, cells, columns, sizes, counts, scale=100.0, word="kWh
     """A table with the given counts as its noisy ones."""
     sizes, counts = np.asarray(sizes), np.asarray(counts).reshape(len(cells), len(columns))
     ranges = np.broadcast_to(kind.ranges(sizes, np.minimum(sizes, 9), len(columns)), counts.shape)
-    return NoisyTable(kind, tuple(cells), tuple(columns), sizes, counts, ranges, scale, word)
+    noise = Noise(scale)
+    return NoisyTable(kind, tuple(cells), tuple(columns), sizes, counts, ranges, noise, None, word)
 
 
 def means(cells=None, by="hour", size=7000, scale=5e4, word="kWh") -> NoisyTable:
@@ -120,7 +121,7 @@ def test_the_band_is_that_of_all_values_and_cells_without_readings_have_none():
     assert frame["cell"].tolist() == ["a", "c"]
     np.testing.assert_allclose(frame["value"], [-1 + 4 * 5 / 10, -1 + 4 * 9 / 20])
     for sign, end in ((-1, "band_low"), (1, "band_high")):
-        error = sign * table.error.half_width[[0, 2], 0]
+        error = sign * table.half_width[[0, 2], 0]
         np.testing.assert_allclose(frame["value"] + error, frame[end])
 
 

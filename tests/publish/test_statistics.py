@@ -8,7 +8,8 @@ import pytest
 from cases import seeds
 
 from pufferflow.errors import ParameterError
-from pufferflow.publish.noise import DiscreteLaplace, table_error
+from pufferflow.publish.noise import Noise
+from pufferflow.publish.result import NoisyTable
 from pufferflow.publish.statistics import CATALOGUE, check_covered, parse_statistics
 from pufferflow.records import read as reader
 from pufferflow.records.read import Steps, read
@@ -129,6 +130,6 @@ def test_reading_and_counting_take_24_bytes_a_row_at_their_peak():
 
 def test_impact_is_the_error_over_the_public_range():
     steps = some_steps(np.random.default_rng(3))
-    found = table_error(statistic_of("mean").tabulate(steps), 100.0)
-    half = 0.004 * DiscreteLaplace(100.0).quantile(0.95) / len(steps.person) + 0.002
+    found = NoisyTable(**vars(statistic_of("mean").tabulate(steps)), noise=Noise(100.0))
+    half = 0.004 * Noise(100.0).quantile(0.95) / len(steps.person) + 0.002
     assert found.middle == (pytest.approx(half), pytest.approx(half / 4))

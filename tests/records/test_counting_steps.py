@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pufferflow.errors import DataError
-from pufferflow.records import counts
 from pufferflow.records import read as reader
+from pufferflow.records.counts import path_counts, spans
 from pufferflow.records.read import Steps
 from pufferflow.records.states import StateSpace
 
@@ -51,12 +51,11 @@ def test_counts_are_those_of_plain_loops(waits, step, random, most):
     facts = {"people": ("a", "b", "c"), "groups": ("g", "h"), "group_of": group_of}
     space = StateSpace.categories(["x", "y", "z"])
     steps = Steps.of(seconds, person=person, state=state, states=space, step_seconds=step, **facts)
-    found = [counts.state_counts(steps, "person")]
-    found += [counts.transition_counts(steps, "person", most=most)]
-    found += [f(steps, "group") for f in (counts.hourly_counts, counts.triple_counts)]
+    found = [path_counts(steps, "person", 1), path_counts(steps, "person", most=most)]
+    found += [path_counts(steps, "group", hourly=True), path_counts(steps, "group", 3)]
     for table, plain in zip(found, expected, strict=True):
         assert Counter({at: n for at, n in np.ndenumerate(table) if n}) == +plain
-    assert (counts.state_counts(steps) == found[0].sum(axis=0)).all()
+    assert (path_counts(steps, length=1) == found[0].sum(axis=0)).all()
 
 
 @examples(20, 200)
@@ -71,7 +70,7 @@ def test_spans_end_where_a_gap_is_longer(rows, longest):
             else:
                 plain.append([person, at, at])
     person, step = ([row[i] for row in rows] for i in (0, 1))
-    owner, length = counts.spans(Steps.of(step, person=person, people=("a", "b", "c")), longest)
+    owner, length = spans(Steps.of(step, person=person, people=("a", "b", "c")), longest)
     assert owner.tolist() == [who for who, _, _ in plain]
     assert length.tolist() == [last - first + 1 for _, first, last in plain]
 
@@ -79,4 +78,4 @@ def test_spans_end_where_a_gap_is_longer(rows, longest):
 def test_more_counts_than_memory_holds_are_refused():
     states = StateSpace.numeric([float(i) for i in range(600)])
     with pytest.raises(DataError, match=r"counts \(601 x 601 x 601\) are more than can be kept"):
-        counts.triple_counts(Steps.of([0], state=[0], states=states))
+        path_counts(Steps.of([0], state=[0], states=states), length=3)

@@ -1,17 +1,25 @@
-"""W of counts along chains against plain fractions, its kernels, and the privacy loss itself."""
+"""W of counts along chains, by the engine and in certificates, against plain fractions; kernels."""
 
+import json
 import math
 from fractions import Fraction
-from itertools import combinations
+from itertools import permutations
 
 import numpy as np
 import pytest
 from cases import counts, examples
-from enumeration import joint_law, stationary_law
-from hypothesis import example, given
+from enumeration import counted, stationary_law, whole
+from exact_loss import log_fraction
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
-from plain_transport import chain_wasserstein, infinity_distance, laws_given_secrets
-from rational_chains import loss, random_case, some_starts
+from plain_counts import (
+    chain_wasserstein,
+    divided,
+    laws_given_secrets,
+    loss,
+    random_case,
+    some_starts,
+)
 
 import pufferflow as pf
 from pufferflow.audit import chain_sensitivity
@@ -25,20 +33,43 @@ from pufferflow.audit.count_distributions import (
     relative_error,
 )
 from pufferflow.audit.wasserstein import _moves
+from pufferflow.errors import CertificateError, ChainError
+from pufferflow.general import wasserstein_infinity
+from pufferflow.verify.balls import Work
+from pufferflow.verify.counts import distributions_at_nodes
+from pufferflow.verify.model import Model
+from pufferflow.verify.parse import Chain
 
 
 def floats(matrix, start):
     stationary = stationary_law(matrix) == start
-    return pf.MarkovChain(
-        [[float(p) for p in row] for row in matrix],
-        "stationary" if stationary else [float(p) for p in start],
-    )
+    start = start if isinstance(start, str) else [float(p) for p in start]
+    rows = [[float(p) for p in row] for row in matrix]
+    return pf.MarkovChain(rows, "stationary" if stationary else start)
 
 
-def whole(matrix):
-    """The same up to a factor, which cancels, in whole numbers, which are faster."""
-    common = math.lcm(*(p.denominator for row in matrix for p in row))
-    return [[p * common for p in row] for row in matrix]
+def document(matrix, start, length, weights, reach, slack="0", epsilon="1"):
+    """A certificate written by hand; the scale is that which it would prove."""
+    rest = Fraction(epsilon) - Fraction(math.log1p(float(Fraction(slack))))
+    scale = reach / rest * (1 if slack == "0" else 1 + Fraction(1, 10**14))
+    chain = {
+        "transition_matrices": [[[str(p) for p in row] for row in matrix]],
+        "initial_distribution": start if isinstance(start, str) else [str(p) for p in start],
+    }
+    head = {"certificate": "pufferflow", "version": 2, "mechanism": "wasserstein", "window": 1}
+    head |= {"side_information": "none", "length": length, "epsilon": epsilon}
+    count = {"weights": weights, "lengths": [length], "W": reach, "slack": slack}
+    proof = {"family": {"chains": [chain]}, "scale": str(scale), "proofs": [{"count": count}]}
+    return head | proof
+
+
+def accepted(certificate):
+    try:
+        return pf.verify_certificate(json.loads(json.dumps(certificate))) is not None
+    except CertificateError as error:
+        reason = str(error)
+    assert "are not within W" in reason or "bits do not decide" in reason
+    return False
 
 
 def test_the_twin_against_a_list_of_all_paths():
@@ -46,87 +77,159 @@ def test_the_twin_against_a_list_of_all_paths():
     for _ in range(20):
         matrix, start, length, weights = random_case(rng, 3)
         length = min(length, 4)
-        law = joint_law(matrix, start, length)
-        counts = np.array(weights)[np.indices(law.shape)].sum(axis=0)
+        listed = counted(matrix, start, length, lambda path, w=weights: sum(w[x] for x in path))
         for node in range(1, length + 1):
             given = laws_given_secrets(matrix, start, length, weights, node)
-            for x in range(len(matrix)):
-                inside = np.atleast_1d(np.asarray(law.take(x, axis=node - 1), dtype=object))
-                places = np.atleast_1d(counts.take(x, axis=node - 1))
-                listed = {n: inside[places == n].sum() for n in set(places[inside > 0].tolist())}
-                found = given.get(x, {})
-                assert set(found) == set(listed)
-                total = sum(listed.values())
-                assert all(
-                    p / sum(found.values()) == Fraction(int(listed[n]), int(total))
-                    for n, p in found.items()
-                )
+            assert {(node, x) for x in given} == {secret for secret in listed if secret[0] == node}
+            for x, law in given.items():
+                assert divided(law) == divided(listed[node, x])
+
+
+TIED_BELOW_FLOATS = random_case(np.random.default_rng(212471), 3)
+"""Where probabilities of 1e-80 are added to others, floats cannot say that they are equal."""
 
 
 @pytest.mark.parametrize("cases", counts(50, 160))
-def test_against_the_twin(cases):
+def test_w_against_the_twin(cases):
+    """Never below; certificates of that W are accepted and of no smaller one, but for exact ties,
+    the only ones that are left undecided.
+    """
     rng = np.random.default_rng(2)
     tied = inexact = 0
-    for _ in range(cases):
-        matrix, start, length, weights = random_case(rng)
+    for number in range(cases):
+        matrix, start, length, weights = random_case(rng) if number else TIED_BELOW_FLOATS
         expected = chain_wasserstein(whole(matrix), start, length, weights)
         found = chain_sensitivity(floats(matrix, start), length, weights)
         assert expected <= found.strict
         assert expected <= found.W  # a tie counts as one, and nothing else does
         tied += found.strict > found.W
         inexact += expected != found.W
+        for reach in {max(expected - 1, 0), expected} if number % 3 == 0 else ():
+            proved = accepted(document(matrix, start, length, weights, reach))
+            assert proved <= (expected <= reach)
+            if found.strict == found.W:
+                assert proved == (expected <= reach)
+                if stationary_law(matrix) == start:
+                    stationary = document(matrix, "stationary", length, weights, reach)
+                    assert accepted(stationary) == proved
     assert tied > cases / 16
     assert inexact < cases / 16
 
 
 @pytest.mark.parametrize("cases", counts(20, 60))
 def test_any_start_is_the_supremum_over_starts(cases):
+    """Of certificates, too: those of any start that are accepted hold for each."""
     rng = np.random.default_rng(3)
     attained = 0
     for _ in range(cases):
         matrix, _, length, weights = random_case(rng, 3)
-        k, length = len(matrix), min(length, 5)
-        laws = some_starts(rng, k, 3)
+        length = min(length, 5)
+        laws = some_starts(rng, len(matrix), 3)
         largest = max(chain_wasserstein(whole(matrix), law, length, weights) for law in laws)
-        found = chain_sensitivity(
-            pf.MarkovChain([[float(p) for p in r] for r in matrix], "any"), length, weights
-        )
+        found = chain_sensitivity(floats(matrix, "any"), length, weights)
         assert largest <= found.W <= found.strict
         attained += largest == found.W
+        for reach, slack in ((int(rng.integers(4)), "0"), (found.W, "1e-9")):
+            if not accepted(document(matrix, "any", length, weights, reach, slack)):
+                continue
+            if slack == "0":
+                assert largest <= reach
+            else:
+                stated = (document(matrix, law, length, weights, reach, slack) for law in laws)
+                assert all(map(accepted, stated))
     assert attained > cases * 2 / 3
 
 
+@pytest.mark.parametrize("cases", counts(40, 120))
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
-def test_noise_of_the_scale_is_private(epsilon):
-    """From the exact laws, and for ties in particular."""
+def test_noise_of_the_scale_is_private(epsilon, cases):
+    """From the exact laws, for ties in particular, whatever slack a certificate gives itself."""
     rng = np.random.default_rng(4)
     reached = 0.0
-    for _ in range(40):
+    for number in range(cases):
         matrix, start, length, weights = random_case(rng, 3)
-        if max(weights) == min(weights):
-            continue
+        laws = [
+            [divided(law) for law in laws_given_secrets(matrix, start, length, weights, n).values()]
+            for n in range(1, length + 1)
+        ]
+        pairs = [
+            pair for at_node in laws for pair in permutations(at_node, 2) if pair[0] != pair[1]
+        ]
         scale = chain_sensitivity(floats(matrix, start), length, weights).scale(epsilon)
-        for node in range(1, length + 1):
-            laws = laws_given_secrets(matrix, start, length, weights, node).values()
-            for first, second in combinations(laws, 2):
-                if first != second:
-                    worst = loss(first, second, scale)
-                    assert worst <= epsilon * (1 + 1e-9)
-                    reached = max(reached, worst)
+        worst = max((loss(*pair, scale) for pair in pairs), default=0.0)
+        assert worst <= epsilon * (1 + 1e-9)
+        reached = max(reached, worst)
+        if number % 3:
+            continue
+        reach, slack = (
+            int(rng.integers(4)),
+            str(rng.choice(["1e-9", "1e-3", "1/20", "1/2"][: int(2 + 2 * min(epsilon, 1))])),
+        )
+        stated = document(matrix, start, length, weights, reach, slack, repr(epsilon))
+        if not accepted(stated):  # what holds without slack holds with it
+            assert chain_wasserstein(whole(matrix), start, length, weights) > reach
+        elif reach:
+            scale = float(Fraction(stated["scale"]))
+            assert all(loss(*pair, scale) <= epsilon * (1 + 1e-9) for pair in pairs)
+        else:
+            share = 1 + Fraction(slack)
+            assert all(p[n] <= share * q.get(n, 0) for p, q in pairs for n in p)
     assert reached > 0.99 * epsilon
+
+
+# -- certificates ----------------------------------------------------------------------------------
+
+
+@examples(12, 120)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(1, 3),
+    st.lists(st.integers(1, 12), min_size=1, max_size=3),
+    st.data(),
+)
+def test_certified_scales(seed, k, lengths, data):
+    """What certify makes verifies, is the scale of the mechanism, and no smaller W would do."""
+    rng = np.random.default_rng(seed)
+    start = data.draw(st.sampled_from(["stationary", "any", "given"]))
+    matrix = rng.dirichlet(np.full(k, data.draw(st.sampled_from([0.1, 1.0]))), k)
+    try:
+        chain = pf.MarkovChain(matrix, rng.dirichlet(np.ones(k)) if start == "given" else start)
+    except ChainError:
+        assume(False)
+    epsilon = data.draw(st.sampled_from([1e-6, 0.3, 20.0]))
+    states = sorted({int(x) for x in rng.integers(0, k, k)})
+    plain = pf.wasserstein(chain, lengths, epsilon, states=states)
+    proved = plain.certified(chain)
+    assert plain.scale * (1 - 2e-9 / epsilon) <= proved.scale <= plain.scale * (1 + 1e-12)
+    found = pf.verify_certificate(json.loads(json.dumps(proved.certificate)))
+    assert found.loss <= Fraction(repr(epsilon))
+    proof = proved.certificate["proofs"][0]["count"]
+    assert sorted(set(lengths)) == proof["lengths"]
+    weights = [int(x in states) for x in range(k)]
+    if proof["W"] > chain_sensitivity(chain, lengths, weights).W:  # of ties
+        return
+    if proof["W"]:
+        assert not accepted(
+            proved.certificate | {"proofs": [{"count": proof | {"W": proof["W"] - 1}}]}
+        )
+
+
+# -- values and kernels ----------------------------------------------------------------------------
 
 
 def test_tails_far_below_the_range_of_floats():
     """A tail of 1e-320 moves quantiles."""
-    matrix = [[Fraction(99, 100), Fraction(1, 100)], [Fraction(98, 100), Fraction(2, 100)]]
-    chain = pf.MarkovChain([[float(p) for p in row] for row in matrix], [1.0, 0.0])
-    length = 200
-    found = chain_sensitivity(chain, length, [0, 1])
+    matrix, start, length = (
+        [[Fraction(n, 100) for n in row] for row in ((99, 1), (98, 2))],
+        [1, 0],
+        200,
+    )
+    found = chain_sensitivity(floats(matrix, start), length, [0, 1])
     assert found.W == found.strict == 2
     # exactly, at one node
-    laws = laws_given_secrets(whole(matrix), [Fraction(1), Fraction(0)], length, [0, 1], 3)
+    laws = laws_given_secrets(whole(matrix), start, length, [0, 1], 3)
     assert float(laws[1][length - 1] / 100 ** (length - 1)) == 0.0
-    assert infinity_distance(laws[0], laws[1]) == 2
+    assert wasserstein_infinity(divided(laws[0]), divided(laws[1])) == 2
 
 
 def test_the_largest_segment_need_not_be_the_longest():
@@ -176,9 +279,11 @@ def test_mixed_starts_of_two_states(cases, starts):
     assert mixed_matter > cases / 12
 
 
-@pytest.mark.parametrize("cases", counts(10, 60))
+@pytest.mark.parametrize("cases", counts(12, 120))
 def test_distributions_of_counts_against_the_twin(cases):
-    """Every probability to the error stated, zeros exactly, and their sums from either end."""
+    """Every probability to the error stated, zeros exactly, and their sums from either end; by the
+    verifier, which shares nothing with the engine, to 1e-12.
+    """
     rng = np.random.default_rng(6)
     for _ in range(cases):
         matrix, start, length, weights = random_case(rng, 3)
@@ -186,18 +291,33 @@ def test_distributions_of_counts_against_the_twin(cases):
         chain, most = floats(matrix, start), length * max(weights) + 1
         error = relative_error(chain, length, most) + 1e-15  # of P itself, in floats
         secrets = [(x, x, own) for x, own in enumerate(weights)]
-        found = counts_at_records(chain, length, weights, secrets)
-        for node, (sizes, laws) in enumerate(found, 1):
+        ours = counts_at_records(chain, length, weights, secrets)
+        model = Model(Chain([matrix], start), Work(1e9))
+        theirs = distributions_at_nodes(model, length, weights)
+        for (sizes, laws), (node, proved) in zip(ours, theirs, strict=True):
             exact = laws_given_secrets(matrix, start, length, weights, node)
             assert np.flatnonzero(sizes[0] > -math.inf).tolist() == sorted(exact)
+            assert [x for x, [law] in enumerate(proved) if law.possible] == sorted(exact)
             for x, law in exact.items():
                 m, e = (part[0, x] for part in laws)
-                mass = sum(law.values())
-                assert sizes[0, x] == pytest.approx(log_of(mass), rel=1e-12, abs=1e-12)
+                mass, [balls] = sum(law.values()), proved[x]
+                assert sizes[0, x] == pytest.approx(log_fraction(mass), rel=1e-12, abs=1e-12)
                 for n, found in enumerate(fractions(m, e)):
                     p = law.get(n, Fraction(0)) / mass
                     assert abs(found - p) <= p * Fraction(error)
                 check_sums(m, e, 2.0**-40 / 10)  # a tenth of what comparisons of W allow for
+                for n, found in enumerate(balls.masses):
+                    assert found.is_zero() == (n not in law)
+                    below = sum((p for i, p in law.items() if i <= n), Fraction(0))
+                    sums = (
+                        (law.get(n, 0), found),
+                        (below, balls.below[n]),
+                        (mass - below, balls.above[n]),
+                    )
+                    for value, ball in sums:
+                        assert float(ball.mid()) == pytest.approx(
+                            float(value), rel=1e-12, abs=1e-30
+                        )
 
 
 def fractions(m, e):
@@ -213,14 +333,8 @@ def check_sums(m, e, tolerance):
     for n in range(len(m)):
         for logged, total in ((below[n], sum(exact[: n + 1])), (above[n], sum(exact[n + 1 :]))):
             assert logged == pytest.approx(
-                log_of(total) if total else -math.inf, rel=1e-13, abs=tolerance
+                log_fraction(total) if total else -math.inf, rel=1e-13, abs=tolerance
             )
-
-
-def log_of(value):
-    """Logarithm of a fraction of any size; a float error of a few roundings."""
-    shift = value.numerator.bit_length() - value.denominator.bit_length()
-    return math.log(value / Fraction(2) ** shift) + shift * math.log(2)
 
 
 def pairs(entries):
@@ -249,7 +363,9 @@ def test_sums_of_numbers_of_any_size_lose_nothing(first, second):
     past, future = [one[None, None] for one in past], [one[None] for one in future]
     distributions(tuple(past), tuple(future), np.array([[0, 0, 1]]), sizes, out)
     (m, e), total = (one[0, 0] for one in out), sum(exact)
-    assert sizes[0, 0] == pytest.approx(log_of(total) if total else -math.inf, rel=1e-13, abs=1e-13)
+    assert sizes[0, 0] == pytest.approx(
+        log_fraction(total) if total else -math.inf, rel=1e-13, abs=1e-13
+    )
     for found, value in zip(fractions(m, e), exact, strict=True):
         assert abs(found * total - value) <= value * Fraction(1, 2**47)
     check_sums(m, e, 1e-13)

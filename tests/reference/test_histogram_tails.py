@@ -2,12 +2,11 @@
 
 import math
 from fractions import Fraction
-from itertools import chain as joined
-from itertools import combinations, product
+from itertools import combinations
 
 import pytest
 from cases import counts
-from enumeration import joint_law, stationary_law
+from enumeration import counted, stationary_law
 from exact_loss import conditional_densities, largest_ratios, log_fraction
 
 import pufferflow as pf
@@ -23,17 +22,19 @@ THREE_STATES = [[NONE, SURE, NONE], [HALF, NONE, HALF], [HALF, HALF, NONE]]
 
 def largest_tail(matrix, law, length, base):
     """Largest ratio of E[base^(visits to S) | X_i = x] over S, records, pairs; base = e^(1/σ)."""
-    k = len(matrix)
-    joint = joint_law(matrix, law, length)
-    largest = Fraction(1)
-    for states in joined.from_iterable(combinations(range(k), size) for size in range(1, k)):
-        for node in range(length):
-            sums = [[0, 0] for _ in range(k)]
-            for path in product(range(k), repeat=length):
-                sums[path[node]][0] += joint[path] * base ** sum(x in states for x in path)
-                sums[path[node]][1] += joint[path]
-            means = [Fraction(a) / b for a, b in sums if b]
-            largest = max(largest, max(means) / min(means))
+    k, largest = len(matrix), Fraction(1)
+    for size in range(1, k):
+        for states in combinations(range(k), size):
+            tables = counted(
+                matrix, law, length, lambda path, of=states: sum(x in of for x in path)
+            )
+            for node in range(1, length + 1):
+                of_node = [tables[secret] for secret in tables if secret[0] == node]
+                means = [
+                    sum(weight * base**n for n, weight in table.items()) / sum(table.values())
+                    for table in of_node
+                ]
+                largest = max(largest, max(means) / min(means))
     return largest
 
 

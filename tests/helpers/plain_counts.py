@@ -1,0 +1,96 @@
+"""Counts along chains in fractions, as audit/wasserstein.py and verify/counts.py have them: random
+chains, distributions of a count carried along the chain once a node, W and the loss of noise.
+"""
+
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+from enumeration import stationary_law
+
+from pufferflow.general import wasserstein_infinity
+
+TINY = (0, 0, Fraction(1, 10**80), Fraction(1, 10**20), Fraction(1, 10**7), Fraction(1, 9), 1, 1, 3)
+
+
+def random_row(rng, k, kind):
+    if kind == "tiny":
+        row = [Fraction(TINY[i]) for i in rng.integers(0, len(TINY), k)]
+    else:  # few values, so that exact ties are frequent
+        row = [
+            Fraction(int(n)) for n in rng.multinomial(4 if kind == "ties" else 97, np.ones(k) / k)
+        ]
+    if not any(row):
+        row[rng.integers(k)] = Fraction(1)
+    return [p / sum(row) for p in row]
+
+
+def random_case(rng, states=4):
+    k = int(rng.integers(1, states + 1))
+    kind = ("ties", "general", "tiny")[rng.integers(3)]
+    matrix = [random_row(rng, k, kind) for _ in range(k)]
+    if rng.integers(6) == 0:
+        matrix = [matrix[0]] * k  # independent records
+    start = random_row(rng, k, kind)
+    if rng.integers(3) == 0:
+        start = stationary_law(matrix) or start
+    weights = rng.integers(0, 4, k) if rng.integers(2) else rng.integers(0, 2, k)
+    return matrix, start, int(rng.integers(1, 8)), [int(w) for w in weights]
+
+
+def some_starts(rng, k, many):
+    """Certain ones, and mixtures with parts of all sizes."""
+    mixed = [
+        [Fraction(int(n), 10 ** int(m)) for n, m in rng.integers((0, 0), (4, 9), (k, 2))]
+        for _ in range(many)
+    ]
+    certain = [[Fraction(int(x == y)) for x in range(k)] for y in range(k)]
+    return [[p / sum(law) for p in law] for law in (*certain, *mixed) if any(law)]
+
+
+def loss(first, second, scale):
+    """Largest log-ratio of the densities of two counts plus Laplace noise.
+
+    Between two integers both densities are sums of e^z and e^-z terms, whose ratio is monotone:
+    integers suffice.
+    """
+    outputs = np.arange(-1, max(*first, *second) + 2)
+    one, other = (
+        sum(float(p) * np.exp(-np.abs(outputs - n) / scale) for n, p in divided(law).items())
+        for law in (first, second)
+    )
+    return float(np.abs(np.log(one / other)).max())
+
+
+def laws_given_secrets(matrix, initial, length, weights, node):
+    """P(N = n, X_node = x) for every state x of positive probability."""
+    k = len(matrix)
+    # (state now, secret or None, sum so far) -> probability
+    paths = {(x, x if node == 1 else None, weights[x]): initial[x] for x in range(k) if initial[x]}
+    for step in range(2, length + 1):
+        longer = {}
+        for (x, secret, n), probability in paths.items():
+            for y in range(k):
+                if matrix[x][y]:
+                    key = y, y if step == node else secret, n + weights[y]
+                    longer[key] = longer.get(key, 0) + probability * matrix[x][y]
+        paths = longer
+    laws = {}
+    for (_, secret, n), probability in paths.items():
+        law = laws.setdefault(secret, {})
+        law[n] = law.get(n, 0) + probability
+    return laws
+
+
+def divided(law):
+    """By its sum."""
+    return {n: Fraction(law[n]) / sum(law.values()) for n in sorted(law)}
+
+
+def chain_wasserstein(matrix, initial, length, weights):
+    """W of Σ_t weights[X_t] over all nodes and pairs of secrets."""
+    largest = 0
+    for node in range(1, length + 1):
+        laws = map(divided, laws_given_secrets(matrix, initial, length, weights, node).values())
+        largest = max([largest, *(wasserstein_infinity(*pair) for pair in combinations(laws, 2))])
+    return largest
