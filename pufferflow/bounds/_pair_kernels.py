@@ -23,14 +23,14 @@ _LONG, _AFRESH = 30.0, 32
 """Length of an edge, and number of steps, after which distributions are recomputed."""
 
 
-@kernel
+@kernel(inner=True)
 def room(k: int) -> Any:
     """Return a tree of k states, and the arrays ``work`` and ``order`` of its kernels."""
     tree = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.bool_)
     return tree, np.empty((6, k)), np.empty((5, k), dtype=np.int64)
 
 
-@kernel
+@kernel(inner=True)
 def climb(pair: Any, root: int, tree: Any, work: Any, order: Any) -> None:
     """Compute the potentials u of a tree, whose arcs are tight, and its states, parents first.
 
@@ -60,7 +60,7 @@ def climb(pair: Any, root: int, tree: Any, work: Any, order: Any) -> None:
             v = sibling[v]
 
 
-@kernel
+@kernel(inner=True)
 def _gather(n: int, tree: Any, work: Any, order: Any) -> None:
     """Compute the flows of a tree from the inflow and outflow of its states."""
     (parent, up), flow, line = tree, work[3], order[0]
@@ -71,7 +71,7 @@ def _gather(n: int, tree: Any, work: Any, order: Any) -> None:
         flow[v] = carried if up[v] else -carried
 
 
-@kernel
+@kernel(inner=True)
 def weigh(pair: Any, tree: Any, work: Any, order: Any) -> Any:
     """Compute tilted P, Q and flows of a tree with potentials; return the value log (p·h)/(q·h)."""
     p, q, _, n = pair
@@ -117,7 +117,7 @@ def weigh(pair: Any, tree: Any, work: Any, order: Any) -> Any:
     return value
 
 
-@kernel
+@kernel(inner=True)
 def _attach(inner: int, outer: int, upward: bool, parent: Any, up: Any) -> None:
     """Attach the tree of ``inner`` below ``outer``, reversing the path from ``inner`` up."""
     current, above = inner, outer
@@ -127,7 +127,7 @@ def _attach(inner: int, outer: int, upward: bool, parent: Any, up: Any) -> None:
         above, upward, current = current, not old_up, old_parent
 
 
-@kernel
+@kernel(inner=True)
 def _nearest(w: Any, u: Any, n: int, inside: Any, away: Any, falling: bool) -> Any:
     """Return the ends of the first arc that becomes tight when u falls (rises) on ``inside``.
 
@@ -152,7 +152,7 @@ def _nearest(w: Any, u: Any, n: int, inside: Any, away: Any, falling: bool) -> A
     return least, inner, outer
 
 
-@kernel
+@kernel(inner=True)
 def _turned(w: Any, n: int) -> Any:
     """Return the transposed costs."""
     turned = np.empty((n, n))
@@ -162,7 +162,7 @@ def _turned(w: Any, n: int) -> Any:
     return turned
 
 
-@kernel
+@kernel(inner=True)
 def _opposed(pair: Any, tree: Any, work: Any) -> None:
     """Compute initial potentials and their arcs.
 
@@ -218,7 +218,7 @@ def _opposed(pair: Any, tree: Any, work: Any) -> None:
             parent[v] = -1
 
 
-@kernel
+@kernel(inner=True)
 def _repaired(pair: Any, tree: Any, work: Any, order: Any) -> int:
     """Make the potentials of a tree feasible; return the number of changes, −1 if they were.
 
@@ -253,7 +253,7 @@ def _repaired(pair: Any, tree: Any, work: Any, order: Any) -> int:
     return changed
 
 
-@kernel
+@kernel(inner=True)
 def _restart(pair: Any, root: int, tree: Any, work: Any, order: Any) -> int:
     """Compute feasible potentials, from the given tree if ``root`` ≥ 0; return the tree's root."""
     (p, q, w, n), (parent, up) = pair, tree
@@ -278,7 +278,9 @@ def _restart(pair: Any, root: int, tree: Any, work: Any, order: Any) -> int:
         if component[v] != v or v == home:
             continue
         # merge the component whose root is v in the direction in which the objective rises
-        highest = u[:n].max()
+        highest = -np.inf
+        for a in range(n):
+            highest = max(highest, u[a])
         sum_p, sum_q, in_p, in_q = 0.0, 0.0, 0.0, 0.0
         for a in range(n):
             weight = math.exp(u[a] - highest)
@@ -298,11 +300,10 @@ def _restart(pair: Any, root: int, tree: Any, work: Any, order: Any) -> int:
                 component[a] = joined
     while parent[largest] >= 0:
         largest = parent[largest]
-    climb(pair, largest, tree, work, order)
     return largest
 
 
-@kernel
+@kernel(inner=True)
 def _tilt(n: int, change: float, tree: Any, work: Any, order: Any) -> None:
     """Update P, Q and flows of :func:`weigh` after a change of the potentials ``inside``."""
     P, Q, flow, inside = work[1], work[2], work[3], order[3]
@@ -322,7 +323,7 @@ def _tilt(n: int, change: float, tree: Any, work: Any, order: Any) -> None:
     _gather(n, tree, work, order)
 
 
-@kernel
+@kernel(inner=True)
 def _move(leaving: int, inner: int, n: int, tree: Any, order: Any) -> None:
     """Restore the order, parents first, after ``inside`` moved from ``leaving`` to ``inner``."""
     parent, line, rest, inside = tree[0], order[0], order[1], order[3]
@@ -352,7 +353,19 @@ def _move(leaving: int, inner: int, n: int, tree: Any, order: Any) -> None:
             filled += 1
 
 
-@kernel
+@kernel(inner=True)
+def _negative(flow: Any, root: int, n: int) -> Any:
+    """The state whose arc has the least flow, −1 if none is negative; and how many are."""
+    lowest, leaving, negative = _NEGATIVE, -1, 0
+    for v in range(n):
+        if v != root and flow[v] < _NEGATIVE:
+            negative += 1
+            if flow[v] < lowest:
+                lowest, leaving = flow[v], v
+    return leaving, negative
+
+
+@kernel(inner=True)
 def solve(pair: Any, root: int, tree: Any, work: Any, order: Any) -> Any:
     """Compute the optimal tree, from the given one if ``root`` ≥ 0; return its root and value.
 
@@ -362,35 +375,25 @@ def solve(pair: Any, root: int, tree: Any, work: Any, order: Any) -> Any:
     numbers whose sums along a tree are finite.
     """
     (_, _, w, n), (parent, up) = pair, tree
-    u, flow = work[0], work[3]
-    inside = order[3]
-    given = root >= 0
+    u, flow, line, inside = work[0], work[3], order[0], order[3]
+    turned, value, known, afresh, step = w, 0.0, root >= 0, True, 0
     root = _restart(pair, root, tree, work, order)
-    value = weigh(pair, tree, work, order)
-    if given:
-        negative = 0
-        for v in range(n):
-            if v != root and flow[v] < _NEGATIVE:
-                negative += 1
-        if negative > n // _FAR:
-            root = _restart(pair, -1, tree, work, order)
-            value = weigh(pair, tree, work, order)
-    turned, exact = w, True
-    for step in range(30 * n + 100):
-        lowest, leaving = _NEGATIVE, -1
-        for v in range(n):
-            if v != root and flow[v] < lowest:
-                lowest, leaving = flow[v], v
-        if leaving < 0:
-            if exact:
-                break
+    while True:
+        if afresh:
             climb(pair, root, tree, work, order)
             value = weigh(pair, tree, work, order)
-            exact = True
+        leaving, negative = _negative(flow, root, n)
+        if known and negative > n // _FAR:
+            known, root = False, _restart(pair, negative - n - 1, tree, work, order)
+            continue
+        known = False
+        if leaving < 0 or step > 30 * n + 100:
+            if afresh:
+                return root, value
+            afresh = True
             continue
         if step == 0:
             turned = _turned(w, n)
-        line = order[0]
         for v in range(n):
             inside[v] = 0
         inside[leaving] = 1
@@ -402,23 +405,17 @@ def solve(pair: Any, root: int, tree: Any, work: Any, order: Any) -> Any:
         least, inner, outer = _nearest(turned if falling else w, u, n, inside, work[4], falling)
         parent[leaving] = -1
         _attach(inner, outer, not falling, parent, up)
-        exact = least > _LONG or step % _AFRESH == _AFRESH - 1
-        if exact:
-            climb(pair, root, tree, work, order)
-            value = weigh(pair, tree, work, order)
-        else:
+        step += 1
+        afresh = least > _LONG or step % _AFRESH == 0
+        if not afresh:
             change = -least if falling else least
             for v in range(n):
                 u[v] += change if inside[v] else 0.0
             _move(leaving, inner, n, tree, order)
             _tilt(n, change, tree, work, order)
-    if not exact:
-        climb(pair, root, tree, work, order)
-        value = weigh(pair, tree, work, order)
-    return root, value
 
 
-@kernel
+@kernel(inner=True)
 def proved(pair: Any, root: int, tree: Any, work: Any, value: float) -> Any:
     """Return an upper bound of the pair's value from any flow of a tree, rounding included.
 
@@ -481,7 +478,7 @@ def proved(pair: Any, root: int, tree: Any, work: Any, value: float) -> Any:
     return bound if bound == bound else np.inf
 
 
-@kernel
+@kernel(inner=True)
 def spans(stored: Any, local: Any, n: int) -> bool:
     """Return whether a stored tree has exactly the n states with a number ≥ 0 in ``local``."""
     nodes, found = stored[0], 0
@@ -490,7 +487,7 @@ def spans(stored: Any, local: Any, n: int) -> bool:
     return found == n and (n == len(nodes) or nodes[n] < 0)
 
 
-@kernel
+@kernel(inner=True)
 def read_tree(stored: Any, local: Any, n: int, tree: Any) -> Any:
     """Fill ``tree`` with a stored one of n states, by their numbers in ``local``; return its root.
 
@@ -506,7 +503,7 @@ def read_tree(stored: Any, local: Any, n: int, tree: Any) -> Any:
     return local[nodes[0]]
 
 
-@kernel
+@kernel(inner=True)
 def write_tree(tree: Any, work: Any, order: Any, names: Any, n: int, stored: Any) -> None:
     """Store a tree of n states, in their ``names``, with the current potentials and flows."""
     (parent, up), (nodes, above, arcs, flows), line, place = tree, stored, order[0], order[1]

@@ -21,7 +21,7 @@ _UNWEIGHED = 1400.0
 """Larger costs, and NaN, count as ∞: half of them exceeds the exponents of floats."""
 
 
-@kernel
+@kernel(inner=True)
 def _largest(above: Any, below: Any, falls: Any) -> tuple[float, int, float]:
     """Return the leakage of a pair x, x', rounded up, the binding arc y · k + y', its derivative.
 

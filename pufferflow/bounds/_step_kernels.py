@@ -34,7 +34,7 @@ _LITTLE = 1e-9
 """Excess by Lemma 7, in units of c, below which Lemma 6 is not tried."""
 
 
-@kernel
+@kernel(inner=True)
 def _value_of_tree(p: Any, q: Any, growth: Any, stored: Any, n: int, work: Any) -> float:
     """Return log (p·h)/(q·h) for a tree's potentials; −1 unless all flows are proved ≥ 0.
 
@@ -76,7 +76,7 @@ def _value_of_tree(p: Any, q: Any, growth: Any, stored: Any, n: int, work: Any) 
     return math.log(sum_p * share_q) + 4.0 * (n + 8) * UNIT_ROUNDOFF
 
 
-@kernel
+@kernel(inner=True)
 def _leaves(growth: Any, stored: Any, n: int, work: Any, tolerance: float) -> bool:
     """Return whether h(z) > h(y) e^{w(z, y)} for some z, y of a tree, beyond the tolerance."""
     nodes, h, k = stored[0], work[2], len(stored[0])
@@ -93,7 +93,7 @@ def _leaves(growth: Any, stored: Any, n: int, work: Any, tolerance: float) -> bo
     return False
 
 
-@kernel
+@kernel(inner=True)
 def add_costs(leakages: Any, cost: Any, w: Any) -> float:
     """Fill in the costs w; return the largest, ∞ if one exceeds :data:`FARTHEST` or is NaN."""
     farthest = 0.0
@@ -104,7 +104,7 @@ def add_costs(leakages: Any, cost: Any, w: Any) -> float:
     return farthest
 
 
-@kernel
+@kernel(inner=True)
 def _states(one: Any, other: Any, names: Any, local: Any) -> int:
     """Number the states in either of two supports, the others −1; return their number."""
     n = 0
@@ -164,7 +164,7 @@ def couple(
     p, q, flows = np.empty(k), np.empty(k), np.zeros(k)
     costs, quick = np.empty((k, k)), np.empty((3, k))
     known = add_costs(w, np.zeros((k, k)), costs) <= FARTHEST
-    growth = np.exp(np.append(w, -w))
+    growth = np.exp(np.concatenate((w.ravel(), -w.ravel())))
     for place in range(places[0], places[1]):
         x, y = place // k, place % k
         upper[x, y] = 0.0 if known or not apart[x, y] else np.inf
@@ -224,7 +224,7 @@ def beyond_stationary(spread: float, following: float, farthest: float) -> float
     return min(spread + following, 2 * math.log1p(variation * growth)) * (1 + 4 * UNIT_ROUNDOFF)
 
 
-@kernel
+@kernel(inner=True)
 def store(leakages: Any, out: Any) -> None:
     """Store leakages as float32, rounded up."""
     for x in range(len(leakages)):

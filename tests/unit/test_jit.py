@@ -133,7 +133,7 @@ def test_a_first_small_scale_compiles_nothing_and_has_the_same_bits(tmp_path, mo
 
 def test_where_python_raises_machine_code_goes_on(monkeypatch):
     monkeypatch.setattr(_jit.Kernel, "_is_cached", False)
-    monkeypatch.setattr(_jit, "_compiled", lambda function: lambda x, y: "compiled")
+    monkeypatch.setattr(_jit, "_compiled", lambda function, inner: lambda x, y: "compiled")
     kernel = _jit.Kernel(lambda x, y: x / y, lambda x, y: x)
     assert [kernel(4, 1), kernel(0, 0)] == [4, "compiled"]
 
@@ -141,7 +141,7 @@ def test_where_python_raises_machine_code_goes_on(monkeypatch):
 @pytest.mark.parametrize(("cached", "lines"), [(False, 1), (True, 0)])
 def test_a_first_compilation_is_announced_once_on_a_terminal(cached, lines, monkeypatch, capsys):
     monkeypatch.setattr(_jit.Kernel, "_is_cached", cached)
-    monkeypatch.setattr(_jit, "_compiled", lambda function: function)
+    monkeypatch.setattr(_jit, "_compiled", lambda function, inner: function)
     for terminal in (False, True):
         monkeypatch.setattr(sys.stderr, "isatty", lambda terminal=terminal: terminal)
         _jit._announce.cache_clear()
