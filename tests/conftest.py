@@ -9,6 +9,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
+# numpy is loaded later, by workers that share the cores
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 gc.set_threshold(50_000)  # the usual 700 costs a tenth of the time
 
 _always = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}

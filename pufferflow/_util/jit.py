@@ -22,7 +22,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
-from functools import cache, cached_property, update_wrapper
+from functools import cache, cached_property, partial, update_wrapper
 from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
@@ -89,17 +89,21 @@ class Kernel:
     function : callable
     steps : callable, optional
         Of the arguments: about how many innermost steps a call takes. None: it is always compiled.
+    inner : bool
+        Whether only other kernels call it: compiling takes a fifth less time without a wrapper.
     """
 
-    def __init__(self, function: Callable[..., Any], steps: Callable[..., int] | None) -> None:
+    def __init__(
+        self, function: Callable[..., Any], steps: Callable[..., int] | None, inner: bool = False
+    ) -> None:
         update_wrapper(self, function)
-        self._function, self._steps = function, steps
+        self._function, self._steps, self._inner = function, steps, inner
         self._taken = 0
         self._machine_code: Any = None
 
     def __call__(self, *arguments: Any) -> Any:
         """Interpret or compile."""
-        if getattr(_interpreting, "now", False):  # another kernel, this one within it
+        if self._inner or getattr(_interpreting, "now", False):  # another kernel, this one in it
             return self._function(*arguments)
         if self._machine_code is None and self._steps is not None:
             self._taken += self._steps(*arguments)
@@ -107,18 +111,14 @@ class Kernel:
             if self._is_cached:
                 most = -1 if "numba" in sys.modules else PATIENCE // 40
             if self._taken <= most:
-                return self._interpreted(*arguments)
-        return self.compiled(*arguments)
-
-    def _interpreted(self, *arguments: Any) -> Any:
-        _interpreting.now = True
-        try:
-            with np.errstate(all="ignore"):
-                return self._function(*arguments)
-        except (ArithmeticError, ValueError):  # of Python, where machine code goes on with ∞ or NaN
-            pass
-        finally:
-            _interpreting.now = False
+                _interpreting.now = True
+                try:
+                    with np.errstate(all="ignore"):
+                        return self._function(*arguments)
+                except (ArithmeticError, ValueError):  # machine code goes on with ∞ or NaN
+                    pass
+                finally:
+                    _interpreting.now = False
         return self.compiled(*arguments)
 
     @cached_property
@@ -133,7 +133,7 @@ class Kernel:
             if not self._is_cached:
                 _announce()
             with _compiling:
-                self._machine_code = self._machine_code or _compiled(self._function)
+                self._machine_code = self._machine_code or _compiled(self._function, self._inner)
         return self._machine_code
 
     @property
@@ -147,7 +147,7 @@ def _announce() -> None:
         print("pufferflow: compiles for some seconds, once on a machine", file=sys.stderr)
 
 
-def _compiled(function: Callable[..., Any]) -> Any:
+def _compiled(function: Callable[..., Any], inner: bool) -> Any:
     import numba
 
     settings: Any = numba.config
@@ -156,7 +156,8 @@ def _compiled(function: Callable[..., Any]) -> Any:
     before = {name: getattr(settings, name, "") for name in ours}
     vars(settings).update(ours)
     try:
-        return numba.njit(cache=True, error_model="numpy", nogil=True)(function)
+        wrappers: Any = {"no_cpython_wrapper": inner, "no_cfunc_wrapper": inner}  # not in its stubs
+        return numba.njit(cache=True, error_model="numpy", nogil=True, **wrappers)(function)
     finally:
         vars(settings).update(before)
 
@@ -164,10 +165,15 @@ def _compiled(function: Callable[..., Any]) -> Any:
 @overload
 def kernel(function: _Function) -> _Function: ...
 @overload
-def kernel(*, steps: Callable[..., int]) -> Callable[[_Function], _Function]: ...
-def kernel(function: Any = None, *, steps: Callable[..., int] | None = None) -> Any:
+def kernel(
+    *, steps: Callable[..., int] | None = None, inner: bool = False
+) -> Callable[[_Function], _Function]: ...
+def kernel(
+    function: Any = None, *, steps: Callable[..., int] | None = None, inner: bool = False
+) -> Any:
     """Make a :class:`Kernel` of ``function``, or of what is decorated."""
-    return Kernel(function, steps) if function else lambda decorated: Kernel(decorated, steps)
+    make = partial(Kernel, steps=steps, inner=inner)
+    return make(function) if function else make
 
 
 def constant(array: NDArray[Any]) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""What releases of one population cost together: the account, its file, and other mechanisms."""
+"""The account of all releases of one population, its file, and mechanisms of other libraries."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""The account: what releases cost over time, and which promises hold; exact numbers only.
+"""The account: exact costs of releases over time, and the promises that hold.
 
 A promise of ε for windows of readings holds if top ≤ C *or* whole ≤ ε, one for participants if
 whole ≤ ε; with a δ zero-concentrated and approximate releases count, too. docs/account.md proves it
@@ -23,7 +23,7 @@ from pufferflow.errors import ParameterError
 UNBOUNDED = Fraction(10**400)
 """Stands for infinity: more than any promise allows."""
 SECONDS = (-62_135_596_800, 253_402_300_798)
-"""Of the years 1 to 9999, since 1970."""
+"""Seconds since 1970 of the years 1 to 9999."""
 MOST_STEPS = 10**7
 """Longest span of a ledger in steps, for which noise is proved."""
 Load: TypeAlias = tuple[Fraction, ...]
@@ -33,11 +33,11 @@ NOTHING: Load = (Fraction(0),) * 3
 
 @dataclass(frozen=True)
 class Charge:
-    """By how many nats one reading (c) changes a release, and everything of a participant (D).
+    """The cost of a release in nats: c of one reading, and D of all readings of a participant.
 
-    ``first`` and ``last`` are the seconds of its first and last time, or None for ever. ``rho`` and
-    ``whole_rho`` are the same of zero-concentrated noise; ``delta`` is the δ0 of one reading, of
-    which no bound for a participant is known.
+    ``first`` and ``last`` are its first and last second, None if unbounded. ``rho`` and
+    ``whole_rho`` are the costs of zero-concentrated noise; ``delta`` is the δ0 of one reading,
+    without a bound for a participant.
     """
 
     cost: Fraction
@@ -61,27 +61,27 @@ class Charge:
     def of(
         cls, cost: Fraction, rho: Fraction, longest: int, period: tuple[int | None, int | None]
     ) -> Charge:
-        """Return that of a release with at most ``longest`` readings of a participant."""
+        """Return the cost of a release with at most ``longest`` readings of a participant."""
         return cls(cost, cost * longest, *period, rho, rho * longest**2)
 
     @property
     def load(self) -> Load:
-        """What one reading costs."""
+        """The cost of one reading."""
         return self.cost, self.rho, self.delta
 
     @property
     def range(self) -> tuple[float, float]:
-        """First second, and the first one after the last."""
+        """The first second, and the first one after the last."""
         first = -math.inf if self.first is None else self.first
         return first, math.inf if self.last is None else self.last + 1
 
 
 @dataclass(frozen=True)
 class Promise:
-    """``epsilon`` nats, the limit, for everything that is released, at one level.
+    """A limit of ``epsilon`` nats for all releases together, at one level.
 
-    ``cost`` C is the largest c that keeps it at any length (0 for participants), as the
-    ``certificate`` proves: a document, or packed as in a ledger. A ``delta`` of 0 is none.
+    ``cost`` C is the largest c that keeps it at any length (0 for participants), proved by the
+    ``certificate``, a document or packed as in a ledger. A ``delta`` of 0 means pure privacy.
     """
 
     level: Level
@@ -97,7 +97,7 @@ class Promise:
         check_delta(self.delta or 0.5)
 
     def allowed(self, longest: int, share: Fraction) -> tuple[Fraction, Fraction]:
-        """Return the c that one changed reading may cost a share, or the ρ, 0 without a δ.
+        """Return the largest c of one reading for a share, and the ρ instead, 0 without a δ.
 
         A participant has at most ``longest`` readings.
         """
@@ -108,7 +108,7 @@ class Promise:
         return share * cost, Fraction(rho) * (share / many) ** 2
 
     def share(self, load: Load, cost: Fraction) -> Fraction:
-        """Return the share that a load uses up where ``cost`` is the largest c that keeps ε.
+        """Return the share that a load uses up if ``cost`` is the largest c that keeps ε.
 
         κ + √(ρ/(1 − τ)ρ_max), or τ = δ0/δ0_max if that is larger: docs/account.md, Theorem 6.
         """
@@ -127,7 +127,7 @@ class Promise:
 
 
 def whole(charges: Iterable[Charge]) -> Load:
-    """Return what everything of one participant costs."""
+    """Return the cost of all readings of one participant."""
     loads = ((UNBOUNDED if one.delta else one.whole, one.whole_rho, Fraction(0)) for one in charges)
     return reduce(_sum, loads, NOTHING)
 
@@ -139,14 +139,14 @@ def _sum(one: Load, other: Load) -> Load:
 def spent(
     promises: Iterable[Promise], charges: Collection[Charge], within: Charge | None = None
 ) -> Fraction:
-    """Return the largest share of a promise that is used: at most 1 exactly if all of them hold.
+    """Return the largest used share of a promise: at most 1 if and only if all promises hold.
 
-    For participants whole/ε, for windows the smaller one of that and top/C, the top in the range of
-    ``within`` if one is given. No further charge and no further promise lowers it.
+    It is whole/ε for participants, and for windows the smaller one of that and top/C, with the top
+    in the range of ``within`` if one is given. Further charges and promises never lower it.
     """
     begin, end = (-math.inf, math.inf) if within is None else within.range
     loads = [load for since, to, load in _loads(charges) if since < end and to > begin]
-    loads = [max(loads), *(load for load in loads if load[1] or load[2])]  # all others are less
+    loads = [max(loads), *(load for load in loads if load[1] or load[2])]  # all others are smaller
     everything, shares = whole(charges), [Fraction(0)]
     for promise in promises:
         shares.append(promise.share(everything, Fraction(promise.epsilon)))
@@ -172,7 +172,7 @@ def free_from(promise: Promise, charges: Collection[Charge], new: Charge) -> flo
 
 
 def _loads(charges: Iterable[Charge]) -> list[tuple[float, float, Load]]:
-    """Stretches of time, from one second to before another, and the sum of costs in each."""
+    """Return intervals of time, end excluded, with the sum of costs in each."""
     changes: dict[float, Load] = dict.fromkeys((-math.inf, math.inf), NOTHING)
     for charge in charges:
         less = tuple(-part for part in charge.load)

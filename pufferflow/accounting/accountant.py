@@ -1,12 +1,12 @@
-"""What a scale guarantees, and what several releases on the same chain cost together.
+"""The guarantee of a scale, and the total ε of several releases on the same chain.
 
 Releases of 1-Lipschitz queries with Laplace scales σ_1, …, σ_K change their density by at most
-exp(c), c = Σ 1/σ_k, when one record changes, also where a query was chosen after earlier outputs. A
-bound on one release of scale 1/c by that alone holds for all together.
+exp(c), c = Σ 1/σ_k, when one record changes, also if a query was chosen after earlier outputs.
+Bounds of one release of scale 1/c that use only this hold for all releases together.
 
-Theorem 4.4: K · max_k ε_k, ε_k what the k-th release alone costs by Markov quilts. Quilts: max_i
-min_Q [e_Q + card(X_N) · c], the inverse of MQMExact; never above Σ ε_k. Leakage: the bound on every
-mechanism known by c alone (:func:`pufferflow.leakage_loss`).
+Theorem 4.4: K · max_k ε_k, ε_k the cost of the k-th release alone by Markov quilts. Quilts: max_i
+min_Q [e_Q + card(X_N) · c], the inverse of MQMExact; never above Σ ε_k. Leakage: the bound for
+every c-DP mechanism (:func:`pufferflow.leakage_loss`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pufferflow.models.families import AnyFamily
 
 @dataclass(frozen=True)
 class Cost:
-    """What a number of releases costs together: Σ 1/σ_k and the three bounds above, in nats."""
+    """The total cost of several releases: Σ 1/σ_k and the three bounds above, in nats."""
 
     releases: int
     entrywise: float
@@ -35,7 +35,7 @@ class Cost:
 
     @property
     def epsilon(self) -> float:
-        """The least of the bounds: what the releases cost."""
+        """The total ε: the smallest of the bounds."""
         return min(self.theorem_4_4, self.quilts, self.leakage)
 
 
@@ -49,7 +49,7 @@ class Accountant:
     length : int or sequence of int
         Segment lengths of the data.
     window, side_information
-        What the total is stated for, as for :func:`pufferflow.leakage`.
+        The protection that the total is for, as for :func:`pufferflow.leakage`.
 
     Examples
     --------
@@ -90,13 +90,13 @@ class Accountant:
     def delta(self, epsilon: float) -> float:
         """Return a δ with which all releases so far together are (ε, δ)-Pufferfish private.
 
-        It is 1 where none is known.
+        It is 1 if there is no smaller bound.
         """
         pure = entrywise_loss(self._scales) if self._scales else 0.0
         return self.curve.delta(epsilon, pure, math.fsum(self._rho))
 
     def cost(self) -> Cost:
-        """Return what all releases so far cost together; infinite if any has only a ρ."""
+        """Return the total cost of all releases so far; infinite if any has only a ρ."""
         if self._rho:
             return Cost(len(self._scales) + len(self._rho), *[math.inf] * 4)
         if not (count := len(self._scales)):
@@ -110,7 +110,7 @@ class Accountant:
         return Cost(count, entrywise, theorem, self._alone(joint), leakage)
 
     def _alone(self, scale: float) -> float:
-        """Cost of one release by quilts, or by group-dp with side information."""
+        """Return the cost of one release by quilts, or by group-dp with side information."""
         of, hidden = self.curve, self.curve.protection
         name = "mqm-exact" if hidden.side_information == "none" else "group-dp"
         return self.guarantee(of.family, of.length, scale, name, **asdict(hidden))
@@ -121,15 +121,15 @@ class Accountant:
     ) -> float:
         """Return the smallest ε at which a mechanism needs at most ``scale``, rounded up.
 
-        At most 1e-10 above it, relatively, where scales fall as ε grows; infinite where the
-        mechanism is not applicable whatever ε. Raises ParameterError: ``scale`` is not positive, or
+        The relative error is at most 1e-10 if scales fall as ε grows; the result is infinite if the
+        mechanism is not applicable at any ε. Raises ParameterError: ``scale`` is not positive, or
         the mechanism is unknown.
         """
         scale, records = check_positive(scale, "scale", EPSILON_RANGE), longest(length)
         if compute_scale(mechanism, family, length, 1.0, **options).scale is None:
             return math.inf
 
-        def asks_for_more(log_epsilon: float) -> bool:
+        def needs_more(log_epsilon: float) -> bool:
             epsilon = math.exp(log_epsilon)
             needed = compute_scale(mechanism, family, length, epsilon, **options).scale
             return needed is None or needed > scale
@@ -137,13 +137,13 @@ class Accountant:
         smallest, largest = map(math.log, EPSILON_RANGE)
         low = max(smallest, -math.log(scale) - PRECISION)
         high = min(largest, math.log(records / scale) + PRECISION)
-        while asks_for_more(high):  # no more than group-dp asks for, but for rounding
+        while needs_more(high):  # group-dp needs no more, except for rounding
             if high == largest:
                 return math.inf
             high = min(high + 1, largest)
-        if not asks_for_more(low):
+        if not needs_more(low):
             return math.exp(low)
         while high - low > PRECISION / 2:
             middle = (low + high) / 2
-            low, high = (middle, high) if asks_for_more(middle) else (low, middle)
+            low, high = (middle, high) if needs_more(middle) else (low, middle)
         return math.exp(high)

@@ -2,15 +2,13 @@
 
 A bound that turns every event-level c into a loss ε turns every event-level (c, δ0)-DP mechanism
 into an (ε, δ)-Pufferfish one with δ = δ0 · (e^ε − 1)/(e^c − 1), at any length of the record:
-docs/approximate.md, Theorem A. δ and σ are rounded up, what mechanisms may spend down.
+docs/approximate.md, Theorem A. δ and σ are rounded up, budgets of mechanisms down.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-
-from scipy.special import erfcx
 
 from pufferflow._util.checks import check_confidence, check_epsilon, check_positive
 
@@ -24,14 +22,14 @@ def check_delta(delta: object) -> float:
 
 
 def pufferfish_delta(epsilon: float, event_epsilon: float, event_delta: float) -> float:
-    """δ of an event-level (c, δ0)-DP mechanism, rounded up (Theorem A).
+    """Return δ of an event-level (c, δ0)-DP mechanism, rounded up (Theorem A).
 
     Parameters
     ----------
     epsilon : float
         A bound of the loss at c, such as :func:`pufferflow.leakage_loss` at scale 1/c.
     event_epsilon, event_delta : float
-        c and δ0 of the mechanism where one record changes.
+        c and δ0 of the mechanism for a change of one record.
 
     Raises ParameterError: a number is out of range.
     """
@@ -42,7 +40,7 @@ def pufferfish_delta(epsilon: float, event_epsilon: float, event_delta: float) -
 
 
 def event_delta(epsilon: float, delta: float, event_epsilon: float) -> float:
-    """δ0 that event-level (c, δ0)-DP mechanisms may spend together, rounded down.
+    """Return the total δ0 of event-level (c, δ0)-DP mechanisms, rounded down.
 
     Parameters and errors are those of :func:`pufferfish_delta`.
     """
@@ -51,10 +49,10 @@ def event_delta(epsilon: float, delta: float, event_epsilon: float) -> float:
 
 
 def concentrated_delta(epsilon: float, event_epsilon: float, rho: float) -> float:
-    """δ of an event-level ρ-zCDP mechanism, rounded up (Theorem C).
+    """Return δ of an event-level ρ-zCDP mechanism, rounded up (Theorem C).
 
-    ``epsilon`` is a bound of the loss at c = ``event_epsilon``, which may be chosen: the mechanism
-    has a δ for each. Raises ParameterError: a number is out of range.
+    ``epsilon`` is a bound of the loss at c = ``event_epsilon``; the mechanism has a δ for each c.
+    Raises ParameterError: a number is out of range.
     """
     event = check_positive(event_epsilon, "event_epsilon")
     ratio = event / math.sqrt(2 * check_positive(rho, "rho"))
@@ -62,7 +60,7 @@ def concentrated_delta(epsilon: float, event_epsilon: float, rho: float) -> floa
 
 
 def event_rho(epsilon: float, delta: float, event_epsilon: float) -> float:
-    """ρ that zero-concentrated mechanisms may spend together, rounded down (Theorem C).
+    """Return the total ρ of zero-concentrated mechanisms, rounded down (Theorem C).
 
     The exact samplers of OpenDP state their discrete Gaussian noise by ρ. Parameters and errors are
     those of :func:`pufferfish_delta`.
@@ -72,7 +70,7 @@ def event_rho(epsilon: float, delta: float, event_epsilon: float) -> float:
 
 
 def gaussian_ratio(epsilon: float, delta: float) -> float:
-    """The a, rounded up, for which Gaussian noise of σ = a · Δ2 / c is (ε, δ)-private (Theorem B).
+    """Return a, rounded up, such that Gaussian noise of σ = a Δ2/c is (ε, δ)-private (Theorem B).
 
     Δ2 is the change of the query by one record in L2 norm, c the event-level ε at which the loss is
     ε. Raises ParameterError: a number is out of range.
@@ -81,7 +79,7 @@ def gaussian_ratio(epsilon: float, delta: float) -> float:
 
 
 def _log_gain(epsilon: float, event_epsilon: float) -> tuple[float, float]:
-    """The two terms of log (e^ε − 1)/(e^c − 1)."""
+    """Return the two terms of log (e^ε − 1)/(e^c − 1)."""
     event = check_positive(event_epsilon, "event_epsilon")
     return _log_expm1(check_epsilon(epsilon)), -_log_expm1(event)
 
@@ -91,21 +89,23 @@ def _log_expm1(x: float) -> float:
 
 
 def _log_concentrated(ratio: float) -> float:
-    """log(e^(−a²/2 − 1)/a²)."""
+    """Return log(e^(−a²/2 − 1)/a²)."""
     return -(ratio**2) / 2 - 1 - 2 * math.log(ratio)
 
 
 def _log_gaussian(ratio: float) -> float:
-    """log(φ(a)/a − Q(a)); beyond 30, where the difference has few digits, log(φ(a)/a³) above it."""
+    """Return log(φ(a)/a − Q(a)); beyond a = 30, for precision, its upper bound log(φ(a)/a³)."""
     log_density = -(ratio**2) / 2 - math.log(2 * math.pi) / 2
     if ratio > 30:
         return log_density - 3 * math.log(ratio)
+    from scipy.special import erfcx  # loads slowly
+
     mills = math.sqrt(math.pi / 2) * float(erfcx(ratio / math.sqrt(2)))
     return log_density + math.log(1 / ratio - mills)
 
 
 def _smallest_ratio(epsilon: float, delta: float, log_share: Callable[[float], float]) -> float:
-    """Smallest a with (e^ε − 1) · share(a) ≤ δ, rounded up; the share falls in a."""
+    """Return the smallest a with (e^ε − 1) · share(a) ≤ δ, rounded up; the share falls in a."""
     target = math.log(check_delta(delta)) - _log_expm1(check_epsilon(epsilon))
     low, high = -1.0, 1.0  # log2 of a; each step doubles or halves the bracket
     while log_share(2.0**low) <= target:
@@ -119,6 +119,6 @@ def _smallest_ratio(epsilon: float, delta: float, log_share: Callable[[float], f
 
 
 def _exp(*terms: float, up: bool) -> float:
-    """e^(sum of the terms), at most 1, rounded by more than the errors of the terms."""
+    """Return e^(sum of the terms), at most 1, rounded by more than the errors of the terms."""
     slack = MARGIN * (1 + sum(map(abs, terms)))
     return math.exp(min(sum(terms) + (slack if up else -slack), 0.0))

@@ -44,15 +44,15 @@ class InfluenceCurve:
         return leakage_loss(self.family, self.length, scale, **asdict(self.protection))
 
     def inverse(self, epsilon: float) -> float:
-        """Return the event-level ε that costs at most ε, rounded down."""
+        """Return the event-level ε with a loss of at most ε, rounded down."""
         needed = leakage(self.family, self.length, epsilon, **asdict(self.protection))
         return divide_down(1.0, needed.noise_scale(1.0))
 
     def delta(self, epsilon: float, pure: float, rho: float) -> float:
         """Return a δ with which pure and zero-concentrated mechanisms together keep ε.
 
-        It is 1 where none is known. Pure ones are subtracted from the event-level ε, or counted as
-        zero-concentrated ones; the smaller δ holds.
+        It is 1 if there is no smaller bound. Pure ones are subtracted from the event-level ε, or
+        counted as zero-concentrated ones; the smaller δ holds.
         """
         allowed = self.inverse(epsilon)
         if not rho:
@@ -66,16 +66,16 @@ class InfluenceCurve:
         return found
 
     def reset(self, epsilon: float, records: int) -> float:
-        """Return the loss of mechanisms whose budget ε is reset after so many records, in nats.
+        """Return the loss of mechanisms whose budget ε is reset after ``records``, in nats.
 
-        They are ε-DP for all records of a period together, whatever they published of earlier ones.
-        A window may touch p periods. What each side of them publishes depends on the chain of the
-        periods' first (or last) records, of matrix P^records, as a mechanism that is ε-DP for one
-        of its records. So p·ε plus twice the loss under that chain is an upper bound; another one
-        is the loss of event-level mechanisms.
+        They are ε-DP for all records of a period together, for any outputs of earlier periods.
+        A window may touch p periods. The releases on each side of them depend on the chain of the
+        periods' first (or last) records, of matrix P^records, like a mechanism that is ε-DP for
+        one of its records. So p·ε plus twice the loss under that chain is an upper bound; another
+        one is the loss of event-level mechanisms.
 
-        Raises ParameterError: Θ is not of stationary chains, an adversary has side information, or
-        a value is out of range; ChainError: P^records does not mix.
+        Raises ParameterError: Θ has other than stationary chains, there is side information, or a
+        value is out of range; ChainError: P^records does not mix.
         """
         event, records = check_positive(epsilon, "epsilon"), check_whole(records, "records")
         chains = self.family.chains if isinstance(self.family, ChainFamily) else ()

@@ -1,6 +1,6 @@
 """Rows of a ledger: the content of each kind, their chain of digests, and their totals.
 
-Rows are checked before anything is computed from them: anybody may have written the file.
+Rows are checked before anything is computed from them: the file is untrusted.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ FIX = "put back a copy made after its last release, for an older one lacks what 
 class Population:
     """The population of a release; ``step_seconds`` is None without times.
 
-    ``participant`` is None where all readings are of one; ``states`` (names or edges) are those of
-    Θ if all that is published is a function of them, ``cohort`` names a public part of the people.
+    ``participant`` is None if all readings are of one; ``states`` (names or edges) are those of Θ
+    if all statistics are functions of them, ``cohort`` names a public part of the people.
     """
 
     step_seconds: int | None
@@ -52,7 +52,7 @@ class Population:
 
 @dataclass(frozen=True)
 class Entry:
-    """The row of a release; ``promise`` is whether its statement covers all releases together.
+    """The row of a release; ``promise`` states whether it covers all releases together.
 
     :meth:`Book.accept` sets it. An external release has no ``level`` and no ``epsilon``.
     """
@@ -75,7 +75,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Terms:
-    """A release to be charged; with ``new_values`` it may read columns that none before named."""
+    """A release to be charged; ``new_values`` allows columns that no earlier release read."""
 
     entry: Entry
     theta: Document | None = None
@@ -87,7 +87,7 @@ class Terms:
 class Paid:
     """A charged release, by row ``number``; ``limit`` and ``delta`` are promised at its level.
 
-    ``spent`` is the largest share of a promise that is used now of the readings in its range.
+    ``spent`` is the largest used share of a promise for the readings in its range.
     """
 
     number: int
@@ -120,7 +120,7 @@ class Book:
 
     @property
     def charges(self) -> list[Charge]:
-        """Costs of releases; of one that is finer than Θ's states only the whole cost is known."""
+        """The costs of releases; of those finer than Θ's states only that of a participant."""
         return [
             replace(entry.charge, cost=UNBOUNDED)
             if self.states is not None and entry.population.states != self.states
@@ -130,7 +130,7 @@ class Book:
 
     @property
     def spent(self) -> Fraction:
-        """Largest share of a promise in force that is used."""
+        """The largest used share of a promise in force."""
         return account.spent(self.promises.values(), self.charges)
 
     @classmethod
@@ -151,7 +151,7 @@ class Book:
         return book
 
     def add(self, kind: str, content: object) -> None:
-        """Add a row, or raise LedgerError where it does not fit the others."""
+        """Add a row, or raise LedgerError if it does not fit the others."""
         self._add(datetime.now(UTC).isoformat(timespec="seconds"), kind, canonical(content))
 
     def accept(self, terms: Terms) -> Paid:
@@ -195,7 +195,7 @@ class Book:
         return Paid(len(self.rows), spent, limit, delta)
 
     def _refusal(self, of: Population) -> BudgetError:
-        """Return the error: the broken promise, and from when on readings are free."""
+        """Return the error with the broken promise, and the time from which readings are free."""
         promises, (*charges, new) = self.promises.values(), self.charges
         broken = max(promises, key=lambda one: account.spent([one], self.charges))
         protected = words_of(broken.level, of.step_seconds)
@@ -248,15 +248,15 @@ class Book:
 
 
 def canonical(document: object) -> str:
-    """Return the JSON text that digests are made of."""
+    """Return the JSON string that is hashed."""
     signs = (",", ":")
     return json.dumps(document, default=_plain, sort_keys=True, separators=signs, allow_nan=False)
 
 
 def _plain(value: Any) -> Any:
-    """A cost as text, a record by its fields, a certificate compressed, in base 64.
+    """Return a cost as string, a record by its fields, a certificate compressed, in base 64.
 
-    What only releases and promises with a δ have is left out where it is 0.
+    Fields for releases and promises with a δ are left out if they are 0.
     """
     if isinstance(value, Fraction):
         return "inf" if value >= UNBOUNDED else str(value)
@@ -288,6 +288,6 @@ _WRONG = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, R
 
 
 def words_of(level: Level, step_seconds: int | None) -> str:
-    """Return what is protected, in words."""
+    """Return the description of what is protected."""
     known = " with side information any" * (level.side_information == "any")
     return level.words(step_seconds) + known

@@ -1,9 +1,9 @@
-"""Any mechanism on correlated records: what a differentially private one may spend, and loses.
+"""Event-level differentially private mechanisms on correlated records: their budget and loss.
 
-The bounds of :func:`pufferflow.leakage` use of a mechanism only that its output distribution
-changes by at most e^c when one record changes: c-differential privacy at event level. So it loses
-at most :func:`pufferflow.leakage_loss` at scale 1/c, and may spend 1/σ, σ what leakage asks for:
-an influence curve in the words of Bai et al. (arXiv 2602.02718), here with proofs and certificates.
+The bounds of :func:`pufferflow.leakage` use only that the output distribution of a mechanism
+changes by at most e^c when one record changes: c-differential privacy at event level. So its loss
+is at most :func:`pufferflow.leakage_loss` at scale 1/c, and its budget is the inverse of the
+leakage scale: an influence curve (Bai et al., arXiv 2602.02718), with proofs and certificates.
 With a δ, approximate and zero-concentrated mechanisms count too (:mod:`.approximate`).
 """
 
@@ -30,7 +30,7 @@ _MEASURES = ("MaxDivergence", "Approximate(MaxDivergence)", "ZeroConcentratedDiv
 def event_epsilon(
     family: AnyFamily, length: Lengths, epsilon: float, **protection: Unpack[ProtectionOptions]
 ) -> float:
-    """Event-level ε that differentially private mechanisms may spend together, rounded down.
+    """Return the total event-level ε of differentially private mechanisms, rounded down.
 
     Parameters and errors are those of :func:`pufferflow.leakage`.
     """
@@ -47,8 +47,8 @@ def gaussian_scale(
     """Return the σ of the Gaussian noise that leakage calibration allows (Theorem B), rounded up.
 
     It is for a query that one record changes by at most 1 in L2 norm; one that it changes by Δ2
-    gets Δ2·σ on every coordinate. It is less than the Laplace noise of the same guarantee where
-    many statistics share a record: at δ = 1e-6 from some 12 means or 6 histograms on. Other
+    gets Δ2·σ on every coordinate. It is less than Laplace noise with the same guarantee if many
+    statistics share a record: at δ = 1e-6 from about 12 means or 6 histograms on. Other
     parameters and errors are those of :func:`pufferflow.leakage`.
     """
     ratio = gaussian_ratio(epsilon, delta)
@@ -70,12 +70,12 @@ class WrappedMeasurement:
     rho: float | None = None
 
     def __call__(self, data: Any) -> Any:
-        """Return what the measurement releases of ``data``."""
+        """Return the measurement's release of ``data``."""
         return self.measurement(data)
 
     @property
     def scale(self) -> float:
-        """Laplace scale of a 1-Lipschitz query that costs as much, rounded down."""
+        """Laplace scale of a 1-Lipschitz query of the same cost, rounded down."""
         return divide_down(1.0, self.event_epsilon)
 
     @property
@@ -84,7 +84,7 @@ class WrappedMeasurement:
         return math.inf if self.rho is not None else self.curve(self.event_epsilon)
 
     def delta(self, epsilon: float) -> float:
-        """Return a δ, rounded up, with which it is (ε, δ)-Pufferfish private; 1 where none is."""
+        """Return a δ, rounded up, with which it is (ε, δ)-Pufferfish private; at most 1."""
         if self.rho is not None:
             return self.curve.delta(epsilon, 0.0, self.rho)
         if check_epsilon(epsilon) < (loss := self.loss):
@@ -109,13 +109,13 @@ def wrap(
     family, length, protection
         ``window`` and ``side_information`` as for :func:`pufferflow.leakage`.
     d_in : float, optional
-        Distance, in the measurement's input metric, of inputs that differ in one record: known for
-        metrics on data sets, to be given for one on numbers, such as counts made beforehand.
+        Distance, in the measurement's input metric, of inputs that differ in one record; required
+        only for metrics on numbers, such as counts made beforehand.
 
     Raises
     ------
     ParameterError
-        It is no such measurement, or its privacy map has no finite value at ``d_in``.
+        It is not such a measurement, or its privacy map has no finite value at ``d_in``.
     """
     opendp = load("opendp.mod", "what a measurement of OpenDP guarantees")
     check_type(measurement, "measurement", opendp.Measurement)

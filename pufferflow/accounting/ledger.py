@@ -5,7 +5,7 @@ the one before. It is of one population, one time grid, at most one Θ, and of p
 each hold over *all* its releases (:mod:`pufferflow.accounting.account`). A release is charged
 first, and what is charged is spent: a crash at any moment can waste budget, never exceed it.
 
-Digests show damage, not intent: they have no key. What no ledger notices: docs/account.md.
+Digests detect damage, not intent: they have no key. docs/account.md lists the limits.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from pufferflow.errors import BudgetError, LedgerError
 
 VERSION = 7
 PATIENCE_SECONDS = 600.0
-"""How long a release waits for others that are being paid for."""
+"""Seconds that a release waits for others that are being charged."""
 MOST_BYTES, MOST_ROW_BYTES = 2**28, 2**24
-"""Some 300,000 releases; a chain of some 900 states."""
+"""Bytes of a ledger of about 300,000 releases; of a chain of about 900 states."""
 _SCHEMA = f"""
 PRAGMA application_id = {int.from_bytes(b"PUFF")};
 PRAGMA user_version = {VERSION};
@@ -38,7 +38,7 @@ CREATE TABLE entries (number INTEGER PRIMARY KEY, time TEXT NOT NULL, kind TEXT 
 
 
 class Ledger(os.PathLike[str]):
-    """Opens a ledger; raises LedgerError where the file is missing, none, or of another version."""
+    """A ledger; raises LedgerError if the file is missing, not a ledger, or of another version."""
 
     def __init__(self, path: PathLike) -> None:
         self.path = check_path(path, "path")
@@ -58,16 +58,16 @@ class Ledger(os.PathLike[str]):
 
     @classmethod
     def create(cls, path: PathLike) -> Ledger:
-        """Open a ledger; where there is no file make an empty one first, for its owner alone."""
+        """Open a ledger; if there is no file make an empty one first, for its owner alone."""
         target = check_path(path, "path")
         if os.path.lexists(target):
             return cls(target)
         try:
-            # a whole ledger appears under its name at once, or none: linking fails where a file is
+            # the complete ledger appears at once: linking fails if the name is taken
             with workplace(target.parent) as folder, suppress(FileExistsError):
                 with closing(sqlite3.connect(made := folder / "ledger")) as connection:
                     connection.executescript(_SCHEMA)
-                made.chmod(0o600)  # a fit makes Θ as private as its data
+                made.chmod(0o600)  # a fitted Θ is as confidential as its data
                 os.link(made, target)
         except (OSError, sqlite3.Error) as error:
             what = getattr(error, "strerror", error)
@@ -76,9 +76,9 @@ class Ledger(os.PathLike[str]):
 
     @contextmanager
     def _open(self, *, writing: bool = False) -> Iterator[Book]:
-        """Read and check all rows; with ``writing`` hold the file alone, and write what is added.
+        """Read and check all rows; with ``writing`` lock the file and write added rows.
 
-        Nothing is written unless the block ends well.
+        Nothing is written if the block raises.
         """
         uri = f"{self.path.absolute().as_uri()}?mode=rw"
         try:
@@ -108,7 +108,7 @@ class Ledger(os.PathLike[str]):
 
     @property
     def book(self) -> Book:
-        """Its rows and their content: population, theta, promises, releases, spent."""
+        """The rows and their content: population, theta, promises, releases, spent."""
         with self._open() as book:
             return book
 
@@ -136,8 +136,8 @@ class Ledger(os.PathLike[str]):
     def verify(self, noted: str | None = None) -> tuple[int, str]:
         """Return the number of rows and the last digest of a file whose promises all hold.
 
-        Up to the row of a digest that was ``noted`` before, it is as it was then.
-        Raises LedgerError: something does not hold.
+        A digest that was ``noted`` before proves that the rows up to it are unchanged.
+        Raises LedgerError: a digest or a promise does not hold.
         """
         with self._open() as book:
             digests = ["", *(row.digest for row in book.rows)]
@@ -162,11 +162,11 @@ class Ledger(os.PathLike[str]):
                 for n, entry in book.releases.items()
             ],
         }
-        return dict(json.loads(canonical(document)))  # costs as text
+        return dict(json.loads(canonical(document)))  # costs as strings
 
 
 def try_out(ledger: PathLike | None, terms: Terms) -> Paid | None:
-    """Return what :func:`reserved` would yield, or raise what it would; nothing is written."""
+    """Return the result of :func:`reserved`, or raise its error, without writing."""
     if ledger is None:
         return None
     if os.path.lexists(path := check_path(ledger, "ledger")):
@@ -181,10 +181,10 @@ def reserved(ledger: PathLike | None, terms: Terms) -> Iterator[Paid | None]:
     """Charge a release, make it in the block, and record that it was made.
 
     A ledger that does not exist is made if the release is accepted; None keeps no account.
-    Raises BudgetError: a promise would not hold any more; LedgerError: it is of another
-    population, or cannot be used. Either way nothing is charged.
+    Raises BudgetError: a promise would be broken; LedgerError: it is of another population, or
+    cannot be used. In both cases nothing is charged.
     """
-    try_out(ledger, terms)  # what is refused makes no file
+    try_out(ledger, terms)  # a refused release makes no file
     if ledger is None:
         yield None
         return
@@ -200,7 +200,7 @@ def reserved(ledger: PathLike | None, terms: Terms) -> Iterator[Paid | None]:
 
 
 def default_ledger(table: PathLike) -> Path:
-    """Return where the ledger of a table is: in its folder, that of the file a link leads to."""
+    """Return the path of a table's ledger, in the folder of the file; links are followed."""
     return Path(os.path.realpath(table)).parent / "pufferflow.ledger"
 
 

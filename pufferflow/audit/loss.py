@@ -17,8 +17,8 @@ from pufferflow._util.checks import (
     check_epsilon,
     check_list,
     check_positive,
+    check_type,
     check_whole,
-    shown,
 )
 from pufferflow._util.rounding import divide_up
 from pufferflow.audit._mixture_kernels import raise_gap
@@ -215,8 +215,7 @@ def check_work(family: AnyFamily, length: int, query: Query, window: int = 1) ->
     Raises ParameterError: they are more than are tried, or the query does not fit.
     """
     records = check_whole(length, "length")
-    if not isinstance(query, CountQuery | HistogramQuery):
-        raise ParameterError(f"query is {shown(query)}; give a CountQuery or a HistogramQuery")
+    check_type(query, "query", CountQuery, HistogramQuery)
     if window > 1 and not isinstance(query, CountQuery):
         raise ParameterError(
             f"window is {window}; the exact loss of windows is computed for counts (CountQuery)"

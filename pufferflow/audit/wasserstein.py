@@ -119,7 +119,7 @@ def chain_sensitivity(
     values = np.asarray(weights)
     found = []
     for index, chain in enumerate(family):
-        check_type(chain, "a chain", MarkovChain)
+        check_type(chain, "an entry of chains", MarkovChain)
         if values.shape != (chain.states,) or values.dtype.kind not in "iu":
             raise ParameterError(
                 f"weights are {shown(weights)}; give one integer for each of {chain.states} states"

@@ -1,1 +1,1 @@
-"""Bounds of what a release reveals of one entry of a chain; proofs: ``docs/leakage.md``."""
+"""Upper bounds of the loss of one entry of a chain; proofs: ``docs/leakage.md``."""

@@ -1,4 +1,4 @@
-"""Kernels of couplings: an optimal one of a pair of distributions.
+"""Kernels of optimal couplings of a pair of distributions.
 
 One pair of rows p, q with costs w: the largest log (p·h)/(q·h) over h = e^u with u(z) − u(y) ≤ w(z,
 y). A vertex of that polytope is a spanning tree of tight arcs; the arcs carry the flow that proves
@@ -18,24 +18,24 @@ from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 
 _NEGATIVE = -1e-14
 _FAR = 4
-"""A tree serves as a start unless more than one in so many of its arcs is wrong."""
+"""A tree serves as a start if at most one in this number of its arcs is wrong."""
 _LONG, _AFRESH = 30.0, 32
-"""After edges as long as this, and after so many steps, distributions are computed afresh."""
+"""Length of an edge, and number of steps, after which distributions are recomputed."""
 
 
-@kernel
+@kernel(inner=True)
 def room(k: int) -> Any:
-    """A tree of k states, and the arrays ``work`` and ``order`` that all kernels of it work in."""
+    """Return a tree of k states, and the arrays ``work`` and ``order`` of its kernels."""
     tree = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.bool_)
     return tree, np.empty((6, k)), np.empty((5, k), dtype=np.int64)
 
 
-@kernel
+@kernel(inner=True)
 def climb(pair: Any, root: int, tree: Any, work: Any, order: Any) -> None:
-    """Potentials u of a tree, whose arcs are tight, and its states with parents before children.
+    """Compute the potentials u of a tree, whose arcs are tight, and its states, parents first.
 
-    A pair is (p, q, w, n), a tree (parent, up) but for its root. Rows of ``work``: u, P, Q, flow
-    and two to work in; of ``order``: states, and four to work in.
+    A pair is (p, q, w, n), a tree (parent, up) without its root. Rows of ``work``: u, P, Q, flow
+    and two for temporary values; of ``order``: states, and four for temporary values.
     """
     (_, _, w, n), (parent, up) = pair, tree
     u, line, child, sibling = work[0], order[0], order[1], order[2]
@@ -60,9 +60,9 @@ def climb(pair: Any, root: int, tree: Any, work: Any, order: Any) -> None:
             v = sibling[v]
 
 
-@kernel
+@kernel(inner=True)
 def _gather(n: int, tree: Any, work: Any, order: Any) -> None:
-    """Flows of a tree from what its states take in and give out."""
+    """Compute the flows of a tree from the inflow and outflow of its states."""
     (parent, up), flow, line = tree, work[3], order[0]
     for i in range(n - 1, 0, -1):
         v = line[i]
@@ -71,9 +71,9 @@ def _gather(n: int, tree: Any, work: Any, order: Any) -> None:
         flow[v] = carried if up[v] else -carried
 
 
-@kernel
+@kernel(inner=True)
 def weigh(pair: Any, tree: Any, work: Any, order: Any) -> Any:
-    """Tilted P and Q and the flows of a tree with its potentials; the value log (p·h)/(q·h)."""
+    """Compute tilted P, Q and flows of a tree with potentials; return the value log (p·h)/(q·h)."""
     p, q, _, n = pair
     u, P, Q, flow, rises = work[0], work[1], work[2], work[3], work[4]
     high_p, high_q, low = -np.inf, -np.inf, np.inf
@@ -117,9 +117,9 @@ def weigh(pair: Any, tree: Any, work: Any, order: Any) -> Any:
     return value
 
 
-@kernel
+@kernel(inner=True)
 def _attach(inner: int, outer: int, upward: bool, parent: Any, up: Any) -> None:
-    """Hang the tree of ``inner`` below ``outer``, reversing the path from ``inner`` to its root."""
+    """Attach the tree of ``inner`` below ``outer``, reversing the path from ``inner`` up."""
     current, above = inner, outer
     while current >= 0:
         old_parent, old_up = parent[current], up[current]
@@ -127,12 +127,12 @@ def _attach(inner: int, outer: int, upward: bool, parent: Any, up: Any) -> None:
         above, upward, current = current, not old_up, old_parent
 
 
-@kernel
+@kernel(inner=True)
 def _nearest(w: Any, u: Any, n: int, inside: Any, away: Any, falling: bool) -> Any:
-    """The first arc to become tight when u falls (rises) on ``inside``: its ends inside and out.
+    """Return the ends of the first arc that becomes tight when u falls (rises) on ``inside``.
 
-    ``w`` is turned round where u falls, so that the arcs of a state lie in a row. Rows are searched
-    only where they have something nearer, as branches are slow.
+    ``w`` is transposed if u falls, so that the arcs of a state are a row. Rows are searched only
+    if they have a smaller entry, as branches are slow.
     """
     for a in range(n):
         away[a] = np.inf if inside[a] else (-u[a] if falling else u[a])
@@ -152,9 +152,9 @@ def _nearest(w: Any, u: Any, n: int, inside: Any, away: Any, falling: bool) -> A
     return least, inner, outer
 
 
-@kernel
+@kernel(inner=True)
 def _turned(w: Any, n: int) -> Any:
-    """Costs of arcs turned round."""
+    """Return the transposed costs."""
     turned = np.empty((n, n))
     for z in range(n):
         for y in range(n):
@@ -162,12 +162,12 @@ def _turned(w: Any, n: int) -> Any:
     return turned
 
 
-@kernel
+@kernel(inner=True)
 def _opposed(pair: Any, tree: Any, work: Any) -> None:
-    """Potentials to start from, and their arcs.
+    """Compute initial potentials and their arcs.
 
-    Values of which p has more than in the ratio that is best for equal costs are as high, then the
-    others as low, as these let them. They are 0 if the costs keep no triangle inequality.
+    Values with a ratio p/q above that for equal costs get the highest feasible potential, then the
+    others the lowest. All are 0 if the costs violate the triangle inequality.
     """
     (p, q, w, n), (parent, up) = pair, tree
     u, high = work[0], work[4]
@@ -218,12 +218,12 @@ def _opposed(pair: Any, tree: Any, work: Any) -> None:
             parent[v] = -1
 
 
-@kernel
+@kernel(inner=True)
 def _repaired(pair: Any, tree: Any, work: Any, order: Any) -> int:
-    """Make the potentials of a tree feasible: −1 if they are, else how many states had to follow.
+    """Make the potentials of a tree feasible; return the number of changes, −1 if they were.
 
-    Arcs between states that kept their potential stay tight; the others hang on the state that
-    binds them.
+    Arcs between states with unchanged potentials stay tight; the others are attached to the state
+    of their binding constraint.
     """
     (_, _, w, n), (parent, up) = pair, tree
     u, better, binding = work[0], work[4], order[0]
@@ -253,9 +253,9 @@ def _repaired(pair: Any, tree: Any, work: Any, order: Any) -> int:
     return changed
 
 
-@kernel
+@kernel(inner=True)
 def _restart(pair: Any, root: int, tree: Any, work: Any, order: Any) -> int:
-    """Feasible potentials, from the given tree if ``root`` ≥ 0, on tight arcs; the tree's root."""
+    """Compute feasible potentials, from the given tree if ``root`` ≥ 0; return the tree's root."""
     (p, q, w, n), (parent, up) = pair, tree
     u, free, component, inside = work[0], work[4], order[1], order[3]
     changed = n
@@ -278,7 +278,9 @@ def _restart(pair: Any, root: int, tree: Any, work: Any, order: Any) -> int:
         if component[v] != v or v == home:
             continue
         # merge the component whose root is v in the direction in which the objective rises
-        highest = u[:n].max()
+        highest = -np.inf
+        for a in range(n):
+            highest = max(highest, u[a])
         sum_p, sum_q, in_p, in_q = 0.0, 0.0, 0.0, 0.0
         for a in range(n):
             weight = math.exp(u[a] - highest)
@@ -298,13 +300,12 @@ def _restart(pair: Any, root: int, tree: Any, work: Any, order: Any) -> int:
                 component[a] = joined
     while parent[largest] >= 0:
         largest = parent[largest]
-    climb(pair, largest, tree, work, order)
     return largest
 
 
-@kernel
+@kernel(inner=True)
 def _tilt(n: int, change: float, tree: Any, work: Any, order: Any) -> None:
-    """P, Q and flows of :func:`weigh` once the potentials of what is ``inside`` changed."""
+    """Update P, Q and flows of :func:`weigh` after a change of the potentials ``inside``."""
     P, Q, flow, inside = work[1], work[2], work[3], order[3]
     growth = math.exp(change)
     sum_p, sum_q = 0.0, 0.0
@@ -322,9 +323,9 @@ def _tilt(n: int, change: float, tree: Any, work: Any, order: Any) -> None:
     _gather(n, tree, work, order)
 
 
-@kernel
+@kernel(inner=True)
 def _move(leaving: int, inner: int, n: int, tree: Any, order: Any) -> None:
-    """Order parents before children once ``inside`` hangs on ``inner`` and not on ``leaving``."""
+    """Restore the order, parents first, after ``inside`` moved from ``leaving`` to ``inner``."""
     parent, line, rest, inside = tree[0], order[0], order[1], order[3]
     filled, kept = 0, 0
     for i in range(n):
@@ -335,7 +336,7 @@ def _move(leaving: int, inner: int, n: int, tree: Any, order: Any) -> None:
         else:
             line[filled] = v
             filled += 1
-    v, length = leaving, 1  # the path from ``inner`` to it was turned round
+    v, length = leaving, 1  # the path from ``inner`` to it was reversed
     while v != inner:
         v = parent[v]
         length += 1
@@ -352,45 +353,47 @@ def _move(leaving: int, inner: int, n: int, tree: Any, order: Any) -> None:
             filled += 1
 
 
-@kernel
+@kernel(inner=True)
+def _negative(flow: Any, root: int, n: int) -> Any:
+    """The state whose arc has the least flow, −1 if none is negative; and how many are."""
+    lowest, leaving, negative = _NEGATIVE, -1, 0
+    for v in range(n):
+        if v != root and flow[v] < _NEGATIVE:
+            negative += 1
+            if flow[v] < lowest:
+                lowest, leaving = flow[v], v
+    return leaving, negative
+
+
+@kernel(inner=True)
 def solve(pair: Any, root: int, tree: Any, work: Any, order: Any) -> Any:
-    """Optimal tree, from the given one where ``root`` ≥ 0; the root and the value.
+    """Compute the optimal tree, from the given one if ``root`` ≥ 0; return its root and value.
 
     Along an edge of the polytope the objective is a quotient of two linear functions of e^t, hence
-    monotone: whole edges are walked, each of which raises it, until no flow is negative. Most steps
-    only multiply what moved; that no flow is negative is seen in flows computed afresh. All costs
-    must be numbers that add up along a tree.
+    monotone: each step follows a whole edge, which raises it, until no flow is negative. Most steps
+    only rescale; the flows are recomputed before they are found non-negative. All costs must be
+    numbers whose sums along a tree are finite.
     """
     (_, _, w, n), (parent, up) = pair, tree
-    u, flow = work[0], work[3]
-    inside = order[3]
-    given = root >= 0
+    u, flow, line, inside = work[0], work[3], order[0], order[3]
+    turned, value, known, afresh, step = w, 0.0, root >= 0, True, 0
     root = _restart(pair, root, tree, work, order)
-    value = weigh(pair, tree, work, order)
-    if given:
-        negative = 0
-        for v in range(n):
-            if v != root and flow[v] < _NEGATIVE:
-                negative += 1
-        if negative > n // _FAR:
-            root = _restart(pair, -1, tree, work, order)
-            value = weigh(pair, tree, work, order)
-    turned, exact = w, True
-    for step in range(30 * n + 100):
-        lowest, leaving = _NEGATIVE, -1
-        for v in range(n):
-            if v != root and flow[v] < lowest:
-                lowest, leaving = flow[v], v
-        if leaving < 0:
-            if exact:
-                break
+    while True:
+        if afresh:
             climb(pair, root, tree, work, order)
             value = weigh(pair, tree, work, order)
-            exact = True
+        leaving, negative = _negative(flow, root, n)
+        if known and negative > n // _FAR:
+            known, root = False, _restart(pair, negative - n - 1, tree, work, order)
+            continue
+        known = False
+        if leaving < 0 or step > 30 * n + 100:
+            if afresh:
+                return root, value
+            afresh = True
             continue
         if step == 0:
             turned = _turned(w, n)
-        line = order[0]
         for v in range(n):
             inside[v] = 0
         inside[leaving] = 1
@@ -402,27 +405,21 @@ def solve(pair: Any, root: int, tree: Any, work: Any, order: Any) -> Any:
         least, inner, outer = _nearest(turned if falling else w, u, n, inside, work[4], falling)
         parent[leaving] = -1
         _attach(inner, outer, not falling, parent, up)
-        exact = least > _LONG or step % _AFRESH == _AFRESH - 1
-        if exact:
-            climb(pair, root, tree, work, order)
-            value = weigh(pair, tree, work, order)
-        else:
+        step += 1
+        afresh = least > _LONG or step % _AFRESH == 0
+        if not afresh:
             change = -least if falling else least
             for v in range(n):
                 u[v] += change if inside[v] else 0.0
             _move(leaving, inner, n, tree, order)
             _tilt(n, change, tree, work, order)
-    if not exact:
-        climb(pair, root, tree, work, order)
-        value = weigh(pair, tree, work, order)
-    return root, value
 
 
-@kernel
+@kernel(inner=True)
 def proved(pair: Any, root: int, tree: Any, work: Any, value: float) -> Any:
-    """Upper bound of the pair's value from its tree's flow, optimal or not, rounding included.
+    """Return an upper bound of the pair's value from any flow of a tree, rounding included.
 
-    ∞ where that is not a number.
+    It is ∞ if that is not a number.
 
     For g ≥ 0 with p(y) − out(y) + Σ g(z, y) e^{w(z, y)} ≤ Λ q(y) at every state y, p·h ≤ Λ q·h. In
     tilted units the inequality reads P(y) − out + Σ in · e^{w − u(z) + u(y)} ≤ ρ Q(y), and Λ = ρ
@@ -460,7 +457,7 @@ def proved(pair: Any, root: int, tree: Any, work: Any, value: float) -> Any:
         if Q[v] > Q[store]:
             store = v
     moved = 0.0
-    # what rounding leaves at a state beyond its share goes to the state with most of q
+    # excess mass by rounding moves to the state with the largest q
     for v in range(n):
         above = net[v] + rounding * size[v] + (SAFE_MINIMUM if p[v] > 0 else 0.0)
         share = Q[v] if Q[v] >= SAFE_MINIMUM else 0.0
@@ -481,22 +478,22 @@ def proved(pair: Any, root: int, tree: Any, work: Any, value: float) -> Any:
     return bound if bound == bound else np.inf
 
 
-@kernel
+@kernel(inner=True)
 def spans(stored: Any, local: Any, n: int) -> bool:
-    """Whether a stored tree has the n states with a number ≥ 0 in ``local``, and no others."""
+    """Return whether a stored tree has exactly the n states with a number ≥ 0 in ``local``."""
     nodes, found = stored[0], 0
     while found < n and nodes[found] >= 0 and local[nodes[found]] >= 0:
         found += 1
     return found == n and (n == len(nodes) or nodes[n] < 0)
 
 
-@kernel
+@kernel(inner=True)
 def read_tree(stored: Any, local: Any, n: int, tree: Any) -> Any:
-    """Fill ``tree`` with a stored one of n states, by their numbers in ``local``; its root.
+    """Fill ``tree`` with a stored one of n states, by their numbers in ``local``; return its root.
 
-    Stored are the states with parents before children, then −1; the place of the parent of each;
-    the arc that leads to it from there, as v · k + parent if it leads up, otherwise k² + parent · k
-    + v; and its flow in tilted units.
+    A stored tree has its states, parents first, then −1; the position of each one's parent; the arc
+    between them, as v · k + parent if it leads up, otherwise k² + parent · k + v; and its flow in
+    tilted units.
     """
     (nodes, above, arcs, _), (parent, up) = stored, tree
     parent[local[nodes[0]]] = -1
@@ -506,9 +503,9 @@ def read_tree(stored: Any, local: Any, n: int, tree: Any) -> Any:
     return local[nodes[0]]
 
 
-@kernel
+@kernel(inner=True)
 def write_tree(tree: Any, work: Any, order: Any, names: Any, n: int, stored: Any) -> None:
-    """Store a tree of n states, in their ``names``, whose potentials and flows were found last."""
+    """Store a tree of n states, in their ``names``, with the current potentials and flows."""
     (parent, up), (nodes, above, arcs, flows), line, place = tree, stored, order[0], order[1]
     k = len(nodes)
     nodes[n:], flows[:] = -1, 0.0
@@ -525,17 +522,17 @@ def write_tree(tree: Any, work: Any, order: Any, names: Any, n: int, stored: Any
 def staircase(rows: Any, line: Any, trees: Any, places: tuple[int, int]) -> None:
     """Couple the pairs x · k + x' of rows in the range ``places`` monotonically along the ``line``.
 
-    What p has more than q is carried to where q has more, the first to the first: transport of
-    costs that are a distance along a line, and a tree to start from where they are about that.
+    The excess of p over q moves to the excess of q in order: the optimal transport for distances
+    along a line, and a starting tree for similar costs.
 
     Parameters
     ----------
     rows : float array, shape (k, k)
         Distributions.
     line : int array, shape (k,)
-        The states in their order.
+        The states in order.
     trees : tuple of int16, int16, int32 and float arrays, shape (k, k, k)
-        Of all pairs, as :func:`read_tree` takes them. Filled.
+        Filled with the trees of all pairs, in the format of :func:`read_tree`.
     """
     k = len(rows)
     place = np.empty(k, dtype=np.int64)
@@ -560,7 +557,7 @@ def staircase(rows: Any, line: Any, trees: Any, places: tuple[int, int]) -> None
             continue
         at = np.zeros(2, dtype=np.int64)
         nodes[0], place[ends[0, 0]], count = ends[0, 0], 0, 1
-        fresh = 1  # the side whose present end is not in the tree yet
+        fresh = 1  # the side whose current end is not in the tree yet
         while True:
             a, b = ends[0, at[0]], ends[1, at[1]]
             leaf, inner = (b, a) if fresh == 1 else (a, b)

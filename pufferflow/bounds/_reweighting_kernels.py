@@ -1,4 +1,4 @@
-"""Closed-form kernels where any start or side information may reweight a distribution.
+"""Closed-form kernels for distributions reweighted by any start or side information.
 
 For a pair of values x, x' of a node the weights that its neighbour's values y have given x and
 given x' are known up to a common factor each y may have. The leakage is the largest 2 log((1 +
@@ -18,15 +18,15 @@ from pufferflow._util.jit import kernel
 from pufferflow._util.rounding import UNIT_ROUNDOFF
 
 _UNWEIGHED = 1400.0
-"""A cost beyond, or that is no number, counts as ∞: half of it exceeds the exponents of floats."""
+"""Larger costs, and NaN, count as ∞: half of them exceeds the exponents of floats."""
 
 
-@kernel
+@kernel(inner=True)
 def _largest(above: Any, below: Any, falls: Any) -> tuple[float, int, float]:
-    """Leakage of one pair of values x, x', rounded up; the binding arc y · k + y'; its derivative.
+    """Return the leakage of a pair x, x', rounded up, the binding arc y · k + y', its derivative.
 
     ``above[y]`` bounds the root of the weight of y given x over that given x', ``below[y]`` the
-    other way round; −1 where y has no weight given the first. ``falls`` are b and 1 − b.
+    reverse; −1 if y has no weight given the first. ``falls`` are b and 1 − b.
     """
     k = len(above)
     most, arc, at = 0.0, -1, 1.0
@@ -49,20 +49,19 @@ def _largest(above: Any, below: Any, falls: Any) -> tuple[float, int, float]:
 
 @kernel(steps=lambda roots, w, extra, filled, places: (places[1] - places[0]) * 5 * len(w) ** 2)
 def reweight(roots: Any, w: Any, extra: float, filled: Any, places: tuple[int, int]) -> None:
-    """Lower the bounds of the pairs of values x · k + x' in ``places``, where this one is smaller.
+    """Replace the bounds of the pairs of values x · k + x' in ``places`` by smaller ones.
 
     Parameters
     ----------
     roots : float array, shape (k, k, k)
-        By x, x' and y bounds of the root of the weight of y given x over that given x'; −1 where it
+        By x, x' and y bounds of the root of the weight of y given x over that given x'; −1 if it
         has none given x.
     w : float array, shape (k, k)
         Costs, zero on the diagonal.
     extra : float
-        What is added: that of the records between.
+        Addend: the leakage of the records between.
     filled : tuple of arrays, shape (k, k)
-        Bounds, rounded up; where they become smaller the arc that binds, −1 for none, and the
-        derivative there.
+        Bounds, rounded up; for replaced ones the binding arc, −1 for none, and its derivative.
     places : tuple of int
     """
     upper, arcs, slopes = filled

@@ -1,10 +1,10 @@
-"""Kernels of successive nodes: what each reveals of the one before it, from what that reveals.
+"""Kernels of successive nodes: the leakage of each from that of the node before.
 
 Costs change little from one node to the next, so an optimal tree stays nearly optimal. The value of
 *any* tree whose flows are not negative is an upper bound (Lemma 3: its flows are the proof), and
-takes a few dozen multiplications. Only where a flow may be negative, and at some nodes where the
-potentials of a tree leave the polytope, the pair is solved anew. Where a distribution may be
-reweighted in any way, there is a closed form instead.
+takes a few dozen multiplications. The pair is solved anew only if a flow may be negative, or, at
+some nodes, if the potentials leave the polytope. For arbitrarily reweighted distributions there is
+a closed form.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from pufferflow.bounds._pair_kernels import (
 from pufferflow.bounds._reweighting_kernels import reweight
 
 FARTHEST = 1e250
-"""Costs beyond it, or that are no numbers, prove nothing: along a tree they cannot be added up."""
+"""Larger costs, and NaN, prove nothing: their sums along a tree may overflow."""
 
 _FAR = 1e150
 _LITTLE = 1e-9
-"""What an unsure distribution adds, in c, for nobody to look at what any distribution reveals."""
+"""Excess by Lemma 7, in units of c, below which Lemma 6 is not tried."""
 
 
-@kernel
+@kernel(inner=True)
 def _value_of_tree(p: Any, q: Any, growth: Any, stored: Any, n: int, work: Any) -> float:
-    """Log (p·h)/(q·h) for a tree's potentials; −1 unless all its flows are surely not negative.
+    """Return log (p·h)/(q·h) for a tree's potentials; −1 unless all flows are proved ≥ 0.
 
-    Nor is anything sure of numbers near the ends of floats.
+    Nothing is proved for numbers near the limits of floats.
 
     ``growth`` has e^w by the arcs of :func:`read_tree`, and e^−w. Rows of ``work``: h, flow, mass,
     in the tree's order.
@@ -72,13 +72,13 @@ def _value_of_tree(p: Any, q: Any, growth: Any, stored: Any, n: int, work: Any) 
         mass[a] += rounding
     if not sure:
         return -1.0
-    # every arc is off by a few roundings, and the bound by no more than their sum
+    # every arc has an error of a few roundings, and the bound at most their sum
     return math.log(sum_p * share_q) + 4.0 * (n + 8) * UNIT_ROUNDOFF
 
 
-@kernel
+@kernel(inner=True)
 def _leaves(growth: Any, stored: Any, n: int, work: Any, tolerance: float) -> bool:
-    """Whether h(z) > h(y) e^{w(z, y)} for some z, y of a tree, by more than the tolerance."""
+    """Return whether h(z) > h(y) e^{w(z, y)} for some z, y of a tree, beyond the tolerance."""
     nodes, h, k = stored[0], work[2], len(stored[0])
     h[:] = np.inf
     for i in range(n):
@@ -93,9 +93,9 @@ def _leaves(growth: Any, stored: Any, n: int, work: Any, tolerance: float) -> bo
     return False
 
 
-@kernel
+@kernel(inner=True)
 def add_costs(leakages: Any, cost: Any, w: Any) -> float:
-    """Fill in the costs w; the largest, ∞ where one is beyond :data:`FARTHEST` or no number."""
+    """Fill in the costs w; return the largest, ∞ if one exceeds :data:`FARTHEST` or is NaN."""
     farthest = 0.0
     for z in range(len(w)):
         for y in range(len(w)):
@@ -104,9 +104,9 @@ def add_costs(leakages: Any, cost: Any, w: Any) -> float:
     return farthest
 
 
-@kernel
+@kernel(inner=True)
 def _states(one: Any, other: Any, names: Any, local: Any) -> int:
-    """Number the states in one of two supports, the others −1; return how many they are."""
+    """Number the states in either of two supports, the others −1; return their number."""
     n = 0
     for v in range(len(local)):
         local[v] = -1
@@ -132,8 +132,8 @@ def couple(
 ) -> int:
     """Bound the pairs of values x · k + x' in ``places`` by the best tree of their distributions.
 
-    The tree that was the best one serves, if its flows are not negative and its potentials feasible
-    but for the ``tolerance`` (nobody looks if that is negative). Otherwise it is where to start.
+    The last best tree serves if its flows are not negative and its potentials feasible up to the
+    ``tolerance`` (not checked if that is negative). Otherwise the search starts from it.
 
     Parameters
     ----------
@@ -147,15 +147,15 @@ def couple(
     w : float array, shape (k, k)
         Costs, zero on the diagonal.
     trees : tuple of int16, int16, int32 and float arrays, shape (k, k, k)
-        The trees of all pairs, as :func:`read_tree` takes them. Replaced; without flows if there is
-        no room for these.
+        The trees of all pairs, in the format of :func:`read_tree`. Replaced; without flows if the
+        arrays have no entries for these.
     upper : float array, shape (k, k)
         Filled with the largest bounds that flows prove.
 
     Returns
     -------
     int
-        What it took, in multiplications.
+        Number of multiplications.
     """
     pairs, starts, apart, support = sets
     k, taken = len(w), 0
@@ -164,7 +164,7 @@ def couple(
     p, q, flows = np.empty(k), np.empty(k), np.zeros(k)
     costs, quick = np.empty((k, k)), np.empty((3, k))
     known = add_costs(w, np.zeros((k, k)), costs) <= FARTHEST
-    growth = np.exp(np.append(w, -w))
+    growth = np.exp(np.concatenate((w.ravel(), -w.ravel())))
     for place in range(places[0], places[1]):
         x, y = place // k, place % k
         upper[x, y] = 0.0 if known or not apart[x, y] else np.inf
@@ -210,13 +210,12 @@ def couple(
 
 @kernel
 def beyond_stationary(spread: float, following: float, farthest: float) -> float:
-    """How much more than under P* the past of a node can leak at most (Lemma 7).
+    """Return an upper bound of the past's leakage beyond that under P* (Lemma 7).
 
-    Under the stationary distribution this is 0.
-
-    The distribution of the node before is π times e^r with r of the given spread, that of the node
-    one with the following one; so the distributions of the node before given x are P*(x, ·) times
-    e^r up to a factor, within the spread in total variation.
+    Under the stationary distribution it is 0. The distribution of the node before is π times e^r, r
+    with the given ``spread``, that of the node similarly with the ``following`` one; so the
+    distributions of the node before given x are P*(x, ·) times e^r up to a factor, within
+    the spread in total variation.
     """
     if spread == 0:
         return 0.0
@@ -225,9 +224,9 @@ def beyond_stationary(spread: float, following: float, farthest: float) -> float
     return min(spread + following, 2 * math.log1p(variation * growth)) * (1 + 4 * UNIT_ROUNDOFF)
 
 
-@kernel
+@kernel(inner=True)
 def store(leakages: Any, out: Any) -> None:
-    """Keep leakages as smaller floats, rounded up."""
+    """Store leakages as float32, rounded up."""
     for x in range(len(leakages)):
         for z in range(len(leakages)):
             kept = np.float32(leakages[x, z])
@@ -237,7 +236,7 @@ def store(leakages: Any, out: Any) -> None:
 
 
 def _work_of(exact: Any, reweighted: Any, possible: Any, tables: Any, *others: Any) -> int:
-    """Steps of a walk; of one that goes on, too many to interpret, as that may begin anew."""
+    """Return the steps of a walk; too many to interpret if it continues, as that may restart."""
     k, places = len(tables[0]), others[-1]
     return PATIENCE + 1 if places[0] else (len(possible) - 1) * k**2 * (k + 4) ** 3 // 2
 
@@ -254,48 +253,45 @@ def walk(
     out: Any,
     places: tuple[int, int],
 ) -> int:
-    """Leakages of n nodes one after another, each from those of its neighbour: of the one before.
+    """Compute the leakages of n successive nodes, each from those of the node before.
 
-    Places are pairs of values, one node after another: node · k² + x · k + x'. A call does so much
-    of them as its work allows, so that signals arrive between calls.
+    Positions are pairs of values of each node: node · k² + x · k + x'. A call ends after its work,
+    so that signals arrive between calls.
 
     Parameters
     ----------
     exact : tuple of float array, float, bool array and float array, and pairs
         ``rows``, shape (n, k, k) or (1, k, k): distributions of the neighbour given each value of
-        the node; by how much at most one differs from the true one, in total variation; ``alike``,
-        shape (k, k): pairs of values with surely the same distribution, at every node; ``spreads``,
-        shape (n + 1,): how far the distribution of each node, from the neighbour of the first on,
-        is from the one that rows are of (Lemma 7); ∞ where rows say nothing; and all pairs of rows,
-        as :func:`couple` takes them.
+        the node; their largest error in total variation; ``alike``, shape (k, k): pairs of values
+        with surely equal distributions, at every node; ``spreads``, shape (n + 1,): distance of the
+        distribution of each node, from the neighbour of the first on, from the one of the rows
+        (Lemma 7), ∞ if the rows do not apply; and all pairs of rows, as for :func:`couple`.
     reweighted : tuple
         ``which``, shape (n,): the table of each node whose neighbour's distribution may be
-        reweighted, −1 for none; the tables, roots as ``reweight`` takes them; and blocks of several
-        steps to such distributions: steps, after how many nodes each is taken, roots, and what is
-        added.
+        reweighted, −1 for none; the tables, roots as for ``reweight``; and blocks of several steps
+        to such distributions: steps, number of nodes between uses, roots, and addends.
     possible : bool array, shape (n + 1, k)
         Values that the neighbour of the first node, and each node, can have.
     tables : tuple of float arrays, shape (k, k)
-        Leakages of the neighbour of the first node; filled with those of the last one, 0 of values
-        that it cannot have; and room, left alone between calls.
+        Leakages of the neighbour of the first node; filled with those of the last one, 0 for values
+        that it cannot have; and work arrays, which callers keep unchanged between calls.
     limits : tuple of float arrays
-        ``cost``, shape (k, k): c where two values differ in what a mechanism sees, otherwise 0;
-        ``caps``, shape (n, k, k) or (1, k, k): bounds of the leakages. What nothing is known of is
-        as large as these.
+        ``cost``, shape (k, k): c if a mechanism's input differs between two values, otherwise 0;
+        ``caps``, shape (n, k, k) or (1, k, k): bounds of the leakages, used if there is no other.
     trees : tuple of arrays
-        As :func:`couple` takes them.
+        As for :func:`couple`.
     checks : tuple of int and float
-        After how many nodes all trees are checked, as after 1, 2, 4, …, since costs change most
-        where another matrix comes; and how far, in c, a potential may leave the polytope then.
+        Number of nodes between checks of all trees, in addition to 1, 2, 4, …, since costs change
+        most after a change of the matrix; and the tolerance, in c, for potentials.
     out : float32 array, shape (n + 1, k, k)
         Filled with the leakages of the neighbour of the first node and of all nodes, rounded up.
     places : tuple of int
-        The first place, and about how much work to do: that of some multiplications each.
+        The first position, and the approximate work of the call.
 
     Returns
     -------
     int
-        The next place, n · k² at the end.
+        The next position, n · k² at the end.
     """
     (rows, error, alike, spreads, (pairs, starts)), (which, roots, blocks) = exact, reweighted
     (start, now, before, through), (cost, caps) = tables, limits
@@ -319,7 +315,7 @@ def walk(
             more += beyond_stationary(spreads[step], spreads[step + 1], farthest)
         else:
             more = np.inf
-        # any distribution reveals at least what a known one does
+        # the bound for any distribution is at least that of a given one
         if first == 0 and which[step] >= 0 and not more <= _LITTLE * largest:
             reweight(roots[which[step]], w, 0.0, (through, arcs, slopes), (0, k * k))
             left -= 5 * k**4

@@ -1,7 +1,7 @@
-"""Flows for all distributions of two sets at once: one linear program, and a short proof.
+"""Flows for all distributions of two sets: one linear program, and a short proof.
 
 Lemma 3 asks for flows from a distribution p to a distribution q. For p in one set and q in another
-they may depend on both. Here they are g(z, y), whatever p and q are, and besides, every unit of a
+they may depend on both. Here they are g(z, y) for all p and q, and in addition every unit of a
 part of p at z goes to y in the share ``surplus``(z, y), and every unit of a part of q at y receives
 from z in the share ``reserve``(y, z). Then the inequality of Lemma 3 is linear in p and q, and its
 worst case a greedy sum: Lemma I3 of ``docs/leakage.md``.
@@ -22,10 +22,7 @@ from pufferflow.models.row_sets import RowSets
 _TOLERANCE = 1e-10
 _LARGEST = 1e100
 _TOGETHER = 4000
-"""Columns of programs that are solved as one.
-
-To ask takes as long as some hundred, and large ones take longer.
-"""
+"""Columns of programs that are solved as one: a call costs as much as about a hundred columns."""
 _SMALLEST = 2e-9  # HiGHS drops entries of up to 1e-9
 
 
@@ -39,11 +36,11 @@ class RobustFlows(NamedTuple):
 
 Pair: TypeAlias = tuple[int, int]
 Solved: TypeAlias = tuple[RobustFlows, float, Floats]
-"""Flows for a pair of values, the least Λ, and the derivative of log Λ by the costs."""
+"""Flows for a pair of values, the smallest Λ, and the derivative of log Λ by the costs."""
 
 
 class AffineRows:
-    """As ``VertexRows``, but for a little more: the flows are affine in the distributions.
+    """Like ``VertexRows``, with slightly larger bounds: flows are affine in the distributions.
 
     Parameters
     ----------
@@ -55,17 +52,17 @@ class AffineRows:
         self._rows = rows
         self._weights = np.zeros((k * k, k * k))
         self._growth = np.zeros((k, k))
-        self._solved: dict[Pair, Solved | None] = {}  # at that growth
+        self._solved: dict[Pair, Solved | None] = {}  # for the last growth
         self.limit, self.centre = largest_leakages(rows), centre(rows)
 
     @property
     def work(self) -> int:
-        """Operations of :meth:`bound`, about."""
+        """Approximate number of operations of :meth:`bound`."""
         return 10**5 * self._rows.states**3
 
     def bound(self, costs: Floats) -> Floats:
         """As :meth:`PairBound.bound`."""
-        values: Floats = np.fmin(self.limit, costs.max())  # h ranges over no more
+        values: Floats = np.fmin(self.limit, costs.max())  # the range of log h
         np.fill_diagonal(values, 0.0)
         with np.errstate(over="ignore"):
             growth = np.exp(costs)
@@ -84,12 +81,12 @@ class AffineRows:
         return pairs, arcs, self._weights[pairs, arcs]
 
     def flows(self, x: int, y: int, growth: Floats) -> RobustFlows | None:
-        """Flows for the distributions given x and y, growth e^costs; None where not solved."""
+        """Return flows for the distributions given x and y, growth e^costs; None if not solved."""
         (solved,) = self._solve([(x, y)], growth)
         return None if solved is None else solved[0]
 
     def _solve(self, pairs: list[Pair], growth: Floats) -> list[Solved | None]:
-        """As :func:`solve`; a search ends at costs that it and the proof ask for again."""
+        """Return :func:`solve`, cached for one growth, as a proof repeats the last costs."""
         if not np.array_equal(growth, self._growth):
             self._growth, self._solved = growth.copy(), {}
         if new := [pair for pair in pairs if pair not in self._solved]:
@@ -97,7 +94,7 @@ class AffineRows:
         return [self._solved[pair] for pair in pairs]
 
     def _proved(self, x: int, y: int, growth: Floats, flows: RobustFlows, ratio: float) -> float:
-        """What flows prove, whether or not they are optimal, rounded up; about log ``ratio``."""
+        """Return the bound proved by any flows, rounded up; about log ``ratio``."""
         rows, k = self._rows, self._rows.states
         into = (flows.flow * growth).sum(axis=0)
         above = rows.base[x] - flows.flow.sum(axis=1) + into
@@ -111,7 +108,7 @@ class AffineRows:
         rounding = 16 * (k + 8) * UNIT_ROUNDOFF * (1 + float(np.log(growth).max()))
         above += rounding * size
         below = np.maximum(below * (1 - rounding) - rounding * UNIT_ROUNDOFF, 0.0)
-        # what others have beyond a ratio goes to a store; what that needs falls with the ratio
+        # excess over a ratio moves to a store, whose requirement falls with the ratio
         store = int(np.argmax(below))
         beyond = np.maximum(above - ratio * below, 0.0)
         beyond[store] = 0.0
@@ -121,7 +118,7 @@ class AffineRows:
 
 
 def greedy(widths: Floats, total: float, values: Floats, largest: bool) -> Floats:
-    """Largest (smallest) Σ e·values[:, y] over 0 ≤ e ≤ widths with the given sum, for every y."""
+    """Return the largest (smallest) Σ e·values[:, y], 0 ≤ e ≤ widths with this sum, for every y."""
     order = np.argsort(-values if largest else values, axis=0, kind="stable")
     slack = 8 * len(widths) * UNIT_ROUNDOFF * (1 if largest else -1)
     wide = widths[order]
@@ -134,16 +131,16 @@ def greedy(widths: Floats, total: float, values: Floats, largest: bool) -> Float
 
 
 def solve(rows: RowSets, pairs: list[Pair], growth: Floats) -> list[Solved | None]:
-    """Flows for the distributions given each pair of values, whose shares have sum 1.
+    """Return flows for the distributions given each pair of values, with shares of sum 1.
 
-    None where none were found. The programs of several pairs are one.
+    It is None for pairs without a solution. The programs of several pairs are solved as one.
     """
     from scipy.optimize import linprog  # loading it takes longer than most noise scales
     from scipy.sparse import block_diag, csr_array, kron
 
     k, parts = rows.states, 2 * len(rows.parts)
     columns = k * k + parts * (2 * k * k + k) + 1
-    if not float(growth.max()) < _LARGEST:  # nothing that the program could resolve
+    if not float(growth.max()) < _LARGEST:  # beyond the precision of the program
         return [None] * len(pairs)
     if len(pairs) > (most := max(1, _TOGETHER // columns)):
         some = (pairs[start : start + most] for start in range(0, len(pairs), most))
@@ -171,13 +168,13 @@ def solve(rows: RowSets, pairs: list[Pair], growth: Floats) -> list[Solved | Non
         return [_read(rows, *each, growth) for each in zip(*found, strict=True)]
     if count == 1:
         return [None]
-    return [solve(rows, [pair], growth)[0] for pair in pairs]  # perhaps one alone fails
+    return [solve(rows, [pair], growth)[0] for pair in pairs]  # perhaps a single pair fails
 
 
 def _places(k: int, part: int) -> tuple[slice, slice, slice]:
-    """Columns of a part's shares, their excesses over thresholds, and thresholds; flows are first.
+    """Return columns of a part's shares, their excesses over thresholds, and thresholds.
 
-    The parts of p come before those of q; the last column is Λ.
+    Flows come first, then parts of p, then those of q; the last column is Λ.
     """
     start = k * k + part * (2 * k * k + k)
     middle, end = start + k * k, start + 2 * k * k
@@ -185,7 +182,7 @@ def _places(k: int, part: int) -> tuple[slice, slice, slice]:
 
 
 def _program(rows: RowSets, x: int, y: int, growth: Floats) -> tuple[Floats, Floats]:
-    """Left and right sides of the inequalities for the distributions given x and y.
+    """Return both sides of the inequalities for the distributions given x and y.
 
     Greedy sums are duals: the largest Σ e a is the least t·total + Σ widths (a − t)⁺ over t, and
     the smallest Σ e b the largest t·total − Σ widths (t − b)⁺.
@@ -200,7 +197,7 @@ def _program(rows: RowSets, x: int, y: int, growth: Floats) -> tuple[Floats, Flo
     for i, (part, value, sign, factors) in enumerate(sides):
         widths, total = part.widths[value], part.totals[value]
         wide = np.where(widths > _SMALLEST, widths, 0.0)
-        if (wide != widths).any():  # without widths for all of the sum it would be unbounded
+        if (wide != widths).any():  # widths below the sum would make it unbounded
             total = min(total, float(wide.sum()))
         shares, excess, level = _places(k, i)
         left[:k, excess] = enters * np.repeat(wide, k)
@@ -212,7 +209,7 @@ def _program(rows: RowSets, x: int, y: int, growth: Floats) -> tuple[Floats, Flo
 
 
 def _sums(k: int, parts: int) -> tuple[Floats, Floats]:
-    """Equations: the shares of p have sum 1, those of q sum Λ, by which they are multiplied."""
+    """Return equations: shares of p have sum 1, those of q, multiplied by Λ, sum Λ."""
     left = np.zeros((parts * k, k * k + parts * (2 * k * k + k) + 1))
     for i in range(parts):
         left[i * k : (i + 1) * k, _places(k, i)[0]] = np.kron(np.eye(k), np.ones(k))
@@ -222,7 +219,7 @@ def _sums(k: int, parts: int) -> tuple[Floats, Floats]:
 
 
 def _read(rows: RowSets, values: Floats, multipliers: Floats, growth: Floats) -> Solved:
-    """What a solution states of one pair; the derivative is that of e^±w, by their multipliers."""
+    """Return the solution of one pair; the derivative is that of e^±w, by their multipliers."""
     k, square, parts = rows.states, rows.states**2, len(rows.parts)
     values, multipliers = np.maximum(values, 0.0), np.maximum(multipliers, 0.0)
     flow, all_shares = values[:square].reshape(k, k), []

@@ -1,8 +1,8 @@
 """Leakage of a node through its neighbours at a distance: theorem (b) of ``docs/leakage.md``.
 
 For every distance m the entries up to there cost at most (m − 1)·c and the rest passes through P^m.
-With the leakage of the rest taken as infinite this is the bound of a Markov quilt, so nothing here
-is above MQMExact where its quilt fits.
+With infinite leakage of the rest this is the bound of a Markov quilt, so no bound here is above
+MQMExact if its quilt fits.
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ from pufferflow.models.powers import matrix_power
 from pufferflow.models.row_sets import RowSets, between
 
 PASSED = 500.0
-"""Leakages above it are not passed through a product of matrices."""
+"""Larger leakages are not passed through a product of matrices."""
 _MOST_DISTANCES = 40
 _FARTHEST, _STEP_BY_STEP = 10**5, 64
-"""Steps of products of sets of rows, and how many of them are taken one by one."""
+"""Largest number of steps of products of row sets, and number of consecutive ones."""
 _MIXED = 0.02  # nats: more steps only cost more
 _FAR = 600.0
 
 
 class Block(NamedTuple):
-    """Some steps to a node, and a bound of what they reveal of pairs of its values; or a stack."""
+    """Bounds of the leakage of a node's pairs of values through some steps; or a stack of them."""
 
     steps: NDArray[np.intp]
     limit: Floats
     """Largest log ratios of entries of P^m; cross ratios if the distribution is unknown."""
     distance: Floats | None = None
-    """Total variation of the distributions at the other end, where these are known."""
+    """Total variation of the distributions at the other end, if these are known."""
     rows: ReweightedRows | None = None
-    """What pairs of values at the other end reveal."""
+    """Leakages of pairs of values at the other end."""
     margin: float = 0.0
 
     def leakages(self, rest: float, cost: float) -> Floats:
-        """Bounds, rounded up, of a node's leakages if those at the other end are ≤ ``rest`` − c."""
+        """Return bounds, rounded up, of a node's leakages if the others are ≤ ``rest`` − c."""
         if self.distance is None:
             passed = forgotten(self.limit, rest)
         elif rest > PASSED:
@@ -62,22 +62,22 @@ class Block(NamedTuple):
         return np.asarray(passed + (self.steps - 1) * cost)
 
     def extra(self, cost: float) -> float:
-        """What is added to what ``rows`` let through: the nodes between, and rounding."""
+        """Return the addend to the bound by ``rows``: the nodes between, and rounding."""
         return float(self.steps - 1) * cost * (1 + 4 * UNIT_ROUNDOFF) + self.margin
 
 
 class Blocks:
-    """Bounds of the leakages of pairs through one side of a node, for every node and every length.
+    """Bounds of the leakages of pairs through one side of a node, for all nodes and lengths.
 
     Parameters
     ----------
     blocks : iterable of Block
-        The nearest first, of one kind.
+        Blocks of one kind, the nearest first.
     """
 
     def __init__(self, blocks: Iterable[Block] = ()) -> None:
         self.pairwise: list[Block] = []
-        """Those that bound pairs of values at the other end, as far as they mix more and more."""
+        """Blocks that bound pairs of values at the other end, as long as their mixing improves."""
         self.stacked: Block | None = None
         found, last = list(blocks), np.inf
         for block in found:
@@ -91,7 +91,7 @@ class Blocks:
             self.stacked = Block(steps[:, None, None], limits, known)
 
     def caps(self, cap: Floats, cost: float, costs: Floats | float) -> Floats:
-        """Bounds of all leakages for a mechanism with cost c, where these are ≤ ``cap``, (k, k)."""
+        """Return bounds of all leakages for a mechanism with cost c, (k, k), at most ``cap``."""
         if self.stacked is None or not cost:
             return cap
         every, low, alpha = self.stacked, cost, cost + float(cap.max())
@@ -99,7 +99,7 @@ class Blocks:
         worst = Block(steps, limits.max(axis=(1, 2), keepdims=True))
         if distances is not None:
             worst = worst._replace(distance=distances.max(axis=(1, 2), keepdims=True))
-        # an α = c + leakage that the blocks map to or below itself is one
+        # an α = c + leakage that the blocks map to at most itself is a bound
         while alpha > low * (1 + 1e-5):
             middle = math.sqrt(low * alpha)
             if cost + float(worst.leakages(middle, cost).min()) <= middle:
@@ -126,11 +126,11 @@ def block(
     *,
     pairwise: bool = False,
 ) -> Block:
-    """The block of the product of the matrices of some steps, with its exact support.
+    """Return the block of the product of the matrices of some steps, with its exact support.
 
-    Its rows are distributions of the node so far away, known to a relative ``error``; or, where
+    Its rows are distributions of the node at that distance, with a relative ``error``; or, if
     that is None, weights of its values, which may be reweighted in any way. Pairs of values that
-    are not ``apart`` reveal nothing. Entries that floats do not hold may reveal anything.
+    are not ``apart`` have leakage 0. Entries that underflow have no bound.
     """
     values, support = power
     rows = np.where(support, np.maximum(values, 0.0), 0.0)
@@ -151,13 +151,13 @@ def block(
 def blocks_of(
     rows: Floats, error: float | None, length: int, *, pairwise: bool = False
 ) -> Iterator[Block]:
-    """Blocks of 1, 2, 3, 4, 6, … steps below the length that have these rows, as :func:`block`.
+    """Yield blocks of 1, 2, 3, 4, 6, … steps below the length with these rows, as :func:`block`.
 
-    A bound on the relative error of P* is one for all its powers.
+    A bound on the relative error of P* holds for all its powers.
     """
     there: Bools = np.asarray(rows.any(axis=1))
     apart: Bools = there[:, None] & there & ~np.eye(len(rows), dtype=np.bool_)
-    # rows of powers that look equal still differ by rounding, unless those of P are equal
+    # equal rows of powers may differ by rounding, unless those of P are equal
     if error == 0:
         apart &= np.array([(rows != row).any(axis=-1) for row in rows])
     for m, power in _powers(rows, length):
@@ -170,7 +170,7 @@ def blocks_of(
 
 
 def _powers(rows: Floats, length: int) -> Iterator[tuple[int, tuple[Floats, Bools]]]:
-    """P^m for m = 1, 2, 3, 4, 6, … below the length, and which entries are exactly positive."""
+    """Yield P^m for m = 1, 2, 3, 4, 6, … below the length, with the mask of positive entries."""
     known: dict[int, tuple[Floats, Bools]] = {1: (rows, rows > 0)}
     steps = 0
     for m in _grid(length):
@@ -182,15 +182,15 @@ def _powers(rows: Floats, length: int) -> Iterator[tuple[int, tuple[Floats, Bool
 
 
 def times(one: tuple[Floats, Bools], other: tuple[Floats, Bools]) -> tuple[Floats, Bools]:
-    """The product of two matrices, and which entries are exactly positive."""
+    """Return the product of two matrices, and the mask of its positive entries."""
     return np.dot(one[0], other[0]), (one[1].astype(np.float32) @ other[1]) > 0
 
 
 def blocks_of_sets(rows: RowSets, length: int, *, columns: bool) -> Iterator[Block]:
-    """Of distributions reweighted in any way, of chains with steps free within sets of rows.
+    """Yield blocks for reweighted distributions of chains whose steps vary within row sets.
 
-    Entries of P^m lie between bounds, whatever chain each step follows, and so do their ratios.
-    Besides, P^{m+n}(x, z) = p·h with p = P^m(x, ·) and h = P^n(·, z), whose values lie within a
+    Entries of P^m lie between bounds for all such chains, and so do their ratios. Besides,
+    P^{m+n}(x, z) = p·h with p = P^m(x, ·) and h = P^n(·, z), whose values lie within a
     factor e^φ, so that P^{m+n}(x, z) / P^{m+n}(x', z) ≤ 1 + (e^φ − 1) d, d the total variation of p
     and p'.
 
@@ -209,7 +209,7 @@ def blocks_of_sets(rows: RowSets, length: int, *, columns: bool) -> Iterator[Blo
             now, steps = _product(known[hop], now), steps + hop
             ratios = np.minimum(np.maximum(now.log_ratios(), 0.0), through)
             known[steps] = now
-        if columns:  # of y to y' given x, and of y' to y given x'
+        if columns:  # ratios of y to y' given x, and of y' to y given x'
             of_y = ratios.transpose(2, 1, 0)
             both = np.array([(of_x + of_y).max(axis=(1, 2)) for of_x in ratios.transpose(2, 0, 1)])
             sets = reweighted_within(now.log_column_ratios())
@@ -222,7 +222,7 @@ def blocks_of_sets(rows: RowSets, length: int, *, columns: bool) -> Iterator[Blo
 
 
 def _product(first: RowSets, second: RowSets) -> RowSets:
-    """Bounds of the rows of a product of two matrices, rounded outwards."""
+    """Return bounds of the rows of a product of two matrices, rounded outwards."""
     rounding = 16 * (first.states + 8) * UNIT_ROUNDOFF
     low, high = second.low(), second.high()
     least = _extreme(first, low, largest=False) * (1 - rounding)
@@ -234,7 +234,7 @@ def _product(first: RowSets, second: RowSets) -> RowSets:
 
 
 def _extreme(rows: RowSets, values: Floats, *, largest: bool) -> Floats:
-    """Largest or smallest p·h of the rows p of every state and the columns h ≥ 0 of ``values``."""
+    """Return the largest or smallest p·h of each state's rows p and the columns h of ``values``."""
     found: Floats = rows.base @ values
     for part in rows.parts:
         found = found + [
@@ -245,7 +245,7 @@ def _extreme(rows: RowSets, values: Floats, *, largest: bool) -> Floats:
 
 
 def forgotten(limit: Floats, alpha: float) -> Floats:
-    """What passes from a rest that leaks at most α, rounded up (Lemma 6).
+    """Return the leakage from a rest with leakage at most α, rounded up (Lemma 6).
 
     It holds under any distribution of the node between.
 
@@ -261,7 +261,7 @@ def forgotten(limit: Floats, alpha: float) -> Floats:
 
 
 def _grid(length: int) -> list[int]:
-    """Distances 1, 2, 3, 4, 6, 8, 12, … below T."""
+    """Return the distances 1, 2, 3, 4, 6, 8, 12, … below T."""
     distances: list[int] = []
     m = 1
     while m < max(length, 2) and len(distances) < _MOST_DISTANCES:

@@ -1,7 +1,7 @@
-"""Distributions that a node's neighbour can have given its value, and what they reveal.
+"""Sets of distributions of a node's neighbour given its value, and bounds of their leakage.
 
-A set of them bounds Φ for all pairs of values (``docs/leakage.md``): known rows by optimal
-couplings, rows that side information or any start may reweight in closed form (Lemma 6).
+Each set bounds Φ for all pairs of values (``docs/leakage.md``): known rows by optimal couplings,
+rows that side information or any start may reweight in closed form (Lemma 6).
 """
 
 from __future__ import annotations
@@ -26,35 +26,34 @@ Arcs: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64], Floats]
 
 DENSE = 16
 PORTION = 10**7
-"""Work of a call of a kernel, about: hundredths of a second."""
+"""Approximate work of a call of a kernel: hundredths of a second."""
 OFF = 1e-12
-"""How far, relatively, the potentials of a tree that still serves may leave the polytope."""
+"""Relative tolerance for the potentials of a reused tree."""
 
 
 class PairBound(Protocol):
-    """What a node's value x reveals through one neighbour: a monotone map of costs to leakages."""
+    """A bound of the leakage of a node through one neighbour: a monotone map of costs."""
 
     limit: Floats
-    """Bound of every leakage of a pair, shape (k, k), ∞ where there is none."""
+    """Bounds of the leakages of pairs for any costs, shape (k, k), ∞ without a bound."""
 
     def bound(self, costs: Floats) -> Floats:
-        """Bound, rounded up, of Φ[x, x'] = max log (p·h)/(q·h).
+        """Return a bound, rounded up, of Φ[x, x'] = max log (p·h)/(q·h).
 
-        The maximum is over h > 0 with h(z) ≤ h(y) e^costs[z, y].
-
-        p and q are the distributions of the neighbour given x and x'.
+        The maximum is over h > 0 with h(z) ≤ h(y) e^costs[z, y]; p and q are the distributions of
+        the neighbour given x and x'.
         """
 
     def derivative(self) -> Arcs:
-        """Derivative of the last values by the costs."""
+        """Return the derivative of the last values by the costs."""
 
 
 class DistributionSet(PairBound, Protocol):
-    """Distributions of a neighbour, which know what they take."""
+    """Distributions of a neighbour, with an estimate of the work."""
 
     @property
     def centre(self) -> ExactRows | None:
-        """Some of them, if there are such: near whose leakages to look."""
+        """Some of them, if there are any: a search starts near their leakages."""
 
     @property
     def work(self) -> int:
@@ -62,20 +61,20 @@ class DistributionSet(PairBound, Protocol):
 
 
 class Couplings:
-    """Optimal couplings of pairs of distributions, given two values each; some for every pair.
+    """Optimal couplings of pairs of distributions; there may be several for each pair of values.
 
     Parameters
     ----------
     rows : float array, shape (m, k)
     pairs, starts : int arrays
-        Indices of two of the ``rows``, those for all pairs of values one after another; where those
-        for each begin, and the end.
+        Indices of two of the ``rows``, for all pairs of values in order; the first index of each
+        pair, and the end.
     apart : bool array, shape (k, k)
         Pairs of values that may have different distributions.
     support : bool array, shape (k, k)
         States that can follow each value.
     margin : float
-        What errors of the rows add.
+        Addend for errors of the rows.
     """
 
     def __init__(
@@ -87,7 +86,7 @@ class Couplings:
 
     @cached_property
     def _trees(self) -> Trees:
-        """The best ones found last: tables of k³ entries, which are made where they are used."""
+        """The last best trees: tables of k³ entries, made when they are used."""
         return no_trees(len(self._apart), flows=True)
 
     @property
@@ -96,7 +95,7 @@ class Couplings:
         return self._pairs * len(self._apart) ** 2
 
     def bound(self, costs: Floats) -> Floats:
-        """As :meth:`PairBound.bound`, the largest of a pair's distributions."""
+        """As :meth:`PairBound.bound`, the largest over a pair's distributions."""
         k, tolerance = len(costs), OFF * float(costs.max())
         upper, costs = np.zeros((k, k)), constant(costs)
         given = self._rows, self._sets, costs, self._trees, upper, tolerance
@@ -112,7 +111,7 @@ class Couplings:
     def parents(self) -> Iterator[tuple[int, int, list[int]]]:
         """Yield the tree of every pair: each state's parent, from 1, and 0 for the root.
 
-        The parent is negative where the arc leads from there to the state.
+        The parent is negative if the arc leads from it to the state.
         """
         nodes, above, arcs, _ = self._trees
         k = len(nodes)
@@ -127,7 +126,7 @@ class Couplings:
 
 
 class ExactRows(Couplings):
-    """A side with known distributions of the neighbour.
+    """Known distributions of the neighbour.
 
     Parameters
     ----------
@@ -136,10 +135,10 @@ class ExactRows(Couplings):
     error : float
         Bound on the relative error of each entry, beyond a few roundings; zeros are exact.
     secret : bool array, shape (k,), optional
-        Values the node can take; other rows are left out.
+        Values that the node can have; other rows are left out.
     spread : float
-        How far the distribution of the neighbour, and of every node after it, is from the one that
-        rows are of: what that adds (Lemma 7) depends on the largest cost.
+        Distance of the distribution of the neighbour, and of every node after it, from that of the
+        rows; its addend (Lemma 7) depends on the largest cost.
     """
 
     def __init__(
@@ -148,7 +147,7 @@ class ExactRows(Couplings):
         k = len(rows)
         self.rows, self.error, self.spread = rows, error, spread
         secret = np.ones(k, dtype=np.bool_) if secret is None else secret
-        # equal after rounding?
+        # equal only after rounding?
         differ: Bools = (rows[:, None, :] != rows[None, :, :]).any(axis=-1) | (error > 0)
         others: Bools = ~np.eye(k, dtype=np.bool_)
         apart: Bools = differ & secret[:, None] & secret[None, :] & others
@@ -164,12 +163,10 @@ class ExactRows(Couplings):
         return bound
 
     def staircases(self) -> Floats:
-        """Couple all pairs monotonically along a line and return how much each moves.
+        """Return the mass moved by monotone couplings of all pairs along a line.
 
-        That is Φ for small costs, over c.
-
-        The line is that of the slowest eigenvector, along which differences are forgotten last.
-        They are an upper bound but for rounding; the best couplings are looked for from these on.
+        That is an upper bound, up to rounding, of Φ/c for small costs. The line is that of the
+        slowest eigenvector, along which the chain mixes last. Searches start from these couplings.
         """
         k = len(self.rows)
         values, vectors = np.linalg.eig(self._rows)
@@ -193,9 +190,9 @@ class ReweightedRows:
     ----------
     roots : float array, shape (k, k, k)
         By x, x' and a value y of the neighbour, bounds of the root of the weight of y given x over
-        that given x'; −1 where y has no weight given x.
+        that given x'; −1 if y has no weight given x.
     limit : float array, shape (k, k)
-        Bounds of what pairs of values reveal at any costs.
+        Bounds of the leakages of pairs at any costs.
     """
 
     def __init__(self, roots: Floats, limit: Floats) -> None:
@@ -225,11 +222,11 @@ class ReweightedRows:
 
 
 def reweighted_rows(weights: Floats) -> ReweightedRows:
-    """Distributions of a neighbour that are proportional to a row of ``weights`` times anything.
+    """Return the distributions proportional to a row of ``weights`` times any positive factors.
 
-    With those of P these are the distributions of the next node where later records may be known,
-    with those of its transpose the past of a node under every distribution of the node before.
-    Rows need not sum to 1; those of zeros are of values that the node cannot have.
+    With rows of P these are the distributions of the next node if later records may be known, with
+    rows of its transpose those of the node before under its every distribution. Rows need not sum
+    to 1; rows of zeros belong to values that the node cannot have.
     """
     there: Bools = np.asarray(weights.any(axis=1))
     there = there[:, None] & there
@@ -241,10 +238,10 @@ def reweighted_rows(weights: Floats) -> ReweightedRows:
 
 
 def reweighted_within(log_ratios: Floats) -> ReweightedRows:
-    """The same from bounds of ratios, Theorem I1.
+    """Return the same from bounds of ratios, Theorem I1.
 
-    By x, x' and a value y of the neighbour, ``log_ratios`` bounds the log of the weight of y given
-    x to that given x'; it is −∞ where y has no weight given x.
+    By x, x' and a value y of the neighbour, ``log_ratios`` bounds the log ratio of the weight of y
+    given x to that given x'; it is −∞ if y has no weight given x.
     """
     both = log_ratios.max(axis=2)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -258,25 +255,25 @@ def reweighted_within(log_ratios: Floats) -> ReweightedRows:
 
 
 Trees: TypeAlias = tuple[NDArray[np.int16], NDArray[np.int16], NDArray[np.int32], Floats]
-"""Those of all pairs of values, as ``read_tree`` takes them, perhaps with no room for flows."""
+"""Trees of all pairs of values, in the format of ``read_tree``, perhaps without flows."""
 
 
 def no_trees(k: int, *, flows: bool = False) -> Trees:
-    """Room for the trees of all pairs."""
+    """Return empty arrays for the trees of all pairs."""
     shape = (k, k, k)
     nodes, above, arcs = np.full(shape, -1, np.int16), np.zeros(shape, np.int16), np.zeros(shape)
     return nodes, above, arcs.astype(np.int32), np.zeros(shape if flows else (0, 0, 0))
 
 
 def each_pair(k: int) -> tuple[Ints, Ints]:
-    """Every pair of k rows once, as :class:`Couplings` takes them."""
+    """Return every pair of k rows once, in the format of :class:`Couplings`."""
     return np.indices((k, k)).reshape(2, -1).T, np.arange(k * k + 1)
 
 
 def for_all_pairs(kernel: Callable[[tuple[int, int]], object], k: int, work: int) -> None:
-    """Call ``kernel`` with ranges of the k² pairs, of so much ``work`` each, on numba's threads.
+    """Call ``kernel`` with ranges of the k² pairs, of ``work`` operations each, on numba's threads.
 
-    A kernel that fills only the places of its pairs gives the same on any number of threads.
+    A kernel that fills only the entries of its pairs gives the same on any number of threads.
     """
     if k * k * work <= PORTION:
         kernel((0, k * k))
@@ -295,13 +292,13 @@ def for_all_pairs(kernel: Callable[[tuple[int, int]], object], k: int, work: int
 
 
 def largest_log_ratios(rows: Floats, apart: Bools) -> Floats:
-    """Max over z of log rows[x, z] / rows[x', z], rounded up; 0 of pairs that are not ``apart``."""
+    """Return max_z log rows[x, z] / rows[x', z], rounded up; 0 for pairs that are not ``apart``."""
     table = np.where(apart, largest_logs(rows), 0.0)
     return np.where(table > 0, table * (1 + 8 * UNIT_ROUNDOFF) + 2000 * UNIT_ROUNDOFF, 0.0)
 
 
 def largest_log_cross_ratios(rows: Floats, apart: Bools) -> Floats:
-    """Max over z, z' of log rows[x, z] rows[x', z'] / (rows[x', z] rows[x, z']), as above."""
+    """Return max_z,z' log rows[x, z] rows[x', z'] / (rows[x', z] rows[x, z']), as above."""
     table = largest_logs(rows)
     with np.errstate(invalid="ignore"):
         both = table + table.T
@@ -313,7 +310,7 @@ def largest_log_cross_ratios(rows: Floats, apart: Bools) -> Floats:
 
 
 def largest_logs(rows: Floats) -> Floats:
-    """Max over z of log rows[x, z] / rows[x', z], shape (k, k), for rows of any numbers ≥ 0."""
+    """Return max_z log rows[x, z] / rows[x', z], shape (k, k), for rows of any numbers ≥ 0."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         logs = np.log(rows)
         if len(logs) <= DENSE:
@@ -322,13 +319,13 @@ def largest_logs(rows: Floats) -> Floats:
 
 
 def conditional(joint: Floats) -> Floats:
-    """The last axis of joint distributions given what the others are; 0 where that never occurs."""
+    """Return the last axis of joint distributions given the others; 0 if these never occur."""
     totals = joint.sum(axis=-1, keepdims=True)
     return np.asarray(np.divide(joint, totals, out=np.zeros_like(joint), where=totals > 0))
 
 
 def reached(states: Bools, matrix: Floats) -> Bools:
-    """States that can follow one of ``states``, shape (k,)."""
+    """Return the states that can follow one of ``states``, shape (k,)."""
     return np.asarray((matrix[states] > 0).any(axis=0))
 
 
@@ -341,7 +338,7 @@ def clear_diagonal(table: Floats) -> None:
 
 
 def costs_of(leakage: Floats, cost: Floats | float) -> Floats:
-    """w(z, y) = c·1[z ≠ y] + A[z, y]; or c only where ``cost`` has it."""
+    """Return w(z, y) = c·1[z ≠ y] + A[z, y]; with a matrix ``cost`` its entries instead of c."""
     w = leakage + cost
     clear_diagonal(w)
     return w

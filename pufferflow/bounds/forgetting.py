@@ -1,4 +1,4 @@
-"""What an entry of a mixing family's chain reveals: ``docs/leakage.md``, Theorems F1 and F2."""
+"""The loss of one entry of a mixing family's chain: ``docs/leakage.md``, Theorems F1 and F2."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _LARGE = 10**6
 class ForgettingLoss:
     """Largest loss over a segment's windows in terms of c: a closed form in interval arithmetic.
 
-    With ρ = (1 − α) e^(mc) the factor by which n = km + r records ahead can tell two values apart
-    is at most E(n) = ρ^k e^(rc) + α e^((m−1)c) (1 + ρ + … + ρ^(k−1)), and the loss of a window of w
+    With ρ = (1 − α) e^(mc) the odds ratio of two values by n = km + r records after them is at most
+    E(n) = ρ^k e^(rc) + α e^((m−1)c) (1 + ρ + … + ρ^(k−1)), and the loss of a window of w
     records with j before it and n after it is at most w·c + log E(j) + log E(n).
     """
 
@@ -31,12 +31,12 @@ class ForgettingLoss:
         self._length, self._window = length, min(window, length)
 
     def loss(self, cost: float) -> Loss:
-        """Bound, rounded up, at c."""
+        """Return a bound, rounded up, at c."""
         value, node = self._loss(Fraction(cost))
         return Loss(math.nextafter(float(value.upper()), math.inf), node)
 
     def scale(self, epsilon: float, upper: float) -> tuple[float, int] | None:
-        """Smallest float with loss at most ε, and a deciding node; None if not below ``upper``."""
+        """Return the smallest float with loss ≤ ε, and a deciding node; None if ≥ ``upper``."""
         if not self._suffices(below := math.nextafter(upper, 0.0), epsilon):
             return None
         # a window alone costs w·c
@@ -49,7 +49,7 @@ class ForgettingLoss:
         return bool(self._loss(1 / Fraction(scale))[0] <= epsilon)
 
     def _loss(self, cost: Fraction) -> tuple[arb, int]:
-        """A ball with the bound, narrow to some 30 digits, and the first node of a worst window."""
+        """Return a ball with the bound, to some 30 digits, and the first node of a worst window."""
         from flint import ctx
 
         around = self._length - self._window
@@ -71,7 +71,7 @@ class ForgettingLoss:
         return ball(self._length * cost), 1  # ρ is within 10^-2000 of 1
 
     def _worst(self, around: int) -> Iterator[int]:
-        """Numbers of records before a window one of which is the worst of all (Theorem F2)."""
+        """Yield numbers of records before a window; one of them is the worst (Theorem F2)."""
         blocks, rest = divmod(around, self._steps)
         for first, pairs in ((0, blocks), (rest + 1, blocks - 1)):
             if pairs >= 0 and first < self._steps:
@@ -79,7 +79,7 @@ class ForgettingLoss:
                     yield k * self._steps + first
 
     def _factor(self, records: int, cost: Fraction) -> arb:
-        """E(n)."""
+        """Return E(n)."""
         blocks, rest = divmod(records, self._steps)
         c = ball(cost)
         ratio = ball(self._kept) * (self._steps * c).exp()

@@ -1,4 +1,4 @@
-"""From leakages of both sides of a node to a mechanism's loss and the smallest scale for it."""
+"""From leakages of both sides of a node to the loss of a mechanism and its smallest scale."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from pufferflow.bounds.walks import Stretch
 from pufferflow.models.powers import followers, largest_after
 
 _SMALL, _COSTLY = 1e-5, 3 * 10**7
-"""A cost at which leakages grow with c; work of bounds that are worth a guess where to start."""
+"""A cost for which leakages are proportional to c; work of bounds that justifies a guess."""
 
 
 class ProcessLoss:
-    """Upper bounds of the loss over the windows of a process, for mechanisms known only by c.
+    """Upper bounds of the loss over the windows of a process, for all c-DP mechanisms.
 
-    Short processes get the recursion (c) node by node, long ones its post-fixed points; (b) caps
+    Short processes use the recursion (c) node by node, long ones its post-fixed points; (b) caps
     both.
     """
 
@@ -40,12 +40,12 @@ class ProcessLoss:
             self._last = followers(process.step, process.window)
 
     def loss(self, cost: float) -> Loss:
-        """Bound of a mechanism's loss whose density changes by at most e^cost with one entry."""
-        self._forget()  # what is found does not depend on what was looked for before
+        """Return a bound for mechanisms whose density changes by at most e^cost with one entry."""
+        self._forget()  # results do not depend on earlier searches
         return self._nearby(cost)
 
     def scale(self, epsilon: float, upper: float) -> tuple[float, int] | None:
-        """Smallest scale with loss ≤ ε, rounded up, and a deciding node; None if ≥ ``upper``."""
+        """Return the smallest scale with loss ≤ ε, rounded up, and a node; None if ≥ ``upper``."""
         self._forget()
         return scale_below(self._nearby, epsilon, upper, max(1 / upper, self._guess(epsilon)))
 
@@ -54,7 +54,7 @@ class ProcessLoss:
             side.starts.clear()
 
     def _guess(self, epsilon: float) -> float:
-        """A cost to start from, if leakages grew with c; 0 where that takes as long as the rest."""
+        """Return a starting cost, for leakages proportional to c; 0 if that takes too long."""
         sides, sets = (self._forward, self._backward), list[DistributionSet]()
         for side in sides:
             sets += side.side.sets
@@ -64,7 +64,7 @@ class ProcessLoss:
         return epsilon / (self._process.window + sum(side.guess() for side in sides))
 
     def _nearby(self, cost: float) -> Loss:
-        """The loss, from post-fixed points found at the last cost."""
+        """Return the loss, starting from the post-fixed points of the last cost."""
         process, value, node = self._process, 0.0, 1
         forward, backward = self._forward.tables(cost), self._backward.tables(cost)
         ends = [self._of_windows(table) for table in forward]
@@ -81,7 +81,7 @@ class ProcessLoss:
         return Loss((value if value < most else most) * (1 + 8 * UNIT_ROUNDOFF), node)
 
     def _of_windows(self, leakages: Floats) -> Floats:
-        """Largest leakage of the last values of two windows, by their first values."""
+        """Return the largest leakage of the last values of two windows, by their first values."""
         if self._process.window == 1:
             return leakages
         if self._last is None:
@@ -91,7 +91,7 @@ class ProcessLoss:
     def _read(
         self, cost: float, node: int, after: Floats, before: Floats, possible: Bools
     ) -> float:
-        """Loss of a window that begins at a node, from what its sides leak of two of its values."""
+        """Return the loss of a window that begins at a node, from the leakages of its sides."""
         process = self._process
         both = np.where(possible, after + before, 0.0)
         if process.histories is not None:
@@ -108,10 +108,7 @@ class ProcessLoss:
         return float(max(cost, largest))
 
     def _read_histories(self, cost: float, both: Floats) -> float:
-        """The same where a window's records are the latest of a history.
-
-        Its record may be any of it.
-        """
+        """Return the same if values are histories: the window's record may be any of them."""
         histories, window = self._process.histories, self._process.window
         assert histories is not None
         if window > 1:
@@ -122,11 +119,11 @@ class ProcessLoss:
 
 
 class _Leakages:
-    """Leakages of the nodes of one side, at one c after the other."""
+    """Leakages of the nodes of one side, at successive c."""
 
     def __init__(self, process: Process, side: Side) -> None:
         self.side, self._process = side, process
-        # of post-fixed points, in units of c, from the last one found
+        # post-fixed points in units of c, from the last one
         self.starts: dict[int, Floats] = {}
         self._beginnings: dict[int, Floats] = {}
         k = len(process.distance)
@@ -137,7 +134,7 @@ class _Leakages:
             self._all = self._every_node(side.sets)
 
     def _every_node(self, sets: tuple[DistributionSet, ...]) -> Stretch | None:
-        """All of them as one stretch, if the kernel has a step for such sets."""
+        """Return all of them as one stretch, if the kernel has a step for such sets."""
         possible = np.ones((self._process.around + 1, len(self._zeros)), dtype=np.bool_)
         (rows,) = sets if len(sets) == 1 else (None,)
         if isinstance(rows, ExactRows):
@@ -147,9 +144,9 @@ class _Leakages:
         return None
 
     def tables(self, cost: float) -> list[Floats]:
-        """Leakages through 0, 1, … nodes: all of a short process, else early ones and a bound.
+        """Return leakages through 0, 1, … nodes: all, or early ones and a bound.
 
-        The bound serves every node further on.
+        The bound holds for every later node.
         """
         process, (costs, cap) = self._process, self._limits(cost)
         if self._all is not None:
@@ -162,14 +159,14 @@ class _Leakages:
         return found if process.exact else [*found, self._tail(cost, costs, cap, found[-1])]
 
     def _limits(self, cost: float) -> tuple[Floats, Floats]:
-        """The costs of pairs of values, and bounds of all leakages."""
+        """Return the costs of pairs of values, and bounds of all leakages."""
         process, costs = self._process, cost * self._process.distance
         most = (process.around if process.histories is None else process.length) * cost
         cap = most * (1 + 16 * UNIT_ROUNDOFF) * self._away
         return costs, self.side.blocks.caps(cap, cost, costs)
 
     def _step(self, before: Floats, costs: Floats, cap: Floats) -> Floats:
-        """Leakages of a node from those of its neighbour; each set bounds them."""
+        """Return leakages of a node from those of its neighbour; each set bounds them."""
         image = cap
         for rows in self.side.sets:
             image = np.fmin(np.fmin(rows.bound(costs_of(before, costs)), rows.limit), image)
@@ -178,7 +175,7 @@ class _Leakages:
         return image
 
     def _tail(self, cost: float, costs: Floats, cap: Floats, floor: Floats) -> Floats:
-        """Bound of all nodes after one with leakages ``floor``: the least of the sets' bounds."""
+        """Return a bound for all nodes after one with leakages ``floor``, the least of all sets."""
         tail = cap
         for number, rows in enumerate(self.side.sets):
             start = self.starts.get(number)
@@ -201,7 +198,7 @@ class _Leakages:
         return post_fixed_point(equation, start)
 
     def guess(self) -> float:
-        """About how large the leakages are, in units of c, where that is small."""
+        """Return the approximate leakages, in units of c, for small c."""
         sets = list(enumerate(self.side.sets))
         if near := [number for number, rows in sets if rows.centre is not None]:
             return min(float(self._beginning(number).max()) for number in near)
@@ -211,7 +208,7 @@ class _Leakages:
         return min(float(leakages.max()) for leakages in found) / _SMALL
 
     def _beginning(self, number: int) -> Floats:
-        """Leakages to start from where none are known, in units of c; the same in every search."""
+        """Return initial leakages in units of c, the same in every search."""
         if number not in self._beginnings:
             self._beginnings[number] = beginning(self.side.sets[number])
         return self._beginnings[number]

@@ -1,7 +1,6 @@
-"""Which bounds of the loss a family has: the one place that distinguishes kinds of families.
+"""The bounds of the loss of each kind of family.
 
-A bound serves every mechanism whose density changes by at most e^c with one entry, whatever its
-query.
+A bound holds for every mechanism whose density changes by at most e^c with one entry.
 """
 
 from __future__ import annotations
@@ -33,39 +32,39 @@ from pufferflow.models.mixing import MixingFamily
 from pufferflow.models.periodic import PeriodicChain
 
 MOST_STATES = 64
-"""Largest number of states for which couplings of all pairs of values are computed by default."""
+"""Default largest number of states for couplings of all pairs of values."""
 
 MOST_RATIO_STATES = 64
-"""Most states of a family between bounds for which ratios are compared instead."""
+"""Largest number of states of an interval family for which ratios are compared instead."""
 
 _KEPT = 16
 _kept: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
 _Made = TypeVar("_Made")
 
 MOST_BLOCK_STATES = 200
-"""Most states for which blocks of steps are computed: time grows faster than the cube."""
+"""Largest number of states for blocks of steps: time grows faster than the cube."""
 
 
 class LossBound(Protocol):
-    """Upper bounds of the loss of mechanisms that are known by c alone."""
+    """Upper bounds of the loss of all c-DP mechanisms."""
 
     def loss(self, cost: float) -> Loss:
-        """Bound, rounded up, at c."""
+        """Return a bound, rounded up, at c."""
 
     def scale(self, epsilon: float, upper: float) -> tuple[float, int] | None:
-        """Smallest scale with loss ≤ ε, rounded up, and a deciding node; None if ≥ ``upper``."""
+        """Return the smallest scale with loss ≤ ε, rounded up, and a node; None if ≥ ``upper``."""
 
 
 class Part(NamedTuple):
-    """A part of a family: a chain of a finite one, or the whole."""
+    """A part of a family: a chain of a finite one, or the whole family."""
 
     family: Family
     bound: LossBound | None
-    why: str = ""  # there is no bound, or what else there is to know
+    why: str = ""  # the reason if there is no bound, or a remark
 
 
 class _Least(NamedTuple):
-    """Bounds of the same loss, of which the smallest counts."""
+    """The smallest of several bounds of the same loss."""
 
     bounds: tuple[LossBound, ...]
 
@@ -149,7 +148,7 @@ def _(family: BoundedFamily, length: int, protection: Protection, max_states: in
     if k > most and protection.side_information == "none":
         why = f"couplings are computed for at most {most} states, not for {k}"
     bound = kept(_made, of_sets, family, length, protection, pairs=k <= most)
-    return [Part(family, bound, never_forgets(family) or why)]
+    return [Part(family, bound, not_mixing(family) or why)]
 
 
 @loss_bounds.register
@@ -161,11 +160,8 @@ def _(family: PeriodicChain, length: int, protection: Protection, max_states: in
     return [Part(family, kept(PeriodicLeakage, family, length, protection))]
 
 
-def never_forgets(family: BoundedFamily) -> str:
-    """Say in which states chains may stay for ever, so that no bound holds for all lengths.
-
-    Empty if chains mix.
-    """
+def not_mixing(family: BoundedFamily) -> str:
+    """Return the sets of states that chains may never leave, as a reason; empty if chains mix."""
     for rows in (family.rows, *([] if family.backward is None else [family.backward.rows])):
         if (apart := rows.kept_apart()) is not None:
             these, those = (_listed(states) for states in apart)
@@ -185,11 +181,9 @@ def _listed(states: tuple[int, ...]) -> str:
 
 
 def kept(make: Callable[..., _Made], *arguments: Any, **options: Any) -> _Made:
-    """Bounds of a family, shared by all calls on the same objects.
+    """Return the bounds of a family, shared by all calls of a thread on the same objects.
 
-    Plans of one ε are where the next one starts.
-
-    They are computed in place, so every thread has its own.
+    Couplings of one ε are the start for the next one.
     """
     key = threading.get_ident(), make, *arguments, *options.items()
     made = _kept.pop(key, None) or make(*arguments, **options)

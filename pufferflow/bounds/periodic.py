@@ -38,15 +38,15 @@ _EXACT_STEPS = 3_000
 _CLOSE = 1e-6
 _ROOM = 1.5
 _NEAR = 1e-3, 8.0
-"""Room above leakages found at another c, in units of it, and for each relative change of c."""
+"""Margins above leakages at another c, in units of it, and per relative change of c."""
 _PASSES = 20
 _STEPS = 4_000
 _SLOW = 0.3
 _FARTHEST = 2**20
-"""Steps of the longest blocks, at most."""
+"""Largest number of steps of a block."""
 _SLOW_WORK = 10**7
 _TOLERANCE = 5e-4
-"""How far below ε, relatively, the loss at the scale that is returned may be."""
+"""Relative tolerance of the loss at the returned scale, below ε."""
 _SMALL, _FEW = 1e-3, 4
 
 
@@ -58,39 +58,39 @@ class Way:
     chain : PeriodicChain
     forward : bool
     known : bool
-        Whether the distributions of the neighbours are known: forward, or backward of a
-        stationary chain. Otherwise they may be reweighted in any way: the past of any start, or
-        where other records may be known.
+        Whether the distributions of the neighbours are known: forward, or backward for a
+        stationary chain. Otherwise they may be reweighted in any way: backward for any start, or
+        with side information.
     """
 
     def __init__(self, chain: PeriodicChain, *, forward: bool, known: bool) -> None:
         self._chain, self._forward, self._is_known = chain, forward, known
         self.pieces = len(chain.transition_matrices)
         self.ended = threading.Event()
-        """Set once results are of no use: recursions of other threads end by EndedError."""
+        """Set when results are no longer needed: recursions of other threads raise EndedError."""
         self._stretches: dict[int, Stretch] = {}
         self._trees: list[Trees] = []
         self._checks = SELDOM if is_slow(chain) else ALWAYS
         self._ends: tuple[float, float, Floats] | None = None
         self.start: Floats | None = None
-        """Leakages at the end of a period, in units of c, from the last ones found."""
-        self._found_at = 0.0  # the c they were found at; 0: they are a guess
+        """The last leakages at the end of a period, in units of c."""
+        self._found_at = 0.0  # the c of these; 0: they are a guess
 
     def phases(self, piece: int) -> Phases:
-        """Phases of the nodes of a piece, in the order of the recursion."""
+        """Return the phases of the nodes of a piece, in the order of the recursion."""
         r = self._chain.repeat
         if self._forward:  # backwards from the end of the period
             return np.arange((self.pieces - piece) * r - 1, (self.pieces - piece - 1) * r - 1, -1)
         return np.arange(piece * r + 1, (piece + 1) * r + 1) % self._chain.period
 
     def walk(self, piece: int, now: Floats, cost: float, cap: float) -> Stored:
-        """Leakages after each step of a piece, rounded up, (steps, k, k).
+        """Return leakages after each step of a piece, rounded up, (steps, k, k).
 
-        ``now`` becomes the last ones.
+        ``now`` is replaced by the last ones.
         """
         if piece not in self._stretches:
             self._stretches[piece] = self._piece(piece)
-        # those of the hour before are a good start
+        # trees of the previous piece are a good start
         if self._is_known and piece == len(self._trees):
             last = self._trees[-1] if self._trees else no_trees(len(now))
             self._trees.append(copy.deepcopy(last))
@@ -99,7 +99,7 @@ class Way:
         out, now[:] = self._stretches[piece].walk(
             now.copy(), costs, cap, trees, self._checks, self.ended
         )
-        if is_slow(self._chain):  # those of others fill the memory
+        if is_slow(self._chain):  # trees of several pieces need too much memory
             del self._stretches[piece]
         if not self._is_known:
             now[:] = np.minimum(now, self._at_ends(cost, cap)[piece])
@@ -107,7 +107,7 @@ class Way:
         return out[1:]
 
     def nodes(self, phases: Phases, blocks: Sequence[Block] = ()) -> Stretch:
-        """Nodes at these phases, in order, with blocks of steps after every so many of them."""
+        """Return nodes at these phases, in order, with blocks of steps at regular distances."""
         chain, steps = self._chain, phases if self._forward else phases - 1
         before = phases[:1] + (1 if self._forward else -1)
         possible: Bools = chain.possible[np.concatenate([before, phases]) % chain.period]
@@ -125,13 +125,10 @@ class Way:
         error = 2 * chain.stationary_error + 2 * (chain.states + 4) * UNIT_ROUNDOFF
         return Stretch(possible, rows, error)
 
-    # -- through several steps, where distributions may be reweighted ------------------------------
+    # -- through several steps, for distributions that may be reweighted ---------------------------
 
     def _piece(self, piece: int) -> Stretch:
-        """The nodes of a piece.
-
-        Where the neighbours are not known, with blocks of 2, 4, 8, … of its steps.
-        """
+        """Return the nodes of a piece; if neighbours are unknown, with blocks of 2, 4, … steps."""
         phases, blocks, steps = self.phases(piece), list[Block](), 2
         while not self._is_known and steps <= self._chain.repeat:
             power = matrix_power(self._weights(piece), steps)
@@ -140,20 +137,20 @@ class Way:
         return self.nodes(phases, blocks)
 
     def _weights(self, piece: int) -> Floats:
-        """Those of the neighbour's values given each value, which may be reweighted in any way."""
+        """Return weights of the neighbour's values given each value, up to any reweighting."""
         matrices = self._chain.transition_matrices
         return np.asarray(matrices[self.pieces - 1 - piece] if self._forward else matrices[piece].T)
 
     def _apart(self, phases: Phases) -> Bools:
-        """Pairs of different values that a node of these phases can have."""
+        """Return the pairs of different values that a node of these phases can have."""
         there: Bools = np.asarray(self._chain.possible[phases].any(axis=0))
         return there[:, None] & there & ~np.eye(len(there), dtype=np.bool_)
 
     @cached_property
     def _blocks(self) -> list[list[tuple[int, Block]]]:
-        """Blocks of 1, 2, 4, … pieces before the end of each, and where they begin.
+        """Return blocks of 1, 2, 4, … pieces before the end of each, and their beginnings.
 
-        As far as longer blocks mix better.
+        They end when longer blocks do not mix better.
         """
         pieces, repeat = self.pieces, self._chain.repeat
         tables = [matrix_power(self._weights(piece), repeat) for piece in range(pieces)]
@@ -174,9 +171,9 @@ class Way:
             size *= 2
 
     def _at_ends(self, cost: float, cap: float) -> Floats:
-        """Bounds of the leakages at the end of each piece, by blocks of whole pieces: theorem (b).
+        """Return bounds of the leakages at the end of each piece, by blocks of pieces: theorem (b).
 
-        From the cap on, every iterate is one.
+        Every iterate from the cap is a bound.
         """
         if self._ends is None or self._ends[:2] != (cost, cap):
             ends, before = np.full((self.pieces, *(self._chain.states,) * 2), cap), np.inf
@@ -184,7 +181,7 @@ class Way:
                 before = ends.max()
                 for piece, of_piece in enumerate(self._blocks):
                     for start, through in of_piece:
-                        # what the nodes between reveal
+                        # leakage of the nodes between
                         if (through.steps - 1) * cost < ends[piece].max():
                             found = through.leakages(cost + float(ends[start].max()), cost)
                             ends[piece] = np.minimum(ends[piece], found * (1 + 4 * UNIT_ROUNDOFF))
@@ -192,13 +189,13 @@ class Way:
             self._ends = cost, cap, ends
         return self._ends[2]
 
-    # -- a period that ends where it starts, or below ----------------------------------------------
+    # -- a period that ends at or below its start --------------------------------------------------
 
     def begin(self, length: int) -> float:
-        """Forget what was found: start from leakages of the average matrix, for a small c.
+        """Reset the search: start from leakages of the average matrix, for a small c.
 
-        Where a round takes seconds, from the average of those of a few matrices, which may mix much
-        more slowly than their average.
+        If a period takes seconds start from the average of the leakages of a few matrices, which
+        may mix much more slowly than the average matrix.
         """
         chain = self._chain
         matrices = chain.transition_matrices
@@ -221,12 +218,11 @@ class Way:
         return float(self.start.max())
 
     def family(self, cost: float, cap: float) -> Stored:
-        """Leakages at every phase at c that another period would hardly change.
+        """Return leakages at every phase at c that another period would hardly change.
 
-        Period after period, from above those known, or below if that does not lead down. Those that
-        end at or below where they started are a family. So are those of which a part was replaced
-        by a further round, started where they had ended, once it came to lie on or below them
-        again.
+        Periods are iterated from above the last leakages, or from below if that does not decrease.
+        Tables with an end at or below their start are valid. So are those of which a part is
+        replaced by a further iteration from their end, once it reaches them again.
         """
         assert self.start is not None
         room, k = _ROOM, len(self.start)
@@ -241,27 +237,27 @@ class Way:
             proved = joined or bool((now <= start).all())
             if joined or (proved and (start - now).max() <= _CLOSE * now.max()):
                 break
-            if proved:  # go on, or guess where it will end; if too low, back to where it was
+            if proved:  # continue, or extrapolate; if that is too low, go back
                 before, fallen = fallen, float((start - now).max())
                 ratio = fallen / before if before else 0.0
                 last, safe, start = start, now, now
                 if _SLOW < ratio < 1:
                     start = np.maximum(now - 0.9 * ratio / (1 - ratio) * (last - now), 0.0)
-            elif safe is not None:  # too low a guess, or trees prove less than those before
+            elif safe is not None:  # too low an extrapolation, or weaker trees
                 if start is safe:
                     safe = np.minimum(np.maximum(safe, now) * (1 + _CLOSE), above)
                 start, fallen = safe, 0.0
-            elif turn == 0:  # too low, or beyond a fixed point from which leakages only grow
+            elif turn == 0:  # too low, or above a fixed point from which leakages only grow
                 start = np.zeros((k, k))
-            else:  # from below, slightly more each time, to end below the start in the end
+            else:  # from below, slightly more each time, until it ends below its start
                 start = np.minimum(np.maximum(start, now * (1 + _CLOSE)), above)
         if not proved:
-            now, _ = self._round(above, cost, cap, join=False)  # never above where it started
+            now, _ = self._round(above, cost, cap, join=False)  # never above its start
         self.start, self._found_at = now / cost, cost
         return self._found
 
     def _round(self, start: Floats, cost: float, cap: float, *, join: bool) -> tuple[Floats, bool]:
-        """One period; the leakages at its end, and whether it has joined the one before.
+        """Iterate one period; return the leakages at its end, and whether it joined the last one.
 
         ``_corners`` and ``_found`` have the leakages after each piece, and all of them rounded up.
         """
@@ -276,11 +272,11 @@ class Way:
 
 
 class PeriodicLeakage:
-    """Upper bounds of the loss at every phase of a periodic chain, for mechanisms known only by c.
+    """Upper bounds of the loss at every phase of a periodic chain, for all c-DP mechanisms.
 
-    Of short segments every node is computed. For long ones the leakages of the two sides form
-    families A_t and B_t with Φ(A_{t+1}) ≤ A_t and Φ(B_t) ≤ B_{t+1} all round the period: reached
-    from above, where every iterate is one.
+    In short segments every node is computed. For long ones the leakages of the two sides are
+    families A_t and B_t with Φ(A_{t+1}) ≤ A_t and Φ(B_t) ≤ B_{t+1} for all t of the period,
+    reached from above by iterates with this property.
     """
 
     def __init__(self, chain: PeriodicChain, length: int, protection: Protection) -> None:
@@ -296,19 +292,19 @@ class PeriodicLeakage:
         self._exact = work <= _EXACT_STEPS and work * chain.states**3 <= _EXACT_WORK
 
     def loss(self, cost: float) -> Loss:
-        """Bound of the loss at c, at the worst phase, which a node in the middle can have."""
+        """Return a bound of the loss at c, at the worst phase, which a middle node can have."""
         return Loss(float(self.profile(cost).max()), (self._length + 2) // 2)
 
     def profile(self, cost: float) -> Floats:
-        """Bound of the loss at c of a record (of a window that begins) at each phase, (period,).
+        """Return bounds of the loss at c of windows that begin at each phase, shape (period,).
 
-        Over segments that begin at any phase, so that every node can have every phase.
+        Segments begin at any phase, so that every node can have every phase.
         """
         self._begin()
         return self._profile(cost)
 
     def scale(self, epsilon: float, upper: float) -> tuple[float, int] | None:
-        """Smallest scale that these bounds give for ε, and a deciding node; None if ≥ ``upper``."""
+        """Return the smallest scale by these bounds for ε, and its node; None if ≥ ``upper``."""
         guess = 1 + self._begin()
         tolerance = _TOLERANCE if is_slow(self._chain) else TOLERANCE
 
@@ -318,7 +314,7 @@ class PeriodicLeakage:
         return scale_below(loss, epsilon, upper, max(1 / upper, epsilon / guess), tolerance)
 
     def _begin(self) -> float:
-        """Start anew: what is found depends on nothing found before; about the leakage over c."""
+        """Reset the search: results do not depend on earlier ones; return leakage over c."""
         ways = (self._forward, self._backward) if not self._exact else ()
         return sum(way.begin(self._length) for way in ways)
 
@@ -331,7 +327,7 @@ class PeriodicLeakage:
     # -- short segments ----------------------------------------------------------------------------
 
     def _node_by_node(self, cost: float) -> Floats:
-        """Largest A + B at every phase, over the nodes with that phase."""
+        """Return the largest A + B at every phase, over the nodes with that phase."""
         k, period, around = self._chain.states, self._chain.period, self._length - self._window
         tables = np.zeros((2, around + 1, period, k, k))  # by side, nodes on it, and phase
         for side, (way, turn) in enumerate(((self._forward, -1), (self._backward, 1))):
@@ -350,7 +346,7 @@ class PeriodicLeakage:
     # -- long segments -----------------------------------------------------------------------------
 
     def _all_round(self, cost: float, cap: float) -> Floats:
-        """The same, over nodes of segments of any length."""
+        """Return the same over nodes of segments of any length."""
         ways = self._forward, self._backward
         if most_threads() == 1:
             forward, backward = (way.family(cost, cap) for way in ways)
@@ -363,7 +359,7 @@ class PeriodicLeakage:
         return np.asarray(last + backward.max(axis=(1, 2)))
 
     def _at_once(self, cost: float, cap: float) -> list[Stored]:
-        """The families of both sides, on two threads that end once this one is interrupted."""
+        """Return the families of both sides, by two threads that end if this one is interrupted."""
         ways = self._forward, self._backward
         for way in ways:
             way.ended.clear()
@@ -379,5 +375,5 @@ class PeriodicLeakage:
 
 
 def is_slow(chain: PeriodicChain) -> bool:
-    """Whether a period takes seconds, so that exactness has a price."""
+    """Return whether a period takes seconds, so that the search is less exact."""
     return chain.period * chain.states**3 > _SLOW_WORK

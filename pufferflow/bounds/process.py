@@ -1,7 +1,7 @@
-"""What is assumed of a node's neighbours, on either side, for time-homogeneous processes.
+"""Distributions of a node's neighbours, on either side, for time-homogeneous processes.
 
-Which past is unsure is decided here: a given start, any start, a stationary distribution that
-floats do not hold.
+This module decides when the past is unknown: for a given start, any start, a stationary
+distribution that underflows.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ from pufferflow.models.row_sets import RowSets
 
 _EXACT_WORK = 20_000
 _EXACT_NODES, _EXACT_STATES = 400, 12
-"""Early nodes whose leakages are computed one by one, all of them for so many states."""
+"""Number of early nodes with leakages of their own, in full up to this number of states."""
 _SETS_WORK, _SETS_NODES = 10**6, 64
 
 NEAR = 0.5
-"""Spread up to which a distribution is near another one."""
+"""Largest spread of a distribution that is near another one."""
 
 MOST_ROBUST_STATES = 12
-"""Largest number of states of a family between bounds for which couplings are computed."""
+"""Largest number of states of an interval family for couplings."""
 
 MOST_HISTORIES = 36
-"""Most histories for which they are compared: seconds; time grows with their sixth power."""
+"""Largest number of compared histories: seconds; time grows with their sixth power."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,14 +59,14 @@ class Side:
     Attributes
     ----------
     sets : tuple of DistributionSet
-        Of the neighbour of every node after the early ones; each of them alone bounds its leakages.
-        Known rows come first: where their spread is tiny, the others are left.
+        Sets for the neighbour of every node after the early ones; each alone bounds its leakages.
+        Known rows come first: if their spread is tiny, the others are left out.
     blocks : Blocks
         Bounds of all leakages through several steps.
     early : Stretch, optional
-        The first nodes, which come after one without a neighbour.
+        The first nodes, after one without a neighbour.
     margin : float
-        What rounding of the rows may add to a leakage.
+        Addend to a leakage for rounding of the rows.
     """
 
     sets: tuple[DistributionSet, ...]
@@ -77,27 +77,26 @@ class Side:
 
 @dataclass(frozen=True, eq=False)
 class Process:
-    """A process whose steps are equal but for the first ones, seen from a window of its records.
+    """A process with equal steps except for the first ones, and a window of its records.
 
     Attributes
     ----------
     length, window : int
         T, and records of a window.
     distance : float array, shape (k, k)
-        In how many records that a query sees two values differ.
+        Number of records of a query's input in which two values differ.
     forward, backward : Side
     exact : bool
         Whether every node is computed, rather than bounded together with others.
     possible : list of bool array, shape (k,)
         Values that the first record of a window can have after 0, 1, … early nodes, and later.
     step : float array, shape (k, k), optional
-        The matrix of a step, which states what the last record of a window can be; any value by
-        default.
+        The matrix of a step, for possible last records of a window; any value by default.
     histories : int array, shape (k, m), optional
-        The records that each value consists of, the latest last.
+        The records of each value, the latest last.
     observed : callable, optional
-        Of the number of a node, the distributions of its value given each observation, where they
-        are known.
+        Function of the number of a node: the distributions of its value given each observation, if
+        these are known.
     """
 
     length: int
@@ -120,7 +119,7 @@ class Process:
 def of_sets(
     family: BoundedFamily, length: int, protection: Protection = NARROWEST, *, pairs: bool = True
 ) -> Process:
-    """All chains whose rows lie in sets, every step free to follow others (Theorem I1, Lemma I2).
+    """Return the process of chains with rows in sets, varying by step (Theorem I1, Lemma I2).
 
     Without ``pairs`` the neighbours' distributions are bounded as if side information reweighted
     them.
@@ -150,10 +149,10 @@ def of_sets(
 
 
 def of_histories(family: HiddenChain, length: int, protection: Protection) -> Process:
-    """Chains of order m to adversaries who know any other records (Theorem L2).
+    """Return the process of chains of order m with side information "any" (Theorem L2).
 
-    m records are a step of a chain on histories, and what is known of them reweights its
-    distributions as any other side information does.
+    m records are a step of a chain on histories, and side information about them reweights its
+    distributions as usual.
     """
     histories = family.words
     assert histories is not None
@@ -181,10 +180,10 @@ def of_chain(
     pairs: bool = True,
     early: int = _EXACT_NODES,
 ) -> Process:
-    """One chain; a change of a hidden state costs c only where the observation changes.
+    """Return the process of one chain; hidden states with equal observations have distance 0.
 
-    Without ``pairs`` of blocks alone, which cost less on many states; with at most so many
-    ``early`` nodes.
+    Without ``pairs`` it has blocks alone, which take less time on many states; ``early`` limits the
+    number of early nodes.
     """
     chain = family if isinstance(family, MarkovChain) else family.chain
     seen = family.observations if isinstance(family, HiddenChain) else None
@@ -195,11 +194,10 @@ def of_chain(
 
 
 class _ChainProcess:
-    """A chain with one matrix, and what is known of the values of its nodes.
+    """A chain with one matrix, and the distributions of its nodes.
 
-    A window is a node in what follows, of a chain that is shorter by the records the window has
-    beyond one: its past is that of its first record, what lies ahead that of its last one, which
-    other values can be those of.
+    A window is treated as one node of a chain that is shorter by the other records of the window:
+    backward from its first record, forward from its last one, whose values are different pairs.
     """
 
     def __init__(
@@ -229,7 +227,7 @@ class _ChainProcess:
 
     @cached_property
     def process(self) -> Process:
-        """The process."""
+        """Return the process."""
         k, distance = self.chain.states, 1 - np.eye(self.chain.states)
         if self.seen is not None:
             distance = (self.seen[:, None] != self.seen[None, :]).astype(np.float64)
@@ -254,9 +252,9 @@ class _ChainProcess:
 
     @property
     def _farthest(self) -> int:
-        """A known record ends what leaks through it, a known observation of a state does not.
+        """Length of blocks: powers of P are not used if observations of hidden states are known.
 
-        No powers of P then.
+        Known records end the leakage, known observations do not.
         """
         return 2 if self.informed and self.seen is not None else self.count
 
@@ -283,7 +281,7 @@ class _ChainProcess:
     # -- early nodes -------------------------------------------------------------------------------
 
     def _stretch(self, blocks: Blocks) -> Stretch:
-        """The first nodes, each with the distributions of the one before it."""
+        """Return the first nodes, each with the distributions of the one before it."""
         n, possible = self.early - 1, np.array(self._possible)
         before, which = np.unique(possible[:-1], axis=0, return_inverse=True)
         tables = [reweighted_rows((self.matrix * states[:, None]).T) for states in before]
@@ -310,10 +308,7 @@ class _ChainProcess:
         )
 
     def _conditionals(self, possible: Bools) -> tuple[Floats, Bools]:
-        """Distributions of the node before each early one but the first, given its value.
-
-        And where floats do not hold them.
-        """
+        """Return the distributions of the node before each early one, and a mask of underflow."""
         given = np.array(self._given[: self.early])
         rare: Bools = np.asarray(((given < SAFE_MINIMUM) & possible).any(axis=1))
         joint = given[:-1, None, :] * self.matrix.T
@@ -323,7 +318,7 @@ class _ChainProcess:
 
     @cached_property
     def _possible(self) -> list[Bools]:
-        """Values that each of the early nodes can take."""
+        """Return the values that each of the early nodes can have."""
         possible = [self.chain.initial_support]
         while len(possible) < self.early:
             possible.append(reached(possible[-1], self.matrix))
@@ -331,7 +326,7 @@ class _ChainProcess:
 
     @cached_property
     def _given(self) -> list[Floats]:
-        """Distributions of the early nodes and of the one after them, from a given start."""
+        """Return the distributions of the early nodes and the next one, from a given start."""
         (first,) = [self.chain.initial_distribution]
         assert first is not None
         given = [first]
@@ -342,11 +337,9 @@ class _ChainProcess:
     # -- spreads (Lemma 7) -------------------------------------------------------------------------
 
     def _spread(self, node: int) -> float:
-        """Largest spread of log m(x)/π(x) over distributions m of an early node or the next.
+        """Return the largest spread of log m(x)/π(x) over distributions m of a node.
 
-        The early nodes are 0, 1, …
-
-        ∞ where there is no unique π > 0, or a probability is too small to decide.
+        Early nodes are 0, 1, …; it is ∞ without a unique π > 0, or if a probability is too small.
         """
         if self.reversal is None:
             return math.inf
@@ -370,7 +363,7 @@ class _ChainProcess:
     # -- observations ------------------------------------------------------------------------------
 
     def _observed(self, node: int) -> ExactRows | None:
-        """Distributions of the state of node 0, 1, … given its observation; None if unknown."""
+        """Return the distributions of the state of node 0, 1, … given its observation, or None."""
         node = 0 if self.chain.start == "stationary" else min(node, self.early)
         if node not in self._seen_rows:
             self._seen_rows[node] = self._of_observations(node)

@@ -1,4 +1,4 @@
-"""Leakage through a side of a node with bounded distributions; proofs: ``docs/leakage.md``."""
+"""Leakage through neighbours with bounded distributions; proofs: ``docs/leakage.md``."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pufferflow.bounds.distribution_sets import Couplings, ExactRows
 from pufferflow.models.row_sets import RowSets
 
 MOST_ORDERED_STATES = 6
-"""Largest number of states whose k! orders are all looked at."""
+"""Largest number of states for all k! orders."""
 
 
 class VertexRows(Couplings):
-    """The largest leakage over distributions that are any of given sets (Lemma I2).
+    """The largest leakage over all distributions of given sets (Lemma I2).
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class VertexRows(Couplings):
 
 
 def largest_leakages(rows: RowSets) -> Floats:
-    """Bound, rounded up, of what pairs reveal at any costs, from their largest ratios."""
+    """Return bounds, rounded up, of the leakages of pairs at any costs, by their largest ratios."""
     margin = 4.1 * rows.error + 32 * (rows.states + 4) * UNIT_ROUNDOFF
     limit = np.maximum(rows.log_ratios().max(axis=2), 0.0) + margin
     np.fill_diagonal(limit, 0.0)
@@ -51,7 +51,7 @@ def largest_leakages(rows: RowSets) -> Floats:
 
 
 def centre(rows: RowSets) -> ExactRows:
-    """A row of each set, whose parts are shared out in proportion to their widths."""
+    """Return a row of each set, with parts distributed in proportion to their widths."""
     found: Floats = rows.base.copy()
     for widths, totals in rows.parts:
         sums = widths.sum(axis=1)

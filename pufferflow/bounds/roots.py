@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 SMALLEST_EPSILON = 1e-11
-"""Below it rounding would exceed the leakage."""
+"""Smallest c; below it rounding would exceed the leakage."""
 
 TOLERANCE = 1e-7
-"""How far below ε, relatively, the loss at the cost that is returned may be."""
+"""Relative tolerance of the loss at the returned cost, below ε."""
 
 
 class Loss(NamedTuple):
@@ -29,19 +29,19 @@ def crossing(
     *,
     above: bool,
 ) -> tuple[float, float]:
-    """Costs between which a growing function crosses its target, as close as the tolerance asks.
+    """Return costs between which a growing function crosses its target, within the tolerance.
 
-    The first is the largest known with value(c) ≤ target, 0 for none; the second the smallest known
-    with more, at first ``most``. It ends where one of them, which one ``above`` states, has a value
-    within three tolerances of the target. Secant steps for log value over log c; where they do not
-    lead there soon, as where the value rises steeply, every other one halves what lies between.
+    The first is the largest one found with value(c) ≤ target, 0 for none; the second the smallest
+    with a larger value, at first ``most``. The search ends when the second one (if ``above``, else
+    the first) has a value within three tolerances of the target. It takes secant steps for log
+    value over log c; if they converge slowly, every other step is a bisection.
     """
     low, high = 0.0, most
     aim = tolerance / 2 if above else -1.5 * tolerance
     points: list[tuple[float, float]] = []
     for _ in range(60):
         found = value(cost)
-        more = found > target if above else not found <= target  # what is no number proves nothing
+        more = found > target if above else not found <= target  # NaN proves nothing
         low, high = (low, min(high, cost)) if more else (max(low, cost), high)
         beyond = found / target - 1 if above else 1 - found / target
         if (0 <= beyond <= 3 * tolerance and more == above) or high <= low * (1 + tolerance):
@@ -67,9 +67,9 @@ def scale_below(
     cost: float,
     tolerance: float = TOLERANCE,
 ) -> tuple[float, int] | None:
-    """Smallest scale with loss ≤ ε, rounded up, and a deciding node; None if ≥ ``upper``.
+    """Return the smallest scale with loss ≤ ε, rounded up, and a node; None if ≥ ``upper``.
 
-    ``cost`` is where to start from. No c is above ε, as one record alone loses c.
+    The search starts from ``cost``. No c is above ε, as the loss of one record alone is c.
     """
     if epsilon < SMALLEST_EPSILON:
         return None
@@ -92,5 +92,5 @@ def scale_below(
 def least_cost(
     leak: Callable[[float], float], epsilon: float, cost: float, largest: float, tolerance: float
 ) -> float:
-    """A c close to the least with a leak above ε: at most ``largest``, which is enough anyway."""
+    """Return c close to the smallest with a leak above ε, at most ``largest``, which suffices."""
     return crossing(leak, epsilon, cost, largest, tolerance, above=True)[1]

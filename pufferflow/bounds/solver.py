@@ -1,4 +1,4 @@
-"""Leakages that a step maps to or below themselves: bounds of every node if steps are equal."""
+"""Post-fixed points: leakages of at least their image, bounds of every node for equal steps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pufferflow.bounds.distribution_sets import (
 )
 
 SLACK, _ROUNDING = 1e-7, 1e-14
-"""Excess asked of a post-fixed point, so that rounding cannot spoil it: relative; for a state."""
+"""Excess of a post-fixed point over rounding errors: relative, and per state."""
 
 ZERO = np.zeros(())
 _SWEEPS = 40
@@ -22,12 +22,12 @@ _FINE = 1e-10  # tolerance of iterative solutions
 
 
 def beginning(rows: DistributionSet) -> Floats:
-    """Leakages to start from where none are known, in units of c, (k, k); the same every time."""
+    """Return initial leakages in units of c, (k, k), the same in every search."""
     states, centre = len(rows.limit), rows.centre
     if centre is not None:
         now, still = np.zeros((states,) * 2), np.zeros((states,) * 2, np.bool_)
         return newton_step(centre, now, centre.staircases(), still, 1e-3)
-    # distinct: plans between equal ones are degenerate, which costs time
+    # distinct: couplings of equal ones are degenerate and slow
     return np.random.default_rng(0).random((states, states)) / 2
 
 
@@ -49,31 +49,31 @@ class LeakageEquation:
     ) -> None:
         self._side, self._cost, self._extra, self._floor = side, cost, extra, floor
         self.cap: Floats = np.minimum(cap, np.maximum(side.limit + extra, floor))
-        """The largest leakages there can be."""
+        """The largest possible leakages."""
         clear_diagonal(self.cap)
 
     def image(self, now: Floats) -> Floats:
-        """The right side."""
+        """Return the right side."""
         image = self._side.bound(costs_of(now, self._cost)) + self._extra
-        # what is no number proves nothing
+        # NaN proves nothing
         image = np.fmin(np.maximum(image, self._floor), self.cap)
         clear_diagonal(image)
         return np.asarray(image)
 
     def newton_step(self, now: Floats, wanted: Floats, image: Floats) -> Floats:
-        """How far to go from ``now``, with this image, until the right side is about ``wanted``."""
+        """Return the Newton step from ``now``, with this image, to a right side of ``wanted``."""
         return newton_step(
             self._side, now, wanted, (image >= self.cap) | (image <= self._floor), _FINE
         )
 
 
 def post_fixed_point(equation: LeakageEquation, start: Floats) -> Floats:
-    """A ≥ ``floor`` with min(Φ_c(A), cap) ≤ A, close to the least one.
+    """Return A ≥ ``floor`` with min(Φ_c(A), cap) ≤ A, close to the smallest one.
 
     It bounds every node of at most ``length``.
 
     Newton's method on A = Φ_c(A) from ``start``, whose derivative is the matrix of the tilted
-    flows: policy iteration over plans.
+    flows: policy iteration over couplings.
     """
     cap, now = equation.cap, np.fmin(start, equation.cap)
     more = _ROUNDING * (len(now) + 8)
@@ -83,9 +83,9 @@ def post_fixed_point(equation: LeakageEquation, start: Floats) -> Floats:
         if (image <= now).all() and (now <= wanted * (1 + SLACK) + more).all():
             return now
         now = np.clip(now + equation.newton_step(now, wanted, image), 0.0, cap)
-        if np.isnan(now).any():  # a system that floats cannot solve
+        if np.isnan(now).any():  # a numerically singular system
             break
-    # slower and sure: from above, where every iterate is a post-fixed point
+    # slower and reliable: from above every iterate is a post-fixed point
     now = cap
     for _ in range(_SWEEPS):
         now = np.minimum(now, equation.image(now))
@@ -95,10 +95,9 @@ def post_fixed_point(equation: LeakageEquation, start: Floats) -> Floats:
 def newton_step(
     side: PairBound, now: Floats, wanted: Floats, fixed: Bools, tolerance: float
 ) -> Floats:
-    """Solve (I − J) d = wanted − now, J the derivative, zero in the rows of ``fixed`` pairs.
+    """Return d with (I − J) d = wanted − now, J the derivative, zero in rows of ``fixed`` pairs.
 
-    ``tolerance`` is that of an iterative solution, which many states get, relative to the right
-    side.
+    ``tolerance`` is relative to the right side, for the iterative solution of many states.
     """
     k = len(now)
     pairs, arcs, weights = side.derivative()
@@ -116,12 +115,12 @@ def newton_step(
 
     ends = np.searchsorted(pairs, np.arange(k * k + 1))
     jacobian = csr_array((weights, arcs, ends), shape=(k * k, k * k))
-    # unscaled, states of different pace take thousands of steps, or it breaks down
+    # unscaled systems may take thousands of steps, or break down
     shares = 1 / np.maximum(1 - jacobian.diagonal(), 1e-10)
     operator = LinearOperator(
         (k * k, k * k), matvec=lambda d: shares * (d - jacobian @ d), dtype=np.float64
     )
-    with np.errstate(over="ignore", invalid="ignore"):  # of an iteration that diverges
+    with np.errstate(over="ignore", invalid="ignore"):  # if the iteration diverges
         least = 1e-13 * float(np.linalg.norm(shares * wanted.ravel()))  # rounding
         solution, status = bicgstab(
             operator, shares * right, rtol=tolerance, atol=least, maxiter=2000

@@ -1,4 +1,4 @@
-"""Recursions along nodes, each with what is known of its neighbour."""
+"""Recursions along nodes with given distributions of their neighbours."""
 
 from __future__ import annotations
 
@@ -25,33 +25,33 @@ from pufferflow.bounds.distribution_sets import (
 Stored = NDArray[np.float32]
 
 ALWAYS, SELDOM = (1, 1e-7), (8, 1e-3)
-"""Nodes between checks of trees, and how far, in c, their potentials may leave the polytope."""
+"""Number of nodes between checks of trees, and tolerance, in c, of their potentials."""
 
 
 class EndedError(Exception):
-    """The thread that waits for a walk was interrupted."""
+    """The thread that waits for a recursion was interrupted."""
 
 
 class Stretch:
-    """Nodes one after another, and the distributions of the neighbour of each that are possible.
+    """Successive nodes, and the possible distributions of the neighbour of each.
 
     Parameters
     ----------
     possible : bool array, shape (n + 1, k)
         Values that the neighbour of the first node, and each of the n nodes, can have.
     rows : float array, shape (n, k, k) or (1, k, k), optional
-        Known distributions, of each node or of all of them.
+        Known distributions, for each node or for all of them.
     error : float
         Bound on the relative error of each entry, beyond a few roundings.
     spreads : float array, shape (n + 1,), optional
-        How far the distributions are from those that rows are of, from the neighbour of the first
-        node on; ∞ where rows say nothing of the node that follows. 0 by default.
-    reweighted : sequence of ReweightedRows or None, of n or of 1
-        Those that may be reweighted in any way, where these are known; one serves all nodes.
+        Distances of the distributions from those of the rows, from the neighbour of the first node
+        on; ∞ if the rows do not apply to the following node. 0 by default.
+    reweighted : sequence of n or 1 ReweightedRows or None
+        Distributions that may be reweighted in any way, if available; one serves all nodes.
     blocks : sequence of Block
-        Of such distributions some steps away.
+        Blocks to such distributions some steps away.
     every : bool
-        Whether blocks are taken at every node, or at every so many as they have steps.
+        Whether blocks are used at every node, or once per their number of steps.
     """
 
     def __init__(
@@ -103,10 +103,10 @@ class Stretch:
         checks: tuple[int, float] = ALWAYS,
         ended: threading.Event | None = None,
     ) -> tuple[Stored, Floats]:
-        """Leakages of the first node's neighbour and of all nodes, rounded up, and of the last.
+        """Return leakages of the first node's neighbour and all nodes, rounded up, and of the last.
 
-        The first are ``start``; ``costs`` has c where a mechanism sees a difference. In calls that
-        return before a signal has waited long.
+        The first are ``start``; ``costs`` has c for values that a mechanism can distinguish. The
+        kernel returns often enough for signals.
         """
         tables = start, start.copy(), np.empty_like(start), np.empty_like(start)
         extra = np.array([block.extra(float(costs.max())) for block in self._blocks])

@@ -1,7 +1,7 @@
-"""The command ``pufferflow``: one module a command, loaded only when it is the one that is run.
+"""The command ``pufferflow``: one module per command, imported only if that command is run.
 
-The docstring of a module is its help, ``add_arguments(parser)`` declares what it takes,
-``run(arguments)`` does it and prints the answer, and its line in :data:`COMMANDS` makes it known.
+The docstring of a module is its help, ``add_arguments(parser)`` declares its arguments,
+``run(arguments)`` runs it and prints the answer, and :data:`COMMANDS` lists it.
 """
 
 import argparse
@@ -50,10 +50,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     That is 0, or 2 for bad input (one line on standard error states what), 130 if interrupted or
     terminated, 141 if the output is closed.
     """
-    if argv is None:  # the process is ours: clean up also where a cluster ends it
+    if argv is None:  # the process is ours: clean up also if a cluster terminates it
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(errors="backslashreplace")  # names of files need not be text
+            sys.stdout.reconfigure(errors="backslashreplace")  # names of files may be invalid UTF-8
     words = sys.argv[1:] if argv is None else list(argv)
     try:
         if words and words[0] in OLD:
@@ -75,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(error, OSError) and error.strerror:
             # all files that are written or read are named, so what is nameless is the output
             message = f"{os.fspath(error.filename or 'standard output')}: {error.strerror}"
-        elif not isinstance(error, PufferflowError | OSError):  # its own text could quote the data
+        elif not isinstance(error, PufferflowError | OSError):  # its message could quote the data
             at = extract_tb(error.__traceback__)[-1]
             fault = f"{type(error).__name__} ({at.name}, line {at.lineno})"
             message = f"a fault of this program: {fault}; no data is shown, please report it"
@@ -95,7 +95,7 @@ class Parser(argparse.ArgumentParser):
         self._negative_number_matcher = re.compile(r"-(\d|\.\d|inf)")  # also -1e3 and -5,0,5
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Refuse what the parser does not know; a parser of subcommands leaves that to them."""
+        """Refuse unknown arguments; a parser of subcommands leaves that to them."""
         for word in (word for word in args if word.startswith("--")):
             if word.endswith("=--"):  # argparse makes an empty list of it
                 raise ParameterError(f"{word.removesuffix('=--')} is '--'; give a value")
@@ -114,7 +114,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def _parser(words: Sequence[str]) -> Parser:
-    """Return the parser; of the commands only those that ``words`` name are loaded."""
+    """Return the parser; only the commands that ``words`` name are imported."""
     parser = Parser(
         prog="pufferflow",
         description="Private statistics of confidential, correlated data, and noise scales for "

@@ -1,8 +1,8 @@
 """Print the exact privacy loss of Laplace noise on a count or a histogram.
 
-It comes from the exact distributions of the chains, rounded up, and printed with the guarantee.
-With --event-epsilon: a bound of what mechanisms lose that are differentially private per reading,
-and an attacker's certainty of what was as likely as not before.
+It is computed from the exact distributions of the chains, rounded up, and printed with the
+guarantee. With --event-epsilon: an upper bound of the loss of differentially private mechanisms,
+and an attacker's certainty of one of two equally likely values.
 
 Example: pufferflow audit model.json --length 100 --count 1 --epsilon 1
 """
@@ -70,15 +70,15 @@ def run(arguments: argparse.Namespace) -> None:
     check(sum(bool(row["scale"]) for row in rows))
     for row in rows:
         row |= {"loss": None, "ratio": None}
-        if row["scale"] == 0 and scale is None:  # W = 0, not a scale that was given
+        if row["scale"] == 0 and scale is None:  # W = 0, not a given scale
             row |= {"loss": 0.0, "lower": 0.0, "ratio": 0.0}
-            row["reason"] = "the query reveals nothing of any secret"
+            row["reason"] = "the query reveals nothing about any secret"
         elif row["scale"] is not None:
             try:
                 row |= privacy_loss(family, length, row["scale"], query, window=window).to_dict()
                 row["ratio"] = None if row["guarantee"] is None else row["loss"] / row["guarantee"]
             except (ChainError, ParameterError) as error:
-                if scale is not None or arguments.mechanism:  # asked for by name
+                if scale is not None or arguments.mechanism:  # requested by name
                     raise
                 row |= {"status": "not audited", "reason": str(error)}
     title = f"{query}, {length} records" + (f", windows of {window}" if window > 1 else "")
@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _ordinary(arguments: argparse.Namespace) -> None:
-    """Print what event-level differential privacy loses under Θ, against both adversaries."""
+    """Print the loss of event-level differential privacy under Θ for both adversaries."""
     names, reset = ("count", "histogram", "scale", "epsilon", "mechanism"), arguments.reset
     if given := [name for name in names if getattr(arguments, name)]:
         raise ParameterError(f"--event-epsilon goes without --{given[0]}; leave one out")

@@ -1,6 +1,6 @@
-"""Fit a chain to a table, for releases of other data, and show how much its readings mix.
+"""Fit a chain to a table, for releases of other data, and show the mixing of its readings.
 
-The model contains confidential counts: the table must be public, or the model kept private. With
+The model contains the counts of the table, so keep it private unless the table is public. With
 --private noise protects whole participants, and the model is safe to publish.
 
 Example: pufferflow fit homes.csv --private --epsilon 1 --participant home --step 30min --timezone

@@ -1,7 +1,7 @@
 """Show, verify or change a ledger, which adds up the releases entered in it.
 
-It does not notice releases of a copy of the data or in another ledger, nor an older copy in its
-place. Anybody who can write it can renew its digests: note the one that verify prints, for --noted.
+It does not detect releases of a copy of the data or in another ledger, nor that an older copy of it
+was put back. Its digests have no key: note the one that verify prints, for --noted.
 
 Example: pufferflow ledger show pufferflow.ledger
 """

@@ -23,7 +23,7 @@ DRY_RUN = "a dry run: nothing was drawn, written or charged"
 
 
 def add_options(parser: argparse.ArgumentParser, *functions: Any) -> Callable[..., Any]:
-    """Declare the options of functions; returns a function that declares one more in a group."""
+    """Declare the options of functions; return a function that adds one more option to a group."""
     groups = {title: parser.add_argument_group(title) for title in GROUPS}
     taken = {name for function in functions for name in signature(function).parameters}
     absent: Any = {"default": argparse.SUPPRESS}
@@ -71,7 +71,7 @@ def given(arguments: argparse.Namespace, *functions: Any) -> dict[str, Any]:
 
 
 def _read_list(one: Callable[[str], Any], text: str) -> list[Any]:
-    """Read ``a,b,c``, and of numbers also ``LOW:HIGH:WIDTH``."""
+    """Read ``a,b,c``, and for numbers also ``LOW:HIGH:WIDTH``."""
     try:
         if one is not float or text.count(":") != 2:
             return [one(part.strip()) for part in text.split(",")]
@@ -101,7 +101,7 @@ def theta_of(arguments: argparse.Namespace) -> PublicModel | None:
 
 
 def settle_ledger(arguments: argparse.Namespace) -> None:
-    """Take the ledger of the table where none is named; refuse one where no account is kept."""
+    """Set the table's default ledger if none is named; refuse one if no account is kept."""
     without = "seed" * hasattr(arguments, "seed") or "no_ledger" * arguments.no_ledger
     if without and hasattr(arguments, "ledger"):
         raise ParameterError(f"`{without}` keeps no account; leave `ledger` out")

@@ -20,14 +20,14 @@ def flag(name: str) -> str:
 
 
 def as_options(message: str) -> str:
-    """Return a message with the shell's names of options, which it has in backticks."""
+    """Return a message whose options, in backticks, have the shell's names."""
     return re.sub(r"`(\w+)`", lambda name: flag(name[1]), message)
 
 
 def actions_of(parser: argparse.ArgumentParser, about: str) -> Callable[..., Callable[..., Any]]:
-    """Return what declares a subcommand of a file, ``about`` which its help says something.
+    """Return a function that declares a subcommand of a file, with help ``about`` the file.
 
-    That returns what declares the arguments of the subcommand.
+    That function returns one that declares arguments of the subcommand.
     """
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
 
@@ -53,14 +53,14 @@ def add_bounds(add: Callable[..., Any], most: float = MOST_WORK) -> None:
 
 
 def show(answer: Any, as_json: bool, lines: Iterable[str] | None = None) -> None:
-    """Print an answer as JSON, or its lines of text."""
+    """Print an answer as JSON, or its lines."""
     if as_json or lines is None:
         lines = [json.dumps(answer, indent=2, allow_nan=False)]
     print("\n".join(lines))
 
 
 def table(rows: Iterable[dict[str, Any]], columns: Sequence[str]) -> list[str]:
-    """Return rows as lines with aligned columns, the first line with their names."""
+    """Return a header and rows as lines with aligned columns."""
     cells = [columns, *([_text(row.get(name)) for name in columns] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]

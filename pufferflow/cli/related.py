@@ -25,7 +25,7 @@ NETWORK = (
 )
 GENERAL = (
     "Columns: scenario (or none), secret, value, probability; or of databases: scenario (or none), "
-    "probability, value, and one a record; the secrets are then RECORD=STATE."
+    "probability, value, and one per record; the secrets are then RECORD=STATE."
 )
 COLUMNS = ("epsilon", "scale", "node", "quilt", "nearby", "influence", "optimal", "cost")
 
@@ -50,14 +50,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--epsilon", **epsilon)
     add("--secret", **many, metavar="NAME", help="to protect; repeat for several (default: all)")
     add("--query", **many, metavar="NAME", help="what the query reads; repeat (default: all)")
-    add("--releases", type=int, metavar="K", help="also what so many releases cost together")
+    add("--releases", type=int, metavar="K", help="also the epsilon of K releases together")
     add = action("general", "TABLE.csv", _general, "scale for any secrets and scenarios", GENERAL)
     add_bounds(add)
     add("--epsilon", **epsilon)
     add("--pair", **many, nargs=2, metavar=("SECRET", "OTHER"), help="repeat (default: any two)")
     add("--group", **many, metavar="A,B,...", help="records that depend on each other; repeat")
     add("--adversary", metavar="BELIEF.csv", help="scenarios outside: the guarantee against them")
-    add("--release", metavar="FILE", help="release the number in it, which is shown nowhere")
+    add("--release", metavar="FILE", help="release the number in it, which is never shown")
 
 
 def run(asked: argparse.Namespace) -> None:
@@ -130,7 +130,7 @@ def _general(asked: argparse.Namespace) -> dict[str, Any]:
         return None if fact == math.inf else fact
 
     def facts(found: Any, at: str, ending: str, **names: str) -> dict[str, Any]:
-        """Facts by their names, and a scale or a loss at each epsilon."""
+        """Return facts by their names, and a scale or a loss at each epsilon."""
         each = [{"epsilon": e, at: finite(getattr(found, at)(e))} for e in asked.epsilon]
         shown = {key: finite(getattr(found, name)) for key, name in names.items()}
         return shown | {f"{at}{ending}": each}
@@ -153,7 +153,7 @@ def _general(asked: argparse.Namespace) -> dict[str, Any]:
             answer["adversaries"].append({"adversary": name} | found)
     if asked.release is not None:
         try:
-            text = read_bounded(asked.release, 10_000).decode().strip()  # of one number
+            text = read_bounded(asked.release, 10_000).decode().strip()  # one number
             value = written_number(text, "the value")
         except (UnicodeDecodeError, ParameterError):
             where = "standard input" if asked.release == "-" else asked.release

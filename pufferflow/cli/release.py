@@ -1,4 +1,4 @@
-"""Publish statistics of a table with noise that protects what --protect names.
+"""Publish statistics of a table with noise that protects the secrets of --protect.
 
 Example: pufferflow release meter.csv --mixing 1h 0.4 --edges 200:2000:200
 """

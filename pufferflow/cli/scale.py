@@ -30,13 +30,13 @@ FEWER = "give fewer states, other mechanisms (--mechanism) or shorter segments"
 
 
 def add_common(parser: argparse.ArgumentParser, count: str, epsilon: bool = False) -> None:
-    """Declare what scales, which need an ``epsilon``, and audits of scales are asked with."""
+    """Declare the common arguments of scales, which need an ``epsilon``, and of audits."""
     add, names, many = parser.add_argument, ", ".join(KNOWN), "repeat for several"
     add("model", metavar="MODEL.json", help="model of chains; - reads standard input")
     add("--mechanism", action="append", metavar="NAME", help=f"{names} (default: all); {many}")
     add("--epsilon", type=float, action="append", required=epsilon, help=many)
     add("--count", type=int, action="append", metavar="STATE", help=f"{count}, from 0; {many}")
-    add("--protect", default="reading", help="reading, participant, or so many readings in a row")
+    add("--protect", default="reading", help="reading, participant, or a number of readings")
     add("--convention", choices=("exact", "published"), default="exact", help="of mqm-exact")
     add_bounds(add)
 
@@ -73,9 +73,9 @@ def run(arguments: argparse.Namespace) -> None:
 def scales_of(
     arguments: argparse.Namespace, family: Family, lengths: list[int], **options: Any
 ) -> list[NoiseScale]:
-    """Return the scale of each mechanism at each ε, "not applicable" where it cannot work.
+    """Return the scale of each mechanism at each ε, "not applicable" if there is none.
 
-    Those asked for by name raise ParameterError where they would take too long or cannot work.
+    Mechanisms requested by name raise ParameterError if they take too long or have no scale.
     """
     asked, epsilons, scales = arguments.mechanism, arguments.epsilon, []
     options |= {"convention": arguments.convention, "states": arguments.count}

@@ -15,7 +15,7 @@ from pufferflow.verify.proved import ask_proved_checker
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("certificate", metavar="CERTIFICATE.json", help="- reads standard input")
-    proved = "also ask the checker that `make proofs` builds, whose soundness is proved"
+    proved = "also run the checker that `make proofs` builds, whose soundness is proved"
     parser.add_argument("--proved", action="store_true", help=proved)
     add_bounds(parser.add_argument, MOST_WORK)
 

@@ -53,7 +53,7 @@ class Databases:
         if not sizes:
             raise ParameterError("there is no scenario; give at least one")
         if len(sizes) > 1 or 0 in sizes:
-            raise ParameterError("databases must be tuples of the same records, one entry a record")
+            raise ParameterError("databases must be tuples with one entry per record")
         if not callable(query):
             raise ParameterError(f"query is {named_type(query)}; give a function of a database")
         self.query = {d: written_number(query(d), "the query of a database") for d in databases}

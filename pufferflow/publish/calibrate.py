@@ -1,4 +1,4 @@
-"""The largest cost C per changed reading: it depends on Θ, the level and ε alone.
+"""The largest cost C per changed reading, a function of Θ, the level and ε.
 
 C is the largest c for which the leakage of releases that cost c per changed reading is at most ε at
 any length (docs/account.md, section 4). A certificate proves it for T = 10⁷ readings, longer spans
@@ -27,7 +27,7 @@ def calibrate(family: Family | None, level: Level, epsilon: float, delta: float 
 
     The certificate proves 1/C as the scale of a query of Lipschitz constant 1.
 
-    Raises ParameterError: ε is out of range, Θ is missing where the level needs one, mixes too
+    Raises ParameterError: ε is out of range, Θ is missing though the level needs one, mixes too
     slowly for ε, or has no proof.
     """
     epsilon = check_epsilon(epsilon)
@@ -40,7 +40,7 @@ def calibrate(family: Family | None, level: Level, epsilon: float, delta: float 
         )
     if isinstance(family, MixingFamily) and level.side_information == "any":
         raise _refusal("does not mix with side information any")
-    if family.has_given_start:  # a record begins at any time, so such a start is read as any start
+    if family.has_given_start:  # a record may begin at any time, so the start is arbitrary
         chains = [(c, MarkovChain(c.transition_matrix, "any")) for c in family.chains]
         family = ChainFamily([c if c.start == "stationary" else free for c, free in chains])
     scale, before = (

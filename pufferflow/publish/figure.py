@@ -1,7 +1,7 @@
 """The figure of a table as SVG: values, their simultaneous band, and the public range as the axis.
 
-Each value is a row, and nothing is connected. What runs across is in percent and letters keep their
-size, so one drawing serves every width, in the colours of the page; every name is escaped.
+Each value is a row. Horizontal positions are in percent and letters keep their size, so one drawing
+serves every width, in the colours of the page; every name is escaped.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from pufferflow.publish.result import NoisyTable
 
 MOST_VALUES = 240
-"""Of a figure; with more the page has the table alone."""
+"""Largest number of values of a figure; with more the page has the table alone."""
 HEIGHT, ROWS = 960.0, (5.0, 20.0)
-"""Height in pixels of all rows, and the least and most of one row."""
+"""Height in pixels of all rows, and the smallest and largest of one row."""
 LETTERS, LETTER, RIGHT = 15, 2.5, 92.0
-"""Most letters of a name, width of one on a narrow page, end of the axis, in percent."""
+"""Largest number of letters of a name; width of one, and end of the axis, in percent."""
 NOTE = "Lines: published values. Shade: with 95\u00a0% probability it contains all exact values."
 
 
 def figure_of(table: NoisyTable) -> str:
-    """Return the figure of a table as HTML, empty where it has too many values, or names."""
+    """Return the figure of a table as HTML, empty if it has too many values, or names."""
     kind, values, half = table.statistic, table.values, table.half_width
     panels, places = table.cells, tuple(column.label for column in table.columns)
     if len(places) <= len(panels) > 1:
@@ -40,16 +40,16 @@ def figure_of(table: NoisyTable) -> str:
     near = np.minimum(half, (high - low) / 2)
     low, high = min(low, np.nanmin(values - near)), max(high, np.nanmax(values + near))
     row = max(ROWS[0], min(ROWS[1], HEIGHT / values.size))
-    every = math.ceil(13 / row)  # rows of which one is named
+    every = math.ceil(13 / row)  # one of these rows is named
 
     left = 3 + LETTER * max(len(_short(place, LETTERS)) for place in places)
 
     def across(value: float) -> float:
-        """Position of a value, in percent; the end of the axis if it is beyond."""
+        """Return the position of a value, in percent, at most the end of the axis."""
         return left + (RIGHT - left) * min(max((value - low) / (high - low), 0.0), 1.0)
 
     def box(kind: str, y: float, height: float, one: float, two: float) -> str:
-        """From one value to another, or a line where they are the same."""
+        """Return a box from one value to another, or a line if they are equal."""
         start, end = sorted((across(one), across(two)))
         width = f"{end - start:.2f}%" if end > start else "1"
         place = f'x="{start:.2f}%" y="{y:.1f}" width="{width}" height="{height:.1f}"'
@@ -83,7 +83,7 @@ def figure_of(table: NoisyTable) -> str:
 
 
 def _ticks(low: float, high: float) -> list[tuple[float, str]]:
-    """Return three or four round numbers of an axis with their texts."""
+    """Return three or four round numbers of an axis with their labels."""
     raw = (high - low) / 3
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(m * power for m in (1, 2, 5, 10) if m * power >= raw * 0.999)

@@ -1,7 +1,7 @@
-"""The folder of a release: its name is reserved before the charge; it appears whole or not at all.
+"""The folder of a release: its name is reserved before the charge, and it is moved there complete.
 
-It is for its owner alone (0700); once it is moved ``publish/`` has the modes of a web site (0755,
-0644), and of a simulation all stays for its owner alone. All times are equal.
+Only its owner may read it (0700); after the move ``publish/`` has the modes of a web site (0755,
+0644), except for a simulation. All times are equal.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ PUBLISH, SIMULATION = "publish", "simulation"
 
 @dataclass(frozen=True)
 class Draft:
-    """A release that is made in ``folder``, to appear as ``target``, whose name is held."""
+    """A release that is made in ``folder``, to be moved to the reserved name ``target``."""
 
     target: Path
     folder: Path
 
     def fill(self, made: Release) -> None:
-        """Write the files, over those of a release with zeros that was tried before."""
+        """Write the files, replacing those of the dry run with zeros."""
         try:
             for name, text in made.files().items():
                 write_atomic(self.folder / name, text)
@@ -42,7 +42,7 @@ class Draft:
             raise OSError(error.errno, error.strerror, os.fspath(self.target)) from error
 
     def write(self, made: Release) -> Path:
-        """Write all files and let the folder appear; where its name is taken, under another."""
+        """Write all files and move the folder; if its name is taken, to another one."""
         self.fill(made)
         moment = int(time.time())
         for path in (*self.folder.rglob("*"), self.folder):
@@ -62,10 +62,10 @@ class Draft:
 
 @contextmanager
 def draft(output: PathLike) -> Iterator[Draft]:
-    """Hold the name of a new folder and a place to make it; nothing is left unless it is written.
+    """Reserve the name of a new folder and a temporary folder; only written releases remain.
 
-    Meanwhile an empty, locked folder of that name stands there, so that of two that want it one is
-    refused. The lock ends with its process, and an empty folder without a holder is free.
+    The reservation is an empty, locked folder of that name, so that a second process is refused.
+    The lock ends with its process, and an empty folder without a lock is free.
 
     Raises DataError: as :func:`require_new`, or another process is making it.
     """
@@ -81,7 +81,7 @@ def draft(output: PathLike) -> Iterator[Draft]:
     try:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:  # of a file system without locks: only who made the folder has it
+        except OSError as error:  # without locks the maker of the folder has it
             mine = mine and not isinstance(error, BlockingIOError)
             if not mine:
                 raise busy from None
@@ -93,7 +93,7 @@ def draft(output: PathLike) -> Iterator[Draft]:
     finally:
         if mine:
             with suppress(OSError):
-                target.rmdir()  # which leaves a folder that is not empty
+                target.rmdir()  # fails if the folder is not empty
         os.close(held)
 
 

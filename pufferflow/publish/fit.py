@@ -1,8 +1,8 @@
 """From a table to a chain for releases of *other* data: a fit without noise, from public readings.
 
-Each group's chain is the maximum likelihood estimate; where that is not ergodic, ½ is added to all
-counts (Krichevsky and Trofimov). What is fitted contains confidential counts; for confidential
-readings use :func:`pufferflow.fit_privately`.
+Each group's chain is the maximum likelihood estimate; if that is not ergodic, ½ is added to all
+counts (Krichevsky and Trofimov). The fit contains confidential counts; for confidential readings
+use :func:`pufferflow.fit_privately`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from pufferflow.records.schema import Fitted
 from pufferflow.records.table import Source
 
 SMOOTHING = 0.5
-"""Added to every transition count where maximum likelihood gives no ergodic chain."""
+"""Added to every transition count if the maximum likelihood estimate is not ergodic."""
 CONFIDENCE = 0.95
 """Confidence with which the lower bounds of all overlaps hold simultaneously."""
 STEPS = (1, 2, 5, 10, 20, 50, 100, 200)
@@ -43,7 +43,7 @@ MOST_STEPS, MOST_STATES, LEAST_OVERLAP = 500, 200, 0.01
 
 @dataclass(frozen=True)
 class FitOptions:
-    """What a fit assumes."""
+    """Assumptions of a fit."""
 
     start: str = shows(
         STATIONARY, "Whether the chain is stationary, or starts in any state.", "WHICH"
@@ -65,12 +65,12 @@ class Fit:
     Attributes
     ----------
     model : PublicModel or None
-        Θ and how readings become states; None of a dry run.
+        Θ and the schema of readings and states; None for a dry run.
     facts : dict of str
-        The summary; of a private fit public, or computed from the noisy counts.
+        The summary; that of a private fit is public, or computed from noisy counts.
     mixing : list of dict
-        Mixing families that the chains lie in: ``after``, ``steps``, ``overlap``, and the 95 %
-        confidence ``bound`` of the overlap; of a fit without noise.
+        Mixing families that contain the chains, for a fit without noise: ``after``, ``steps``,
+        ``overlap``, and the 95 % confidence ``bound`` of the overlap.
     warnings : tuple of str
         Remedies if the noise leaves the chain poorly determined.
     paid : Paid or None
@@ -105,14 +105,14 @@ class Fit:
         return write_model(path, family, records, private=not self.is_private)
 
     def summary(self) -> str:
-        """Return the facts as text."""
+        """Return the facts as lines."""
         text = [f"{name:<13}{value}" for name, value in self.facts.items()]
         return "\n".join(text if self.is_private else [*text, "", *_mixing_lines(self.mixing)])
 
 
 @takes_options(FitOptions, TableOptions)
 def fit(source: Source, **options: Any) -> Fit:
-    """Fit a chain to public readings, one to each group, for releases of others.
+    """Return the chain of each group of public readings, for releases of other data.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def fit(source: Source, **options: Any) -> Fit:
 
 
 def _chains(counts: Ints, start: str) -> tuple[list[MarkovChain], float]:
-    """One chain a group, and what was added to every count."""
+    """Return one chain per group, and the addition to every count."""
     totals, added = counts.sum(axis=2, keepdims=True), SMOOTHING
     if totals.all():
         free = [MarkovChain(matrix, ANY) for matrix in counts / totals]
@@ -195,7 +195,7 @@ def _chain_words(chains: list[MarkovChain], smoothing: float, coverage: float | 
 def _mixing(
     chains: list[MarkovChain], counts: Ints, longest: int, step_seconds: int | None
 ) -> list[dict[str, Any]]:
-    """Mixing families that all chains lie in: as fitted, and by a bound with confidence."""
+    """Return mixing families that contain all chains: as fitted, and by a confidence bound."""
     if counts.shape[-1] > MOST_STATES:
         return []
     after = {m: str(m) for m in STEPS}
@@ -216,7 +216,7 @@ def _mixing(
 
 
 def _mixing_lines(mixing: list[dict[str, Any]]) -> list[str]:
-    """Return the mixing conditions that a release of other data may assume, as text."""
+    """Return the mixing conditions that a release of other data may assume, as lines."""
     if not mixing:
         return [f"mixing: none after the times tried, or more than {MOST_STATES} states"]
     text = [

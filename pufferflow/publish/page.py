@@ -1,4 +1,4 @@
-"""The page of a release: one HTML file without scripts and addresses."""
+"""The page of a release: one HTML file without scripts and external addresses."""
 
 from __future__ import annotations
 

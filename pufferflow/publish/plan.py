@@ -32,7 +32,7 @@ DAY = 86_400
 PERIODS = {"hour": DAY, "weekday": 7 * DAY, "month": 365 * DAY}
 """Seconds in which every cell of a statistic occurs."""
 GOALS = (0.5, 0.1)
-"""Errors over the public range that remedies are computed for: HIGH and MEDIUM."""
+"""Errors over the public range for which remedies are computed: HIGH and MEDIUM."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +66,7 @@ class PlanRow:
 class Plan:
     """Errors of the requested statistics at several levels of protection.
 
-    Of a dry run ``paid`` is what the ledger would contain after the release.
+    ``paid`` of a dry run is the entry of the release in the ledger.
     """
 
     rows: tuple[PlanRow, ...]
@@ -76,7 +76,7 @@ class Plan:
     paid: Paid | None = None
 
     def lines(self) -> list[str]:
-        """Return the table as text, one part per statistic."""
+        """Return the table as lines, one part per statistic."""
         text: list[str] = []
         for name in dict.fromkeys(row.statistic for row in self.rows):
             shown = [("protect", "error", "noise impact", "")]
@@ -147,7 +147,7 @@ def plan(
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """The public facts that determine the errors of a release: of tables only the sizes."""
+    """The public facts that determine the errors of a release, with sizes of tables only."""
 
     request: Request
     tables: Sequence[Table]
@@ -159,7 +159,7 @@ class Design:
     def noisy(self, promise: Promise) -> list[NoisyTable]:
         """Return the tables with the noise that a promise allows them, in equal parts.
 
-        It is Gaussian where that is allowed and makes for less error over the public ranges.
+        It is Gaussian if that is allowed and has a smaller error over the public ranges.
         """
         cost, rho = promise.allowed(self.longest, self.request.share)
         kinds, several = [table.statistic for table in self.tables], len(self.tables)
@@ -234,7 +234,7 @@ def remedies(prepared: Prepared, place: int) -> str:
 
 
 def _participants(table: NoisyTable, now: int, goal: float) -> tuple[int, float]:
-    """Return how many participants with as many readings reach an impact, and the error then."""
+    """Return the number of participants, with as many readings, for an impact, and the error."""
     needed = math.ceil(now * table.middle[1] / goal)
     while True:
         sizes = table.sizes * needed // now

@@ -1,8 +1,8 @@
 """A family fitted with noise that protects whole participants: it is safe to publish.
 
-All readings of a participant (when, how many and which) may be any others. Public are the number of
-participants, ε, N, the confidence, and the options: states, step, range, columns and zone.
-Why the noise and the intervals suffice is proved in docs/account.md, "Private fits".
+Neighbouring tables differ in the number, times and values of all readings of one participant. The
+number of participants, ε, N, the confidence and the options (states, step, range, columns, zone)
+are public. docs/account.md, "Private fits", proves that the noise and the intervals suffice.
 
 *No row is ever refused*, since a refusal would be visible: unknown states count as missing,
 repeated rows and rows off the grid of whole steps since 1970 are dropped, offsets are applied, and
@@ -70,7 +70,7 @@ def fit_privately(
     dry_run: bool = False,
     **options: Any,
 ) -> Fit:
-    """Fit a family of chains to many participants so that it reveals little of any one of them.
+    """Return a family of chains fitted to many participants, with noise that protects each of them.
 
     The noise is drawn from the operating system's randomness, after its cost is reserved in the
     ledger, where it adds up with releases of the same readings but makes no promise of its own.
@@ -85,7 +85,7 @@ def fit_privately(
         Nothing is drawn, written or charged.
     {options}
 
-    Raises ParameterError: an option is out of range, or what has to be public is not given;
+    Raises ParameterError: an option is out of range, or a public one is missing;
     DataError: there are too few participants (never because of a row); BudgetError, LedgerError:
     the account does not allow it.
     """
@@ -167,15 +167,15 @@ def fit_privately(
 
 
 def _margins(states: int, scale: float, miss: float) -> tuple[int, int]:
-    """Margins, except with probability ``miss``, of a count and of sums along rows and columns."""
+    """Return margins of a count and of sums along rows and columns, with error ``miss``."""
     margin = Noise(scale).quantile(1 - miss / 2, states**2)
     sums = sum_margin(scale, states - 1, miss / 2 / (2 * states**2))
     return margin, min((states - 1) * margin, math.ceil(sums))
 
 
 def _family(noisy: Ints, reach: Any, backward: IntervalFamily | None = None) -> IntervalFamily:
-    """All chains consistent with counts within the margins."""
+    """Return all chains consistent with counts within the margins."""
     low, high = noisy_confidence_bounds(noisy, **reach)
     none = (low > high).any(axis=1) | (low.sum(axis=1) > 1) | (high.sum(axis=1) < 1)
-    low[none], high[none] = 0.0, 1.0  # no row lies between: the noise is beyond its margin
+    low[none], high[none] = 0.0, 1.0  # no row satisfies both: the noise exceeds its margin
     return IntervalFamily(low, high, backward=backward)

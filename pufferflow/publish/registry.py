@@ -1,7 +1,7 @@
 """A release as a record of the OpenDP Deployments Registry (registry.opendp.org).
 
 Its schema is schemas/deployments-schema.yaml of github.com/opendp/deployments-registry-data. Like
-the statement it comes from public facts alone. Texts are Markdown.
+the statement it is made from public facts. Strings are Markdown.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pufferflow.publish.result import Release
 
 MISSING = "To be completed by the curator."
-"""Of what a release does not know."""
+"""Value of fields that a release cannot fill in."""
 
 
 def registry_record(made: Release, curator: str) -> str:
@@ -81,7 +81,7 @@ def registry_record(made: Release, curator: str) -> str:
     slug = "-".join(re.findall("[a-z0-9]+", f"{curator} {made.title} {made.date}".lower()))
     record = {"url_slug": slug, "status": "Draft", "tier": 3, "deployment": deployment}
     text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    return re.sub('("(?:epsilon|delta)": [0-9]+)e', r"\1.0e", text)  # 1e-06 is no number of YAML
+    return re.sub('("(?:epsilon|delta)": [0-9]+)e', r"\1.0e", text)  # 1e-06 is not a number in YAML
 
 
 def _points(points: Sequence[str]) -> str:

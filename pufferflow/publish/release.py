@@ -1,6 +1,6 @@
 """Release statistics of a table: count exactly, reserve the cost, draw the noise, write the folder.
 
-Why the noise suffices is proved in docs/account.md.
+docs/account.md proves that the noise suffices.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from pufferflow.records.table import Source
 
 Period: TypeAlias = tuple[int | None, int | None]
 OFFSETS = 14 * 3600
-"""Seconds by which a local clock may differ from UTC."""
+"""Largest difference of local time from UTC, in seconds."""
 
 
 @takes_options(*RECORDS)
@@ -47,7 +47,7 @@ def release(
     dry_run: bool = False,
     **options: Any,
 ) -> Release | Plan:
-    """Publish statistics of a table with noise that protects what ``protect`` names.
+    """Return statistics of a table with noise that protects the secrets of ``protect``.
 
     The noise is drawn from the operating system's randomness, after its cost is reserved in the
     ledger.
@@ -56,9 +56,9 @@ def release(
     ----------
     source : path, Series or DataFrame
     theta : MixingFamily, MarkovChain, Family, fit or path of a model file, optional
-        Class of distributions of the readings, from outside the data; participants need none.
+        Class of distributions of the readings, not fitted to them; participants need none.
     epsilon : float
-        ε > 0, of everything that this release publishes.
+        ε > 0 of the whole release.
     dry_run : bool
         Check everything and return a Plan; nothing is drawn, written or charged.
     {options}
@@ -89,7 +89,7 @@ def release(
             folder.fill(prepared.zeros)
         way = reserved(request.how.ledger, prepared.bill()) if private else nullcontext()
         paid = stack.enter_context(way)
-        # charged from here on: what can be found wrong must have been found above
+        # charged from here on: all checks that can fail are above
         made = prepared.drawn(paid)
         if folder is not None:
             folder.write(made)
@@ -112,7 +112,7 @@ class Agreement:
         self.promise = calibrate(self.family, self.level, request.epsilon, request.delta)
 
     def _checked(self) -> Iterator[str]:
-        """Refuse what would make the promise false; yield warnings."""
+        """Raise if the promise would be false; yield warnings."""
         how, steps, theta = self.request.how, self.steps, self.assumed
         k = None if theta is None else theta.states
         if steps.states is None:
@@ -221,7 +221,7 @@ class Prepared(Agreement):
             readings=Readings(len(steps.person), len(steps.people), groups, *grid, *ends),
             assumed=tuple(assumption_of(theta, records)),
             documents=documents,
-            how=replace(how, ledger=None, output=None),  # it names no file
+            how=replace(how, ledger=None, output=None),  # a release names no file
             warnings=self.warnings,
         )
 
@@ -231,7 +231,7 @@ class Prepared(Agreement):
         return self.terms(self.charge, words)
 
     def drawn(self, paid: Paid | None) -> Release:
-        """Return the release with noise, drawn from its seed where it is a simulation."""
+        """Return the release with noise; that of a simulation is drawn from its seed."""
         seed, noisy = self.request.how.seed, []
         rng = None if seed is None else np.random.default_rng(seed)
         for exact, table in zip(self.tables, self.zeros.tables, strict=True):
@@ -248,9 +248,9 @@ class Prepared(Agreement):
 def _period(
     steps: Steps, first: int | None, last: int | None, longest: int | None
 ) -> tuple[Period, int]:
-    """Return the charged range, and the most readings that a participant can have in it.
+    """Return the charged range, and the largest number of readings of a participant in it.
 
-    Both come from options or the public grid of times, so they reveal no participant.
+    Both depend on options and the public grid of times, not on any participant.
     """
     start, end, most = None, None, int(steps.seconds.max()) + 1
     if steps.extent is not None and steps.step_seconds is not None:

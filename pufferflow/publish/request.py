@@ -31,7 +31,7 @@ Theta: TypeAlias = "Family | MarkovChain | PublicModel | PathLike | Any"
 
 @dataclass(frozen=True)
 class TableOptions(Reading):
-    """How a table is read; None takes the value of the model, or the default."""
+    """Options for reading a table; None means the value of the model, or the default."""
 
     step: str | int | None = reads(None, "Time between readings (default: most common).", "TIME")
     states: Sequence[str] | None = shows(None, "Names of the states.", "A,B,...")
@@ -40,7 +40,7 @@ class TableOptions(Reading):
     )
 
     def schema(self, known: Schema | None = None) -> Schema:
-        """Return how to read the table, given the schema of a model.
+        """Return the schema of the table, given that of a model.
 
         Raises ParameterError: both states and edges are given, or a model contradicts one.
         """
@@ -61,7 +61,7 @@ class TableOptions(Reading):
 
 @dataclass(frozen=True)
 class StatisticOptions:
-    """What is published."""
+    """Options for the published statistics."""
 
     statistics: Sequence[str] = shows(
         ("histogram",),
@@ -72,7 +72,7 @@ class StatisticOptions:
     bounds: Sequence[float] | None = shows(None, "Values are clipped to these.", ("LOW", "HIGH"))
     threshold: float | None = shows(None, "Threshold of exceedances and durations.", "VALUE")
     duration_edges: Sequence[int] | None = shows(None, "First lengths of duration bins.", "1,2,...")
-    top: int | None = shows(None, "How many states most-frequent names (default: 1).", "K")
+    top: int | None = shows(None, "Number of states of most-frequent (default: 1).", "K")
     unit: str | None = shows(None, "Unit of the values, as shown.", "WORD")
 
     def parsed(self) -> tuple[Statistic, ...]:
@@ -83,7 +83,7 @@ class StatisticOptions:
 
 @dataclass(frozen=True)
 class GuaranteeOptions:
-    """What is protected, and against which adversary."""
+    """Options for the secrets and the adversary."""
 
     protect: str | int = hides(
         "reading",
@@ -95,13 +95,13 @@ class GuaranteeOptions:
     delta: float | None = hides(None, "Odds may change by more with this probability.", "DELTA")
 
     def level(self, step_seconds: int | None, protect: str | int | None = None) -> Level:
-        """Return this level or another; raises ParameterError: a time, and no step is known."""
+        """Return this level or another; raises ParameterError: a time without a known step."""
         return level_of(protect or self.protect, self.side_information, step_seconds)
 
 
 @dataclass(frozen=True)
 class ReleaseOptions:
-    """How a release is charged and written."""
+    """Options for charging and writing a release."""
 
     accept_noise: bool = hides(False, "Publish although most would be noise.")
     fitted_to_others: bool = hides(False, "The chain was fitted to other participants.")
@@ -145,7 +145,7 @@ class Request:
     def of(
         cls, source: Source, theta: Theta | None, epsilon: float, options: dict[str, Any]
     ) -> Request:
-        """Return the request that keywords make."""
+        """Return the request of keywords."""
         split = zip(RECORDS, split_options(options, *RECORDS), strict=True)
         return cls(source, _model_of(theta), epsilon, *(record(**own) for record, own in split))
 
@@ -189,7 +189,7 @@ class Request:
 
     @property
     def schema(self) -> Schema:
-        """How to read the table."""
+        """The schema of the table."""
         return self.table.schema(self.records)
 
     def family(self, step_seconds: int | None) -> Family | None:

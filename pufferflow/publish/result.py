@@ -29,7 +29,7 @@ from pufferflow.publish.texts import factor, number, plural, visible
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NoisyTable(Table):
-    """A table whose ``counts`` are noisy integers as they were drawn; they may be negative.
+    """A table whose ``counts`` are noisy integers, which may be negative.
 
     ``other`` is noise of the other kind, if it was possible; ``word`` is the unit of the readings.
     Not all ``sizes`` are 0.
@@ -83,12 +83,12 @@ class NoisyTable(Table):
 
     @property
     def published(self) -> Bools:
-        """Which values are published, shape (cells, columns)."""
+        """Mask of the published values, shape (cells, columns)."""
         return ~np.isnan(self.values)
 
     @property
     def possible(self) -> Floats:
-        """Least and largest value there can be in each cell, shape (2, cells, 1)."""
+        """Smallest and largest possible value of each cell, shape (2, cells, 1)."""
         most = self.sizes * (GRID if self.statistic.in_unit else 1)
         ends = np.zeros_like(most), most
         return np.stack([self.statistic.values(self.sizes, end[:, np.newaxis]) for end in ends])
@@ -100,7 +100,7 @@ class NoisyTable(Table):
 
     @property
     def band(self) -> Floats:
-        """Ends of the band as far as it is possible, shape (2, cells, columns)."""
+        """Ends of the band, cut to possible values, shape (2, cells, columns)."""
         half = self.half_width
         return self._cut(np.stack([self.values - half, self.values + half]))
 
@@ -110,7 +110,7 @@ class NoisyTable(Table):
     def to_frame(self) -> pd.DataFrame:
         """Return one row per value, as :meth:`Release.to_frame`."""
         i, j = np.nonzero(self.published)
-        if names := isinstance(self.statistic, MostFrequent):  # in the order of their places
+        if names := isinstance(self.statistic, MostFrequent):  # in the order of their ranks
             order = np.lexsort((self.values[i, j], i))
             i, j = i[order], j[order]
         value, error = self.values[i, j], self.half_width[i, j]
@@ -140,7 +140,7 @@ class NoisyTable(Table):
 
     @property
     def heading(self) -> str:
-        """Title with the cells, for people."""
+        """Title with the cells."""
         return f"{self.statistic.title} by {self.statistic.by}".removesuffix(" by all")
 
     @property
@@ -172,7 +172,7 @@ class NoisyTable(Table):
     def nothing_to_tell(self) -> bool:
         """Whether one constant per column fits the noisy values of all cells within the band.
 
-        Of one cell: one constant fits all its columns. False where there is nothing to compare.
+        With a single cell: whether one constant fits all its columns. False without any comparison.
         """
         used = self.sizes > 0
         values, half = self.values[used], self.half_width[used]
@@ -185,7 +185,7 @@ class NoisyTable(Table):
 def nearest_shares(values: Floats) -> Floats:
     """Return the shares nearest to each row: x − t where that is ≥ 0, else 0, with sum 1.
 
-    Exact shares are in that convex set, so they are no farther from it than from the row.
+    Exact shares are in that convex set, so they are at least as close to it as to the row.
     """
     ordered = -np.sort(-values, axis=1)
     excess = (np.cumsum(ordered, axis=1) - 1) / np.arange(1, values.shape[1] + 1)
@@ -213,11 +213,11 @@ class Readings:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Release:
-    """Noisy tables with everything that was decided without the readings.
+    """Noisy tables with all public facts of the release.
 
-    ``assumed`` states the assumptions in sentences; ``documents`` Θ and the certificate of
-    the noise, by names of files, where they may be published; ``how`` the options, which name no
-    file; ``paid`` is the entry in the ledger, None without one.
+    ``assumed`` states the assumptions in sentences; ``documents`` has Θ and the certificate of the
+    noise, by names of files, if they may be published; ``how`` has the options, without names of
+    files; ``paid`` is the entry in the ledger, None without one.
     """
 
     tables: Sequence[NoisyTable]
@@ -238,7 +238,7 @@ class Release:
 
     @property
     def private(self) -> bool:
-        """False of a simulation."""
+        """Whether it is private; a simulation is not."""
         return self.how.seed is None
 
     @property
@@ -248,7 +248,7 @@ class Release:
 
     @property
     def impact(self) -> str:
-        """The largest impact of the noise on the middle value of a table."""
+        """The largest over all tables of the median impact of the noise."""
         return impact_label(max(table.middle[1] for table in self.tables))
 
     @property
@@ -266,8 +266,8 @@ class Release:
 
         Columns are statistic, cell, low and high (ends of a bin), value, estimate (the nearest
         possible one), error (of all values of a table at once, with probability 95 %), band_low,
-        band_high, unit, impact and epsilon. Of the most frequent states the end of ``cell`` is the
-        place, ``value`` the name of the state there, and the error that of its share.
+        band_high, unit, impact and epsilon. For the most frequent states ``cell`` ends with the
+        rank, ``value`` is the name of the state, and the error is that of its share.
         """
         frame = pd.concat([table.to_frame() for table in self.tables], ignore_index=True)
         marked = self.epsilon if self.private else f"NOT PRIVATE ({self.epsilon:g})"
@@ -313,7 +313,7 @@ class Release:
         return [*lines, *([f"safe to publish: {output}/{PUBLISH}/"] if output else [])]
 
     def files(self) -> dict[str, str]:
-        """Return the text of each file by its path in the folder of the release."""
+        """Return the content of each file by its path in the folder of the release."""
         plain = self.to_frame().map(lambda v: visible(v) if isinstance(v, str) else v)
         texts = {
             "index.html": page_of(self),

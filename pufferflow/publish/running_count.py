@@ -1,4 +1,4 @@
-"""Running counts of a stream: correlated noise, for a budget per reading.
+"""Running counts of a stream with correlated noise, for a budget per reading.
 
 Every node of a tree of L levels over the readings 1 … T counts those below it, with independent
 discrete Laplace noise of scale s: one reading costs c = L/s. A noisy count of the first t combines
@@ -31,7 +31,7 @@ from pufferflow.records.read import Steps, parse_range
 
 PARTS = 256  # weights are multiples of 1/256
 LONGEST, COSTS = 2**40, (2.0**-28, math.inf)
-"""Beyond, noise hides any count; within, it is far from the 64 bits of the sampler."""
+"""Larger noise exceeds any count; smaller noise is far from the 64 bits of the sampler."""
 RHOS = 1e-300, 1e300
 TAKEN = (
     "protect side_information delta fitted_to_others share limit alone first cohort new_values "
@@ -40,7 +40,7 @@ TAKEN = (
 
 
 class RunningCount:
-    """Noisy count of the readings that were 1, after each one; noise of the operating system.
+    """Noisy counts of the readings equal to 1, after each one, with the system's randomness.
 
     Parameters
     ----------
@@ -50,16 +50,16 @@ class RunningCount:
         c in nats, the largest change of the distribution of the whole output by one reading;
         :func:`pufferflow.event_epsilon` finds it, and :meth:`in_ledger` charges it.
     rho : float, optional
-        What zero-concentrated noise may spend instead (:func:`pufferflow.accounting.event_rho`):
-        Gaussian noise is drawn where its mean square error is less.
+        Budget for zero-concentrated noise (:func:`pufferflow.accounting.event_rho`): Gaussian noise
+        is drawn if its mean square error is smaller.
 
     Attributes
     ----------
     gaussian : bool
     scale : float
-        Of the noise on each node; σ of Gaussian noise.
+        Scale of the noise on each node; σ of Gaussian noise.
     errors : dict of float
-        Root of the mean square error over all counts, of Laplace noise, about, and of Gaussian.
+        Root of the mean square error over all counts: Laplace (approximate) and Gaussian.
     cost, rho : Fraction
         Exact change of the whole output by one reading, at most c, or ρ; the other one is 0.
     paid : Paid or None
@@ -116,7 +116,7 @@ class RunningCount:
 
         Raises BudgetError, LedgerError: the account does not allow it; nothing is released.
         """
-        length = check_whole(length, "length", most=MOST_STEPS)  # for which noise is proved
+        length = check_whole(length, "length", most=MOST_STEPS)  # noise is proved up to this length
         request = Request.of("a stream", theta, epsilon, options | {"ledger": ledger})
         schema = request.schema
         step, zone = schema.step_seconds, schema.timezone
@@ -136,7 +136,7 @@ class RunningCount:
             return counter
 
     def add(self, value: int) -> float:
-        """Count the next reading, 0 or 1; returns the noisy count so far, which may be negative."""
+        """Return the noisy count including the next reading, 0 or 1; it may be negative."""
         if self._readings == self.length:
             raise ParameterError(f"all {self.length} readings were counted; begin another count")
         self._count += check_whole(value, "value", 0, 1)
@@ -145,7 +145,7 @@ class RunningCount:
         return (PARTS * self._count + noise) / PARTS
 
     def _of_tree(self) -> int:
-        """Return the noise of the count so far from the nodes, in parts."""
+        """Return the noise of the current count from the nodes, in parts."""
         noise, begins = 0, True
         for level, (left, weight, below) in enumerate(self._path(self._readings)):
             if begins := begins and left == 0:  # a node that gets children
@@ -157,7 +157,7 @@ class RunningCount:
         return noise
 
     def half_width(self, readings: int, confidence: float = 0.95) -> float:
-        """Bound on the error of the count of so many readings, with at least this probability."""
+        """Return a bound on the error of the count of ``readings`` with this confidence."""
         miss = 1 - check_confidence(confidence, "confidence")
         if self.gaussian:
             readings = check_whole(readings, "readings", most=self.length)
@@ -165,7 +165,7 @@ class RunningCount:
         return sum_margin(self.scale, self._squares(readings), miss)
 
     def _squares(self, readings: int) -> float:
-        """Sum of the squares of the weights of all nodes in a count, exactly."""
+        """Return the exact sum of the squares of the weights of all nodes in a count."""
         path, total = self._path(check_whole(readings, "readings", most=self.length)), 0
         for arity, (left, weight, below) in zip(self.arities, path, strict=True):
             total += left * (PARTS - weight) ** 2 + (below - weight) ** 2
@@ -173,12 +173,12 @@ class RunningCount:
         return total / PARTS**2
 
     def _drawn(self, arity: int) -> list[int]:
-        """Sums of the noise of the first 0, 1, … children of a node."""
+        """Return sums of the noise of the first 0, 1, … children of a node."""
         drawn = Noise(self.scale).add(np.zeros(arity, np.int64))
         return list(accumulate(drawn.tolist(), initial=0))
 
     def _path(self, readings: int) -> list[tuple[int, int, int]]:
-        """Of each level: children to the left, weight in 256ths, and that of the level below."""
+        """Return for each level children to the left, weight in 256ths, that of the level below."""
         path, below = [], 0
         for arity in self.arities[:-1]:
             readings, left = divmod(readings, arity)
@@ -189,9 +189,9 @@ class RunningCount:
 
 
 def tree(length: int) -> tuple[float, tuple[int, ...]]:
-    """Children of a node, from the leaves up, for the least mean error; the root is no node.
+    """Return the numbers of children, from the leaves up, with the smallest mean error.
 
-    Before them the mean, about, of the squares of the weights in a count, times L².
+    The root is not a node. Before them comes the approximate mean of squared weights, times L².
     """
     best: tuple[float, tuple[int, ...]] = ((length - 1) / 2, (length,))
     for lower, top in product(range(1, length.bit_length()), range(1, 65)):

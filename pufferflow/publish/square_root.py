@@ -1,7 +1,7 @@
 """Gaussian noise for running counts, by square-root factorisation.
 
 R is the lower triangular matrix with binom(2j, j)/4^j on diagonal j; R² takes prefix sums. Its
-entries are rounded to units of 2^-b. Published is a function of R x + z, z independent discrete
+entries are rounded to units of 2^-b. Counts are functions of R x + z, with z independent discrete
 Gaussian noise in these units: docs/any_mechanism.md, Theorem Q.
 """
 
@@ -16,20 +16,20 @@ from flint import arb, arb_series, ctx
 from pufferflow.publish.noise import Noise, deviation
 
 MOST_READINGS = 2**21
-"""Noise for 10^6 is drawn in a minute, with 1 GB."""
+"""Largest number of readings; noise for 10^6 is drawn in a minute, with 1 GB."""
 WIDEST, BITS = 2.0**28, 50
 """Of σ, where R keeps 22 bits and z fits into 64; bits of σ in units."""
 
 
 class SquareRootNoise:
-    """Noise of the counts of the first 1, 2, … of ``length`` readings, for at most ``rho`` in all.
+    """Noise of the counts of the first 1, 2, … of ``length`` readings, of cost at most ``rho``.
 
     Attributes
     ----------
     scale : float
-        σ of the noise on R x, in readings; infinite where there are too many, or they are hidden.
+        σ of the noise on R x, in readings; infinite if there are too many, or it is too large.
     rho : Fraction
-        Exactly what one reading costs, at most as much as is given.
+        The exact cost of one reading, at most the argument.
     error : float
         Root of the mean square error of all counts.
     """
@@ -54,7 +54,7 @@ class SquareRootNoise:
         self.squares = squares * (1 + margin)
 
     def drawn(self, parts: int) -> list[int]:
-        """Return A R⁻¹ z in parts of a reading, rounded, where A takes prefix sums."""
+        """Return A R⁻¹ z in parts of a reading, rounded; A takes prefix sums."""
         length, bits, before = len(self._entries), 128, ctx.cap
         drawn = Noise(math.ldexp(self.scale, self._bits), gaussian=True)
         noise: list[int] = drawn.add(np.zeros(length, np.int64)).tolist()
@@ -64,7 +64,7 @@ class SquareRootNoise:
                 ctx.cap = length
                 with ctx.workprec(bits):
                     sums = arb_series(noise, length) / arb_series(steps, length)
-                    # these are dyadic numbers: a third more is no whole number, which bits decide
+                    # dyadic numbers plus a third are never integers, so finitely many bits decide
                     whole = [(parts * sums[t] + arb(1) / 3).floor() for t in range(length)]
                     found = [number.unique_fmpz() for number in whole]
             finally:
@@ -75,7 +75,7 @@ class SquareRootNoise:
             bits *= 2
 
     def half_width(self, readings: int, miss: float) -> float:
-        """Bound on the error of a count that is passed with at most this probability.
+        """Return a bound on the error of a count, exceeded with probability at most ``miss``.
 
         A sum of discrete Gaussian variables is subgaussian (Canonne, Kamath and Steinke, 2020).
         """

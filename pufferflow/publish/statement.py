@@ -1,7 +1,7 @@
 """The statement of a release in sections: the same in Markdown and on the page.
 
-All of it comes from public facts: options, sizes, the error and the noisy values. It names no file,
-and no number of a fitted Θ.
+It depends on public facts only: options, sizes, the error and the noisy values. It contains neither
+names of files nor numbers of a fitted Θ.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def sections_of(made: Release) -> list[tuple[str, list[str]]]:
 
 
 def warnings_of(made: Release) -> Iterator[str]:
-    """Yield what must be read first."""
+    """Yield the warnings that precede all sections."""
     if not made.private:
         yield f"NOT PRIVATE: a simulation with seed {made.how.seed}; anybody can repeat its noise."
     for table in made.tables:
@@ -58,7 +58,7 @@ def warnings_of(made: Release) -> Iterator[str]:
 
 
 def secret_of(made: Release) -> str:
-    """Return what is protected, as a noun."""
+    """Return the secret as a noun phrase."""
     window, step = made.level.window, made.readings.step_seconds
     if window is None:
         return "all readings of one participant"
@@ -120,7 +120,7 @@ def _protected(made: Release) -> Iterator[str]:
 
 
 def assumption_of(theta: Family | None, records: Schema) -> Iterator[str]:
-    """Yield the assumptions; of a chain that was fitted without noise no number."""
+    """Yield the assumptions, without numbers of a chain that was fitted without noise."""
     if theta is None:
         yield "No assumption about time is made."
         return

@@ -1,9 +1,9 @@
-"""The seven statistics, each with its Lipschitz constant and its public range.
+"""The statistics, each with its Lipschitz constant and its public range.
 
 A statistic turns readings into a table of integers, cells × columns. Cells (hours, weekdays,
-months, groups) are functions of what is public. The Lipschitz constant L bounds how much the whole
-table changes, in L1 norm, with the value of one reading. An error is compared with the *public
-range*: how far apart values of a cell can be, from the user's words and public sizes alone.
+months, groups) are functions of public facts. The Lipschitz constant L bounds the change of the
+whole table, in L1 norm, by the value of one reading. An error is compared with the *public range*
+of the values of a cell, which depends on options and public sizes alone.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ WHOLE, CELLS = ("all", "group"), (*LABELS, "group")
 GRID = 1000
 """Steps of the grid between the bounds of means and sums."""
 DURATIONS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
-"""First lengths of the bins of durations, in steps, where none are given."""
+"""Default first lengths of the bins of durations, in steps."""
 MOST_GROUPS, MOST_NUMBERS = 1000, 2**17
 SMALLEST, LARGEST_BOUND = 1e-100, 1e100
-"""Bounds are so far apart, or the grid would leave what floating-point numbers hold."""
+"""Smallest distance of bounds, and largest bound, within the range of floating-point numbers."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """What a column of a table counts: what lies at or above ``low`` and below ``high``."""
+    """A column of a table; it counts values of at least ``low`` and below ``high``."""
 
     label: str
     low: float | None = None
@@ -54,10 +54,10 @@ class Column:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Table:
-    """Exact integers of a statistic with what is public of it; its text shows none of them.
+    """Exact integers of a statistic with its public facts; its repr shows no integer.
 
-    Counts and public ranges (in the unit of the values) have the shape (cells, columns); sizes,
-    which are public too, are the readings (of transitions: pairs) that count in each cell.
+    Counts and public ranges (in the unit of the values) have the shape (cells, columns); sizes are
+    the public numbers of readings (for transitions: pairs) in each cell.
     """
 
     statistic: Statistic
@@ -76,9 +76,9 @@ class Statistic(ABC):
     ----------
     by : {"all", "hour", "weekday", "month", "group"}
     unit, offset, rounding : float
-        Value of 1 in the table, of a reading that counts 0, and by how much a reading is rounded.
+        Value of 1 in the table, of a reading that counts 0, and the rounding error of a reading.
     edges : tuple of float
-        Numbers at which what it counts changes; none where it counts states or values.
+        Thresholds of the statistic; empty if it counts states or values.
     detail : str
         Addition to its title in the statement.
 
@@ -97,16 +97,16 @@ class Statistic(ABC):
     quantity: ClassVar[str]
     """Quantity of the values; :attr:`in_unit` if they have the unit of the readings."""
     lipschitz: ClassVar[int]
-    """L: how much the table changes at most, in L1 norm, when one value changes."""
+    """L: the largest change of the table, in L1 norm, by one value."""
     square: ClassVar[int] = 0
-    """That in L2 norm, squared; 0 where Gaussian noise does not fit."""
+    """The square of that in L2 norm; 0 if Gaussian noise is not possible."""
     in_unit: ClassVar[bool] = False
     relative: ClassVar[bool] = False
     """Whether a value is per reading of its cell."""
     shares: ClassVar[bool] = False
     """Whether the values of a cell are shares, with sum 1."""
     cells: ClassVar[tuple[str, ...]] = CELLS
-    """In which it can be requested."""
+    """Cells in which it can be requested."""
 
     def __post_init__(self) -> None:
         check_choice(self.by, f"the cells of {self.name}", self.cells)
@@ -118,34 +118,34 @@ class Statistic(ABC):
 
     @property
     def full_name(self) -> str:
-        """Name with the cells, as the shell writes it."""
+        """Name with the cells, as in the shell."""
         return self.name if self.by == "all" else f"{self.name}-by-{self.by}"
 
     def columns(self, states: StateSpace | None, step_seconds: int | None) -> tuple[Column, ...]:
-        """What the columns count; raises ParameterError: it counts states, and none are known."""
+        """Return the columns; raises ParameterError: it counts states, and there are none."""
         return (Column(self.name, *self.edges),)
 
     @abstractmethod
     def _marks(self, steps: Steps) -> Marks:
-        """Yield which readings count, their columns, and what each adds, not too many at once."""
+        """Yield, in parts, the readings that count, their columns, and the addition of each."""
 
     def _sized(self, steps: Steps) -> Bools | None:
         """Return the readings that make the size of a cell; None for all of them."""
         return None
 
     def ranges(self, sizes: Ints, stretches: Ints, columns: int) -> Floats:
-        """Public range of the values, shape (cells, 1) or (cells, columns).
+        """Return the public range of the values, shape (cells, 1) or (cells, columns).
 
-        What one reading can change (HIGH − LOW, or 1; of k > 4 shares four times that of k equal
-        ones), times the readings of the cell unless it is relative to them. ``sizes`` and
-        ``stretches`` have shape (cells,): readings, and stretches of them without a gap.
+        It is the largest change by one reading (HIGH − LOW, or 1; for k > 4 shares four times that
+        of k equal ones), times the readings of the cell unless values are relative to them.
+        ``sizes`` and ``stretches`` have shape (cells,): readings, and stretches without a gap.
         """
         each = (GRID * self.unit if self.in_unit else 1.0) * min(1.0, 4 / columns)
         ranges = np.full((len(sizes), 1), each)
         return ranges if self.relative else ranges * np.maximum(sizes, 1)[:, None]
 
     def values(self, sizes: Ints, counts: Ints) -> Floats:
-        """Return the values that integers of the table stand for, shape (cells, columns)."""
+        """Return the values of integers of the table, shape (cells, columns)."""
         total = self.offset * sizes[:, None] + self.unit * np.asarray(counts, dtype=np.float64)
         return total / np.maximum(sizes, 1)[:, None] if self.relative else total
 
@@ -157,7 +157,7 @@ class Statistic(ABC):
         stretches: Ints,
         counts: Ints | None = None,
     ) -> Table:
-        """Return the table of integers (None: zeros, to see what is public of it)."""
+        """Return the table of integers (None: zeros, for its public facts)."""
         shape = len(cells), len(columns)
         ranges = np.broadcast_to(self.ranges(sizes, stretches, len(columns)), shape)
         counts = np.zeros(shape, np.int64) if counts is None else counts.reshape(shape)
@@ -215,7 +215,7 @@ class Histogram(Statistic):
     lipschitz, square, relative, shares = 2, 2, True, True
 
     def columns(self, states: StateSpace | None, step_seconds: int | None) -> tuple[Column, ...]:
-        """One a state."""
+        """Return a column per state."""
         space = self._known(states)
         if space.edges is None:
             return tuple(map(Column, space.names))
@@ -236,8 +236,8 @@ class Histogram(Statistic):
 class MostFrequent(Histogram):
     """The ``top`` most frequent states of each cell, in order, without their counts.
 
-    That noise of scale s costs L/s here, too, is Theorem T of docs/any_mechanism.md. An integer of
-    the published table is the place of a state, from 0 on, or −1 if it is not listed.
+    By Theorem T of docs/any_mechanism.md noise of scale s costs L/s here, too. An integer of the
+    published table is the rank of a state, from 0 on, or −1 if it is not listed.
     """
 
     top: int = 1
@@ -251,20 +251,20 @@ class MostFrequent(Histogram):
         self._settle(detail=f" (the first {top})")
 
     def columns(self, states: StateSpace | None, step_seconds: int | None) -> tuple[Column, ...]:
-        """One a state; raises ParameterError: ``top`` leaves out none of them."""
+        """Return a column per state; raises ParameterError: ``top`` includes all of them."""
         columns = super().columns(states, step_seconds)
         if self.top >= len(columns):
             raise ParameterError(f"`top` is {self.top} of {len(columns)} states; give fewer")
         return columns
 
     def values(self, sizes: Ints, counts: Ints) -> Floats:
-        """Return the places, from 1 on; NaN of states that are not listed."""
+        """Return the ranks, from 1 on; NaN for states that are not listed."""
         return np.where(counts < 0, np.nan, counts + 1.0)
 
 
 @dataclass(frozen=True)
 class Transitions(Histogram):
-    """Share of the pairs of readings one step apart that go from each state to each.
+    """Share of the pairs of readings one step apart with each pair of states.
 
     L = 4: a reading ends at most one pair and begins at most one; another value moves each of the
     two, which changes two counts by 1 each (Δ2² = 6: both may leave the same count, or enter it).
@@ -275,7 +275,7 @@ class Transitions(Histogram):
     lipschitz, square, cells = 4, 6, WHOLE
 
     def columns(self, states: StateSpace | None, step_seconds: int | None) -> tuple[Column, ...]:
-        """One a pair of states, by the earlier and then the later one."""
+        """Return a column per pair of states, by the earlier and then the later one."""
         pairs = product(self._known(states).names, repeat=2)
         return tuple(Column(f"{earlier} → {later}") for earlier, later in pairs)
 
@@ -314,7 +314,7 @@ class Sum(Statistic):
     def _marks(self, steps: Steps) -> Marks:
         values, (low, high) = _numbers(steps, self), self.bounds
         for part in steps.parts():
-            # whatever rounding makes of it, it is a whole number from 0 to 1000 of this value alone
+            # even after rounding it is an integer from 0 to 1000 that depends on this value alone
             scaled = (np.clip(values[part], low, high) - low) * (GRID / (high - low))
             yield part, 0, np.clip(np.rint(scaled), 0, GRID).astype(np.int64)
 
@@ -356,9 +356,9 @@ class Durations(Exceedances):
 
     A run is a longest stretch of readings of one participant, each one step after the one before.
 
-    L = 3: let a reading fall below the threshold. Its run of a + 1 + b readings is gone, and the a
-    before and the b after it are a run more each where there are any: at most three counts change
-    by 1, or one by 2 and one by 1. Rising is the same backwards. Gaps, which end runs, are public.
+    L = 3: let a reading fall below the threshold. Its run of a + 1 + b readings disappears, and the
+    a before and the b after it become runs if a, b > 0: at most three counts change by 1, or one by
+    2 and one by 1. A rise is the reverse. Gaps, which end runs, are public.
     """
 
     duration_edges: tuple[int, ...] = DURATIONS
@@ -378,7 +378,7 @@ class Durations(Exceedances):
         self._settle(duration_edges=tuple(map(int, numbers)))
 
     def columns(self, states: StateSpace | None, step_seconds: int | None) -> tuple[Column, ...]:
-        """One a bin of lengths, in steps; labels are times where the step is known."""
+        """Return a column per bin of lengths, in steps; labels are times if there is a step."""
 
         def label(steps: int) -> str:
             return f"{steps} steps" if step_seconds is None else text_of(steps * step_seconds)
@@ -389,7 +389,7 @@ class Durations(Exceedances):
         return (*columns, Column(f"{label(longest)} or more", float(longest)))
 
     def ranges(self, sizes: Ints, stretches: Ints, columns: int) -> Floats:
-        """As many runs of the bin's first length as fit into the stretches of the readings."""
+        """Return the largest number of runs of each bin in the stretches of the readings."""
         fitting: Floats = (sizes + stretches)[:, None] / (np.array(self.duration_edges) + 1)
         return np.maximum(np.floor(fitting), 1.0)
 
@@ -443,10 +443,10 @@ def parse_statistics(asked: Sequence[str], **options: Any) -> tuple[Statistic, .
 
 
 def check_covered(statistics: Sequence[Statistic], states: StateSpace) -> None:
-    """Raise unless statistics are functions of the states that Θ is about.
+    """Raise unless statistics are functions of the states of Θ.
 
-    A Θ on states does not cover values within a state: they may depend on all. S_t fair
-    coins, value S_t + .9·S_0: the states are independent, the mean of 48 at ε = 1 loses 22.1.
+    A Θ on states does not cover values within a state: they may depend on all records. With
+    fair coins S_t and values S_t + .9·S_0 the mean of 48 at ε = 1 loses 22.1.
     """
     for statistic in statistics:
         if isinstance(statistic, Sum):

@@ -1,4 +1,4 @@
-"""Texts of a page: escaped names, numbers as exact as their error, times in words."""
+"""Strings of a page: escaped names, numbers rounded to their error, durations."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from html import escape
 from pufferflow._util.units import SECONDS
 
 KEPT = "\u200c\u200d\u00a0"
-"""Letters that show nothing, and that some scripts and our own sentences need."""
+"""Invisible letters that some scripts and our own sentences need."""
 MARKUP = "\\`*_[]{}<>#|$~&!@^"
 WORDS = {"s": "second", "min": "minute", "h": "hour", "d": "day"}
 
 
 def visible(text: str) -> str:
-    r"""Return a text whose control, direction and other invisible letters are written out.
+    r"""Return a string whose control, direction and other invisible letters are written out.
 
     >>> visible("a\u202eb")
     'a⟨U+202E⟩b'
@@ -23,18 +23,18 @@ def visible(text: str) -> str:
 
 
 def html(text: str) -> str:
-    """Return a text for HTML, in elements and attributes."""
+    """Return a string for HTML, in elements and attributes."""
     return escape(visible(text))
 
 
 def markdown(text: str) -> str:
-    """Return a text that Markdown shows literally, without markup and addresses."""
+    """Return a string that Markdown shows literally, without markup and addresses."""
     plain = "".join(f"\\{c}" if c in MARKUP else c for c in visible(text))
     return plain.replace("://", ":\\//").replace("www.", "www\\.")
 
 
 def number(value: float, error: float | None = None) -> str:
-    """Return a number with three digits, or with those that its error leaves; of NaN nothing."""
+    """Return a number with three digits, or those that its error allows; "" for NaN."""
     if math.isnan(value):
         return ""
     size = abs(value if error is None else error)
@@ -52,7 +52,7 @@ def duration(seconds: int) -> str:
 
 
 def plural(count: int, thing: str) -> str:
-    """Return a number of things in words."""
+    """Return a number with its noun, singular or plural."""
     return f"{count:,} {thing}{'' if count == 1 else 's'}"
 
 

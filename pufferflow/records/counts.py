@@ -17,7 +17,7 @@ Ints = NDArray[np.int64]
 
 HOURS = 24
 MOST_COUNTS = 2**27
-"""Counts at most (1 GB)."""
+"""Largest number of counts (1 GB)."""
 
 
 def path_counts(
@@ -28,15 +28,15 @@ def path_counts(
     hourly: bool = False,
     most: int | None = None,
 ) -> Ints:
-    """Return how often so many readings one step apart are in these states, in the order of time.
+    """Return the number of each sequence of states of ``length`` readings one step apart.
 
     Counts of all, of each group or of each person, as first axis, have one axis per reading: of
     transitions the shape is (k, k), (groups, k, k) or (people, k, k). With ``hourly`` another one
     of 24 before these is the local hour of the next to last reading. ``most``: of each participant
-    only the first so many count.
+    only the first ones count.
     """
     ends = np.ones(len(steps.person), dtype=bool)
-    for _ in range(1, length):  # a path ends where one that is shorter did a step before
+    for _ in range(1, length):  # a path ends one step after a shorter one
         ends[1:] &= ends[:-1].copy()
         ends &= steps.near
     if most is not None:

@@ -1,7 +1,7 @@
-"""From a table to its steps: who, when, which value, each row checked once.
+"""From a table to its steps: participant, time and value, each row checked once.
 
-A local clock that jumps for daylight saving is refused by name unless its zone is given: an hour
-that is there twice or not at all would distort the counts. Rows may be in any order.
+Local times that jump for daylight saving are refused unless their zone is given: a repeated or
+missing hour would distort the counts. Rows may be in any order.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ Clock = Literal["utc", "local", "none"]
 Floats = NDArray[np.float64]
 
 TIME_BITS = 40
-"""Of a key, which sorts a reading by participant and time; half of them hold the years to 9999.
+"""Keys per participant; a key sorts a reading by participant and time.
 
-So keys differ by less than that half if and only if their participants are the same.
+Times up to the year 9999 use half of them, so keys of one participant differ by less than half.
 """
 MOST_PEOPLE = 2 ** (63 - TIME_BITS)
 
 _TIMES = "time timestamp datetime date_time tstp ts utc unix_time unix_ts date"
 _VALUES = "value state activity category watts power kw load demand usage consumption energy kwh wh"
 GUESSES = {"time": _TIMES.split(), "value": [*_VALUES.split(), "reading", "measurement"]}
-"""Names by which columns are found, in any case and with a unit: "Power (W)"."""
+"""Names of columns, in any case and with a unit: "Power (W)"."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -49,22 +49,22 @@ class Steps:
     Attributes
     ----------
     person, seconds : int array, shape (n,)
-        Index into ``people``, of the smallest type that holds it; seconds since 1970, or where
-        there are no times the participant's number of the row.
+        Index into ``people``, of the smallest sufficient type; seconds since 1970, or, without
+        times, the participant's number of the row.
     value, state : float and int array, shape (n,), or None
-        Numbers, and states of the schema, where there are any.
+        Numbers, and states of the schema, if there are any.
     people, groups : tuple of str
-        Names; one participant "" and one group "all" where there are no columns of them.
+        Names; one participant "" and one group "all" without columns of them.
     group_of : int array, shape (people,)
         Group of each participant.
     step_seconds, zone : int and str, or None
         None without times; the zone in which hours of the day are counted.
     columns : mapping
-        The column of each role, None where it has none.
+        The column of each role, None if it has none.
     rows : int
         Rows that were read, those without a value included.
     extent : (int, int) or None
-        First and last second of the rows; None without times and of a private fit.
+        First and last second of the rows; None without times and for a private fit.
     """
 
     person: NDArray[np.signedinteger]
@@ -85,7 +85,7 @@ class Steps:
 
     @classmethod
     def of(cls, seconds: Any, *, person: Any = 0, **facts: Any) -> Steps:
-        """Return the steps of readings that are known to be right, in any order.
+        """Return the steps of valid readings, in any order.
 
         ``person`` counts from 0; the other facts are the attributes of this class.
         """
@@ -96,26 +96,26 @@ class Steps:
         return cls(person=person, seconds=seconds, **facts)[np.lexsort((seconds, person))]
 
     def __getitem__(self, which: Any) -> Steps:
-        """Some of the readings, by their indices or marked."""
+        """Return some of the readings, by their indices or a mask."""
         own = {name: getattr(self, name) for name in ("person", "seconds", "value", "state")}
         some = {name: np.asarray(a)[which] for name, a in own.items() if a is not None}
         return replace(self, **some)
 
     def parts(self, marked: NDArray[np.bool_] | None = None) -> Iterator[Integers]:
-        """Yield the indices of all readings, or of those that are marked, not too many at once."""
+        """Yield, in parts, the indices of all readings, or of those in the mask."""
         for at in range(0, len(self.person), ROWS):
             part = np.arange(at, min(at + ROWS, len(self.person)))
             yield part if marked is None else part[marked[at : at + ROWS]]
 
     @property
     def coded(self) -> tuple[NDArray[np.int16], int]:
-        """State of each reading, and the number of states, where there are any."""
+        """State of each reading, and the number of states, if there are any."""
         assert self.state is not None
         assert self.states is not None
         return self.state, self.states.count
 
     def first(self, marked: NDArray[np.bool_], most: int) -> NDArray[np.bool_]:
-        """Mark of the readings that are marked the first so many of each participant only."""
+        """Return the mask of the first ``most`` marked readings of each participant."""
         starts = np.flatnonzero(~self.follow(math.inf)).tolist()
         for own in map(slice, starts, [*starts[1:], None]):
             marked[own] &= np.cumsum(marked[own], dtype=np.int32) <= most
@@ -123,7 +123,7 @@ class Steps:
 
     @property
     def local_seconds(self) -> Integers:
-        """Local time of each reading, in which hours and days are counted."""
+        """Local time of each reading, for hours and days."""
         if self.clock == "utc" and self.zone is not None:
             there = pd.DatetimeIndex(self.seconds.astype("datetime64[s]"), tz="UTC")
             return there.tz_convert(self.zone).tz_localize(None).as_unit("s").asi8
@@ -135,7 +135,7 @@ class Steps:
         return self.follow(1)
 
     def follow(self, most: float) -> NDArray[np.bool_]:
-        """Whether the reading before is of the same participant, at most so many steps earlier."""
+        """Whether the reading before is of the same participant, at most ``most`` steps ago."""
         follow, seconds = np.zeros(len(self.person), dtype=bool), most * (self.step_seconds or 1)
         for part in self.parts():
             same = self.person[part] == self.person[part - 1]
@@ -152,21 +152,21 @@ def read(
     last: int | None = None,
     total: bool = False,
 ) -> Steps:
-    """Read the readings of a table.
+    """Return the readings of a table.
 
     Parameters
     ----------
     source : path, Series, DataFrame or Table
     schema : Schema
     first, last : int, optional
-        First and last second of the rows to look at, on the clock of the table (or UTC).
+        First and last second of the rows, in the time base of the table (or UTC).
     total : bool
         For a private fit: no row is ever refused, so that no refusal reveals a participant.
-        Wrong values are missing; rows of a participant at one time, and rows off the grid of
-        whole steps since 1970, are dropped; participants without any row left stay.
+        Wrong values are missing; repeated rows of a participant at one time, and rows off the grid
+        of whole steps since 1970, are dropped; participants without any row are kept.
 
-    Raises DataError: the table is malformed, and the sentence names the line; ParameterError: an
-    option has no use for this table, or the step is not given where it must be public.
+    Raises DataError: the table is malformed, and the message names the line; ParameterError: an
+    option is not applicable to this table, or the step must be public and is not given.
     """
     rows = _Rows(open_table(source, schema.separator), schema, first, last, total)
     step, timed, states = schema.step_seconds, bool(rows.times), schema.states
@@ -208,9 +208,9 @@ def read(
 
 
 class _Rows:
-    """The rows of a table that name a participant and may lie in the range of time.
+    """The rows of a table with a participant and a time that may lie in the range.
 
-    Iterating yields the numbers of those with a value in it, their keys of participant (of
+    Iterating yields the numbers of rows with a value in the range, their keys of participant (of
     ``people``) and time, and their values: numbers, or codes of categories. Raises DataError as
     :func:`read`.
     """
@@ -228,15 +228,15 @@ class _Rows:
         self.group_of = np.zeros(0, dtype=np.int32)
         self.named: dict[str, int] = {}  # also those without a row in the range
         self.before: dict[int, int] = {}  # time of the last row of each of them
-        self.kind = -1  # of the first time, an index of KINDS
+        self.kind = -1  # kind of the first time, an index of KINDS
         self.whole = first is last is None
         self.low = CALENDAR[0] if first is None else max(first, CALENDAR[0])
         self.high = 2 * CALENDAR[1] if last is None else last
-        self.count, self.begin, self.end = 0, self.high, self.low  # of those in the range
+        self.count, self.begin, self.end = 0, self.high, self.low  # of rows in the range
 
     @property
     def clock(self) -> Clock:
-        """The clock of the times."""
+        """The time base of the times."""
         if not self.times:
             return "none"
         return "utc" if self.total or self.kind != 1 or self.schema.timezone else "local"
@@ -269,7 +269,7 @@ class _Rows:
             yield frame.index.to_numpy()[kept], key[kept], value[kept]
 
     def held(self) -> tuple[Integers, Floats]:
-        """Return all keys in order, and their values; never more than 24 bytes a row at once."""
+        """Return all keys in order, and their values, with at most 24 bytes of memory per row."""
         keys, values = [], []
         for _, key, value in self:
             keys.append(key)
@@ -280,13 +280,13 @@ class _Rows:
         del values
         order = key.argsort()
         key.sort()
-        ordered = order.view(np.float64)  # each value comes into the memory of its index
+        ordered = order.view(np.float64)  # values reuse the memory of the indices
         for at in range(0, len(order), ROWS):
             ordered[at : at + ROWS] = value[order[at : at + ROWS]]
         return key, ordered
 
     def _values(self, column: pd.Series[Any]) -> Floats:
-        """Codes of categories, or numbers, of values; NaN where missing."""
+        """Return codes of categories, or numbers, of values; NaN if missing."""
         codes, distinct = self._different(column)
         states, entries = self.schema.states, distinct.tolist()
         if states is not None and states.edges is None:
@@ -294,7 +294,7 @@ class _Rows:
                 what = f"is missing, but may be the state {lost!r} that was read as missing; read "
                 what += "the table with keep_default_na=False, or rename the state"
                 self._refuse(column.isna(), column.index, "value", what)
-            texts = [_text(value) for value in entries]  # numbers with a point, whatever their sign
+            texts = [_text(value) for value in entries]  # numbers with a decimal point
             texts = [plain if shortest(plain := self._plain(text)) else text for text in texts]
             known = states.encode_names(texts).astype(np.float64)
             bad = known == UNKNOWN
@@ -302,7 +302,7 @@ class _Rows:
             what = "is none of the public states; name it among them, or give the state other, so "
             what += "that such values have one (this message reveals that one occurs)"
         else:
-            try:  # at once: how many different values there are is not to be seen by calls
+            try:  # at once: the number of calls must not depend on the values
                 numbers = [*map(self._number if self.comma else float, entries)]
             except (TypeError, ValueError, OverflowError):
                 numbers = [*map(self._number, entries)]
@@ -313,26 +313,26 @@ class _Rows:
         return known[codes]
 
     def _number(self, value: Any) -> float | None:
-        """A value as a number, NaN where it is missing, None where it is none."""
+        """Return a value as a number, NaN if it is missing, None if it is not a number."""
         try:
             return float(self._plain(value) if isinstance(value, str) else value)
         except (TypeError, ValueError, OverflowError):
             return math.nan if _text(value).lower() in MISSING_TEXTS else None
 
     def _set_groups(self, person: NDArray[np.int32], frame: pd.DataFrame) -> None:
-        """Note the group of each participant, which all rows must name."""
+        """Set the group of each participant, which all rows must name."""
         new = np.full(len(self.people) - len(self.group_of), -1, dtype=np.int32)
         self.group_of = np.append(self.group_of, new)
         group, fresh = self._named(frame, "group", self.groups), self.group_of[person] < 0
-        self.group_of[person[fresh][::-1]] = group[fresh][::-1]  # of several the first row
+        self.group_of[person[fresh][::-1]] = group[fresh][::-1]  # the first of several rows
         what = "is missing or differs from the participant's first one, of whom it must be a "
         what += "fact; correct it, or name the column of the participants (`participant`)"
         self._refuse((group < 0) | (group != self.group_of[person]), frame.index, "group", what)
 
     def _settled(self, frame: pd.DataFrame) -> Integers:
-        """The time of each row, or its number where none have.
+        """Return the time of each row, or its number without times.
 
-        Of an hour that is there twice it is the second if the first is not after the row before.
+        In a repeated hour it is the second occurrence if the first is not after the row before.
         """
         time = late = np.zeros(len(frame), dtype=np.int64)
         if self.times:
@@ -349,7 +349,7 @@ class _Rows:
         return np.array(settled, dtype=np.int64)
 
     def check(self) -> None:
-        """Raise where no row was read, or the participants are something else."""
+        """Raise if no row was read, or the column of participants has other content."""
         column, people, count = self.columns["participant"], len(self.people), self.count
         if not count:
             what = "no row of data below the header, or between `first` and `last`; check the file"
@@ -361,7 +361,7 @@ class _Rows:
             raise DataError(f"{self.table.where}: {what}; name the right one (`participant`)")
 
     def find_step(self, key: Integers) -> int:
-        """Return the step as given, else the most common difference of times, of equals the least.
+        """Return the given step, else the most common difference of times, the smallest of equals.
 
         Raises DataError: two rows are of one time, times are not whole steps apart, or an hour is
         left out.
@@ -395,20 +395,20 @@ class _Rows:
         return step
 
     def _refuse_late(self, keys: Integers, what: str) -> None:
-        """Raise where there are keys that come at a wrong time; their first row is looked for."""
+        """Raise if there are keys with a wrong time, naming their first row."""
         if len(keys):
             found = [rows[own == keys[0]] for rows, own, _ in _Rows(*self.asked)]
             place = self.table.place(int(np.concatenate(found)[-1]))
             raise DataError(f"{self.table.where}, {place}: the time {what}")
 
     def _refuse(self, bad: Any, rows: Any, role: str, what: str) -> None:
-        """Raise where a row is bad, unless no row may be refused; never say what stands there."""
+        """Raise if a row is bad, unless no row may be refused; the value is never shown."""
         if bad.any() and not self.total:
             place = self.table.place(int(rows[int(np.asarray(bad).argmax())]))
             raise DataError(f"{self.table.where}, {place}: the {role} {what}")
 
     def _times(self, frame: pd.DataFrame) -> tuple[Integers, Integers]:
-        """First and last moment that each time may mean; before all others where it is none."""
+        """Return the first and last moment of each time; the minimum for invalid ones."""
         column, form, zone = frame[self.times[0]], self.schema.time_format, self.schema.timezone
         for other in self.times[1:]:
             parts = [c.astype("str").where(c.notna(), "") for c in (column, frame[other])]
@@ -428,9 +428,9 @@ class _Rows:
         return early, late
 
     def _named(self, frame: pd.DataFrame, role: str, names: dict[str, int]) -> NDArray[np.int32]:
-        """Number of each name in the order in which they came, −1 where there is none.
+        """Return the number of each name in order of appearance, −1 if it is missing.
 
-        0 without a column of them.
+        It is 0 without a column of names.
         """
         if self.columns[role] is None:
             return np.zeros(len(frame), dtype=np.int32)
@@ -440,7 +440,7 @@ class _Rows:
         return np.array(known, dtype=np.int32)[codes]
 
     def _different(self, column: pd.Series[Any]) -> tuple[Integers, Any]:
-        """Codes of the entries into the different ones, of which nothing may be one."""
+        """Return the codes of the entries, and the distinct entries, including missing ones."""
         try:
             return pd.factorize(column, use_na_sentinel=False)
         except TypeError:
@@ -448,21 +448,21 @@ class _Rows:
             raise DataError(f"{self.table.where}: {what}") from None
 
     def _plain(self, text: str) -> str:
-        """A number as Python writes it; none is one with a point and another decimal sign."""
+        """Return a number in Python's notation, "none" if it also has another decimal sign."""
         if not self.comma:
             return text
         return text.replace(".", "x").replace(str(self.schema.decimal), ".")
 
 
 def _time(key: Integers, out: Integers | None = None) -> Integers:
-    """Seconds since 1970 of keys."""
+    """Return the seconds since 1970 of keys."""
     time: Integers = np.bitwise_and(key, 2**TIME_BITS - 1, out=out)
     time += CALENDAR[0]
     return time
 
 
 def find_columns(table: Table, schema: Schema) -> dict[str, str | None]:
-    """Return the column of each role, None for a role that none has.
+    """Return the column of each role, None for a role without a column.
 
     Raises DataError: a column that was named is missing, or it is not clear which holds the times
     or the values.
@@ -493,7 +493,7 @@ def find_columns(table: Table, schema: Schema) -> dict[str, str | None]:
             columns[role] = guessed[0]
     used = {name for named in columns.values() for name in _parts(table, named)}
     for name in used:
-        if present.count(name) > 1 or f"{name}.1" in present:  # as pandas names the second
+        if present.count(name) > 1 or f"{name}.1" in present:  # pandas' name of the second one
             refuse(f"two columns are called {shown(name)}; rename one")
     left = len({*present} - used)
     if left and columns["time"] is None and not schema.rows_are_steps:
@@ -503,7 +503,7 @@ def find_columns(table: Table, schema: Schema) -> dict[str, str | None]:
 
 
 def _parts(table: Table, named: str | None) -> list[str]:
-    """The column, or those of dates and of times of day where they are named as "Date,Time"."""
+    """Return the column, or those of dates and times of day if it is named as "Date,Time"."""
     parts = [part.strip() for part in (named or "").split(",")]
     if len(parts) == 2 and named not in table.columns and {*parts} <= {*table.columns}:
         return parts
@@ -511,14 +511,14 @@ def _parts(table: Table, named: str | None) -> list[str]:
 
 
 def stamp(steps: Steps, seconds: int) -> str:
-    """Return a time as text: ISO in the time base of the table, or the number of the step."""
+    """Return a time as string: ISO in the time base of the table, or the number of the step."""
     if steps.clock == "none":
         return f"step {seconds + 1}"
     return f"{np.datetime64(seconds, 's')}{'' if steps.clock == 'local' else 'Z'}"
 
 
 def _text(value: Any) -> str:
-    """A name as text; a whole number the same from a CSV and from a Parquet file."""
+    """Return a name as string; whole numbers from CSV and Parquet files are the same."""
     if isinstance(value, float | np.floating) and float(value).is_integer():
         value = int(value)
     return "" if pd.isna(value) else str(value).strip()

@@ -1,7 +1,7 @@
-"""What the columns of a table stand for: the public part of how rows become steps of a chain.
+"""The schema of a table: public facts that turn its rows into steps of a chain.
 
-A model file may have it under the key ``records``, so that new data are read exactly as those that
-the chain was fitted to::
+A model file may have it under the key ``records``, so that new data are read exactly as those of
+the fit::
 
     "records": {"states": {"edges": [200, 400, …]} or {"names": ["walking", …], "other": false},
                 "step_seconds": 60 or null,
@@ -61,7 +61,7 @@ class Fitted:
 
     @property
     def period(self) -> tuple[int, int] | None:
-        """First and last time in seconds on their clock; None of readings without times."""
+        """First and last time in seconds in their time base; None for readings without times."""
         ends = self.first, self.last
         if all(map(_STEP.fullmatch, ends)):
             return None
@@ -72,17 +72,17 @@ class Fitted:
 
     @property
     def is_local(self) -> bool:
-        """Whether the times are those of a local clock."""
+        """Whether the times are local."""
         return not self.first.endswith("Z")
 
 
 @dataclass(frozen=True)
 class FittedPrivately:
-    """How a family was fitted with noise that hides whole participants; all of it is public.
+    """Public facts of a family that was fitted with noise that protects whole participants.
 
-    Of each participant ``most_transitions`` counted at most, with discrete Laplace noise of
-    ``noise_scale``; ``confidence`` that with which the family contains the chain, and ``token`` a
-    random name of the fit, which its row in a ledger has too.
+    At most ``most_transitions`` of each participant were counted, with discrete Laplace noise of
+    ``noise_scale``; the family contains the chain with this ``confidence``, and ``token`` is a
+    random name of the fit, also in its row of a ledger.
 
     Raises ParameterError: one of them is out of range.
     """
@@ -104,7 +104,7 @@ class FittedPrivately:
 
     @property
     def statement(self) -> str:
-        """That the file is safe to publish, and under which assumption."""
+        """The sentence that the file is safe to publish, with the assumption."""
         return (
             f"This file is safe to publish: whatever the readings of one of {self.participants} "
             "participants are, no content of it gets likelier by more than the factor e^epsilon, "
@@ -116,9 +116,9 @@ class FittedPrivately:
 
 @dataclass(frozen=True)
 class Reading:
-    """Which columns to read, and how.
+    """The columns to read, and their format.
 
-    Participants and groups are never guessed: a wrong participant would make the noise too small.
+    Participants and groups are never guessed: with wrong participants the noise is too small.
 
     Raises ParameterError: one of them is out of range.
     """
@@ -157,14 +157,14 @@ class Reading:
             raise ParameterError(what) from None
 
     def given(self) -> dict[str, str | bool]:
-        """Return the options of reading that are not the default."""
+        """Return the read options that differ from the default."""
         options = {field.name: getattr(self, field.name) for field in fields(Reading)}
         return {k: v for k, v in options.items() if v is not None and v is not False}
 
 
 @dataclass(frozen=True)
 class Schema(Reading):
-    """Which columns to read, how, and what their values mean.
+    """The columns to read, their format, and the meaning of their values.
 
     Attributes
     ----------
@@ -173,7 +173,7 @@ class Schema(Reading):
     states : StateSpace or None
         The public states; None: values are numbers.
     fitted, fitted_privately : Fitted and FittedPrivately, or None
-        Which data a chain was fitted to, and with which noise; in model files only.
+        Data of the chain's fit, and its noise; in model files only.
     """
 
     step_seconds: int | None = None

@@ -1,4 +1,4 @@
-"""The public states of readings, and how values are encoded as them."""
+"""The public states of readings, and the encoding of values as states."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from pufferflow.errors import ParameterError
 from pufferflow.records.table import ROWS
 
 MISSING, UNKNOWN = -1, -2
-"""Codes of a missing value and of one that is none of the public states."""
+"""Codes of a missing value and of one that is not a public state."""
 MOST_STATES = 2000
 MISSING_TEXTS = ("", "na", "n/a", "nan", "null", "none", "?", "-")
-"""Texts (in any case) that stand for a missing value, unless they are declared to be a state."""
+"""Strings (in any case) for a missing value, unless one is declared as a state."""
 NULL_TEXTS = ("na", "n/a", "nan", "null", "none", "<na>", "#n/a", "#na", "-nan")
-"""Those (in any case) that pandas reads as nothing, so that a typed table may have lost a state."""
+"""Strings (in any case) that pandas reads as missing: a typed table may have lost such a state."""
 OTHER = "other"
 
 
 @dataclass(frozen=True)
 class StateSpace:
-    """The public states; whether a value has one never depends on other readings.
+    """The public states; the state of a value never depends on other readings.
 
     Attributes
     ----------
     names : tuple of str
-        In the order of the chain.
+        Names in the order of the chain.
     edges : tuple of float or None
-        Of numeric states: state j holds edges[j − 1] ≤ value < edges[j]. The first and the last
-        bin are open, so every number has a state.
+        Numeric states: state j has edges[j − 1] ≤ value < edges[j]. The first and the last bin are
+        open, so every number has a state.
     other : bool
-        Of categories: the last state takes every name that is not listed. Without it an unknown
-        name is refused, which reveals that it occurred.
+        Categories: the last state takes every name that is not listed. Without it an unknown name
+        is refused, which reveals that it occurred.
     """
 
     names: tuple[str, ...]
@@ -49,7 +49,7 @@ class StateSpace:
 
     @classmethod
     def numeric(cls, edges: Sequence[float]) -> StateSpace:
-        """Bins between the ``edges``, one more than there are edges.
+        """Return the bins between the ``edges``, one more than there are edges.
 
         Raises ParameterError: an edge is not finite or not larger than the one before.
         """
@@ -64,9 +64,9 @@ class StateSpace:
 
     @classmethod
     def categories(cls, names: Sequence[str], *, other: bool = False) -> StateSpace:
-        """States by name; with ``other`` the state "other" comes last.
+        """Return states by name; with ``other`` the state "other" comes last.
 
-        Raises ParameterError: there are none, too many, two of one name, or a name is no text, or
+        Raises ParameterError: there are none, too many, two of one name, or a name is not a string,
         is empty, has a blank at an end, or a control character.
         """
         listed = tuple(check_list(names, "names"))
@@ -92,7 +92,7 @@ class StateSpace:
         return self.names[:-1] if self.other else self.names
 
     def encode_numbers(self, values: NDArray[np.float64]) -> NDArray[np.int16]:
-        """State of each number, shape (n,); NaN is missing."""
+        """Return the state of each number, shape (n,); NaN is missing."""
         assert self.edges is not None
         codes = np.empty(len(values), dtype=np.int16)
         for at in range(0, len(values), ROWS):  # at once they would take four times as much
@@ -102,10 +102,10 @@ class StateSpace:
         return codes
 
     def encode_names(self, names: Iterable[str]) -> NDArray[np.int16]:
-        """State of each name, shape (n,); missing, :data:`UNKNOWN`, or a code of the states.
+        """Return the state of each name, shape (n,), or the code of missing or :data:`UNKNOWN`.
 
-        Numbers are compared as numbers. What is declared is never missing, however it is written:
-        a state that were left out would be published exactly, by the number of readings.
+        Numbers are compared as numbers. A declared state is never missing: if it were left out its
+        count would be published exactly, by the number of readings.
         """
         rest = self.count - 1 if self.other else UNKNOWN
         known = {shortest(name) or name: code for code, name in enumerate(self.listed)}

@@ -1,7 +1,7 @@
 """Tables in batches of columns: CSV (plain, gz, bz2, zst), Parquet and pandas objects.
 
-Memory does not grow with the number of rows, a line without end is refused when it passes a bound,
-and every complaint is a sentence of our own: those of the readers quote the rows.
+Memory does not grow with the number of rows, lines beyond a bound are refused, and every message is
+our own: those of the readers quote the rows.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from pufferflow.errors import DataError
 Source: TypeAlias = "str | os.PathLike[str] | pd.Series[Any] | pd.DataFrame"
 
 ROWS = 2**15
-"""Rows of a batch at most, but for a block of a CSV file."""
+"""Largest number of rows of a batch, except for a block of a CSV file."""
 BLOCK = 2**20
-"""Bytes of a block of a CSV file, and so of a line, at most."""
+"""Largest number of bytes of a block, and so of a line, of a CSV file."""
 MOST_COLUMNS = 4096
 BOUNDS: Any = {"buffer_size": BLOCK, "thrift_container_size_limit": 100_000}
-"""Of the memory that a Parquet file takes to open."""
+"""Limit on the memory for opening a Parquet file."""
 PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
@@ -48,7 +48,7 @@ class Table:
     first_line: int | None = None
 
     def batches(self, names: Sequence[str]) -> Iterator[pd.DataFrame]:
-        """Yield the rows of the columns ``names``, as texts or typed, by number; at first none."""
+        """Yield the rows of columns ``names``, as strings or typed, by number; at first none."""
         empty, start = pd.DataFrame(columns=list(names), dtype="str"), 0
         for frame in chain([empty], self.read([self.columns.index(name) for name in names])):
             rows = pd.RangeIndex(start, start + len(frame))
@@ -56,14 +56,14 @@ class Table:
             start += len(frame)
 
     def place(self, row: int) -> str:
-        """Return where row ``row`` (from 0) stands: "line 7" or "row 6"."""
+        """Return the position of row ``row`` (from 0): "line 7" or "row 6"."""
         return f"row {row + 1}" if self.first_line is None else f"line {row + self.first_line}"
 
 
 def open_table(source: Source | Table, separator: str | None = None) -> Table:
     """Return the table of a path or a pandas object; the separator is found in the header.
 
-    Raises DataError: there is no such file, or it is no table; ParameterError: the package that
+    Raises DataError: there is no such file, or it is not a table; ParameterError: the package that
     reads files is not installed.
     """
     if isinstance(source, Table):
@@ -116,7 +116,7 @@ def _csv_table(path: str, separator: str | None) -> Table:
     from pyarrow import csv as arrow
 
     def blocks(positions: list[int]) -> Iterator[pd.DataFrame]:
-        """Yield the blocks of the file as texts; a row is a line."""
+        """Yield the blocks of the file as strings; a row is a line."""
         numbers, bad, line = [str(i) for i in range(len(names))], list[Any](), 2
 
         def refuse(row: Any) -> Literal["error"]:
@@ -145,7 +145,7 @@ def _csv_table(path: str, separator: str | None) -> Table:
                     if broken >= 0:
                         what = "a quote is not closed, or a field has a line break"
                         where = f"{path}, line {line + broken}"
-                        raise DataError(f"{where}: {what}; give a line a reading")
+                        raise DataError(f"{where}: {what}; write one reading per line")
                 yield batch.to_pandas()
                 line += len(batch)
 
@@ -159,7 +159,7 @@ def _parquet_table(path: str) -> Table:
         fields = list(ParquetFile(stream, **BOUNDS).schema_arrow)
 
     def batches(positions: list[int]) -> Iterator[pd.DataFrame]:
-        """Yield the rows, typed, texts as categories."""
+        """Yield the rows, typed, strings as categories."""
         names = [fields[i].name for i in positions]
         texts = [fields[i].name for i in positions if "string" in str(fields[i].type)]
         with _unpacked(path) as stream:
@@ -172,10 +172,10 @@ def _parquet_table(path: str) -> Table:
 
 @contextmanager
 def _unpacked(path: str, bad: Sequence[Any] = ()) -> Iterator[Any]:
-    """Open a file, unpacked, while a bar shows how far it is read.
+    """Open a file, decompressed, with a progress bar.
 
-    What a reader raises becomes a sentence of our own; ``bad`` may get the row with a wrong number
-    of fields.
+    Errors of a reader become messages of our own; ``bad`` may get the row with a wrong number of
+    fields.
     """
     import pyarrow as pa
 
@@ -207,4 +207,4 @@ def _unpacked(path: str, bad: Sequence[Any] = ()) -> Iterator[Any]:
 
 def _endless(path: str) -> DataError:
     what = f"a line of more than {BLOCK:,} bytes, or a quote that is not closed"
-    return DataError(f"{path}: {what}; give a line a reading")
+    return DataError(f"{path}: {what}; write one reading per line")

@@ -1,4 +1,4 @@
-"""Times as written: unix seconds, ISO times with an offset, or local times."""
+"""Formats of times: unix seconds, ISO times with an offset, or local times."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from pufferflow.errors import ParameterError
 Integers = NDArray[np.int64]
 
 CALENDAR = (-62_135_596_800, 253_402_300_799)
-"""Unix seconds of the years 1 to 9999, in which calendars can be read."""
+"""Unix seconds of the years 1 to 9999, the range of calendars."""
 LATEST = 10**11
 """Unix seconds of the year 5138: larger numbers are milliseconds by mistake."""
 NOWHEN = CALENDAR[0] - 1
-"""Stands for no time, and for one that the clocks of the zone left out."""
+"""Codes of an invalid time, and of one that daylight saving skips."""
 HOUR = 3600
 KINDS = ("has a UTC offset", "has no UTC offset", "is in unix seconds")
-# without \d and \s, which pyarrow does not have as Python has them: they are five times as slow
+# without \d and \s, which mean something else in pyarrow and are five times as slow
 _OFFSET = "[0-9]:?[0-9]{2}(?::[0-9]{2})?(?:[.,][0-9]+)? ?(?:[Zz]|[+-][0-9]{2}(?::?[0-9]{2})?)$"
 _UNIX = r"^ *[+-]?[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)? *$"
 _ISO = "^ *[0-9][^.,]*(?:[.,][0-9]{1,6}(?:[^.,0-9][^.,]*)?)?$"  # nanoseconds shorten the calendar
@@ -32,7 +32,7 @@ _ISO = "^ *[0-9][^.,]*(?:[.,][0-9]{1,6}(?:[^.,0-9][^.,]*)?)?$"  # nanoseconds sh
 def moments(
     texts: pd.Series[Any], form: str | None, zone: str | None
 ) -> tuple[Integers, Integers, NDArray[Any]]:
-    """First and last second that times may mean, and their clocks (indices of KINDS)."""
+    """Return the first and last second that times may mean, and their kinds (indices of KINDS)."""
     early = np.full(len(texts), NOWHEN)
     if pd.api.types.is_datetime64_any_dtype(texts):
         kind = np.full(len(texts), 0 if isinstance(texts.dtype, pd.DatetimeTZDtype) else 1)
@@ -61,7 +61,7 @@ def moments(
             seconds = times.floor("s").as_unit("s").asi8
             fine = (times == times.floor("s")) & (seconds >= CALENDAR[0]) & (seconds <= CALENDAR[1])
             early[dates] = np.where(fine, seconds, NOWHEN)
-        except ValueError:  # the format itself
+        except ValueError:  # the format itself is invalid
             pass
     late, local = early.copy(), (kind == 1) & (early > NOWHEN)
     if zone is not None and local.any():
@@ -79,12 +79,12 @@ def parse_range(
     """Return the first and the last second of a range of time, both included.
 
     ``last`` is exclusive, or a bare date, which means the whole day. Without an offset both are
-    on the clock of ``timezone``, and of the table (UTC or local) where there is none.
+    local times of ``timezone``, or in the time base of the table (UTC or local).
 
     >>> parse_range("1970-01-01", "1970-01-01"), parse_range(None, "1970-01-01T00:01")
     ((0, 86399), (None, 59))
 
-    Raises ParameterError: one is no time, or nothing lies between them.
+    Raises ParameterError: one is not a time, or nothing lies between them.
     """
     ends: list[int | None] = []
     for text, name in ((first, "from"), (last, "to")):
@@ -111,5 +111,5 @@ def parse_range(
 
 
 def is_time(text: str) -> bool:
-    """Whether a text begins with a date."""
+    """Return whether a string begins with a date."""
     return re.match(r"\d{4}-\d\d-\d\d", text) is not None

@@ -156,7 +156,7 @@ class Interpreter:
 
         These are the ``early`` nodes from which its steps may lead.
         """
-        require(len(stated) == self.model.k, "a cycle starts from one row a state")
+        require(len(stated) == self.model.k, "a cycle starts from one row per state")
         begin = [[ball(a).exp().upper() for a in row] for row in stated]
         for table in early:
             begin = _entrywise(arb.max, begin, table)

@@ -171,7 +171,7 @@ class Chain:
         require(len(sizes) == 1, "the matrices differ in their number of states, or there is none")
         given = isinstance(self.initial_distribution, list)
         fits = not given or (self.period == 1 and sizes == {len(self.initial_distribution)})
-        why = "an initial distribution has not one entry a state, or is that of a period"
+        why = "an initial distribution has not one entry per state, or is that of a period"
         require(fits, why)
         seen = self.observations is None or sizes == {len(self.observations)}
         require(seen, "observations must be one integer a state")
@@ -242,7 +242,7 @@ class Balls:
 
     def __post_init__(self) -> None:
         sizes = {len(self.radius), len(self.transition_matrix), len((self.backward or self).radius)}
-        why = "radius must hold one number of at most 1 a state, and so in both directions"
+        why = "radius must hold one number of at most 1 per state, and so in both directions"
         require(len(sizes) == 1 and max(self.radius) <= 1, why)
 
     @cached_property

@@ -5,17 +5,14 @@ is an array with one axis a node, of whole numbers (probabilities times a common
 cancels in every ratio).
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from flint import fmpz
+from flint import fmpq, fmpq_mat, fmpz
 from sequence_programs import sequence_law
 
 DIGITS = 60
@@ -29,12 +26,12 @@ class ExactChain(NamedTuple):
     weight vanishes.
     """
 
-    matrix: list[list[Fraction]]
-    start: list[Fraction] | str
+    matrix: list
+    start: list | str
     zeros: int = 30
 
     @property
-    def initial_laws(self) -> list[list[Fraction]]:
+    def initial_laws(self):
         """The initial laws over which a supremum is to be taken."""
         k = len(self.matrix)
         if self.start == "stationary":
@@ -46,29 +43,22 @@ class ExactChain(NamedTuple):
         little = Fraction(1, 10**self.zeros)
         return [[(1 - little) * (x == y) + little / k for x in range(k)] for y in range(k)]
 
-    def floats(self) -> tuple[list[list[float]], list[float] | str]:
+    def floats(self):
         """Arguments of MarkovChain."""
         start = self.start if isinstance(self.start, str) else [float(p) for p in self.start]
         return [[float(p) for p in row] for row in self.matrix], start
 
 
-def stationary_law(matrix: list[list[Fraction]]) -> list[Fraction] | None:
+def stationary_law(matrix):
     """Solve πP = π, Σπ = 1; None where the solution is not unique."""
     k = len(matrix)
-    rows = [[matrix[y][x] - (x == y) for y in range(k)] + [Fraction(0)] for x in range(k)]
-    rows.append([Fraction(1)] * (k + 1))
-    for column in range(k):
-        pivot = next((r for r in range(column, k + 1) if rows[r][column]), None)
-        if pivot is None:
-            return None
-        rows[column], rows[pivot] = rows[pivot], rows[column]
-        rows[column] = [v / rows[column][column] for v in rows[column]]
-        for r in range(k + 1):
-            if r != column and rows[r][column]:
-                rows[r] = [
-                    v - rows[r][column] * p for v, p in zip(rows[r], rows[column], strict=True)
-                ]
-    return [rows[x][k] for x in range(k)]
+    rows = [[*(matrix[y][x] - (x == y) for y in range(k)), Fraction(0)] for x in range(k)]
+    rows = [
+        [fmpq(p.numerator, p.denominator) for p in row] for row in (*rows, [Fraction(1)] * (k + 1))
+    ]
+    reduced, rank = fmpq_mat(rows).rref()
+    found = [reduced[x, k] for x in range(k)]
+    return [Fraction(int(p.p), int(p.q)) for p in found] if rank == k else None
 
 
 def whole(numbers):
@@ -95,9 +85,7 @@ def counted(matrix, law, length, count, window=1):
     return found
 
 
-def chain_quilts(
-    length: int, node: int, window: int = 1
-) -> list[tuple[int | None, int | None, int]]:
+def chain_quilts(length, node, window=1):
     """All quilts of Lemma 4.6 as (left node, right node, card(X_N)), nodes 0-based; of the window
     that begins there.
     """
@@ -108,7 +96,7 @@ def chain_quilts(
     ]
 
 
-def influence_ratio(joint: np.ndarray, nodes: Sequence[int], quilt: list[int]) -> tuple[int, int]:
+def influence_ratio(joint, nodes, quilt):
     """e^max-influence of ``quilt`` on ``nodes`` (Definition 4.1) as a fraction; (1, 0) is ∞."""
     kept = sorted([*nodes, *quilt])
     table = joint.sum(axis=tuple(t for t in range(joint.ndim) if t not in kept))
@@ -127,15 +115,13 @@ def influence_ratio(joint: np.ndarray, nodes: Sequence[int], quilt: list[int]) -
     return int(best[0]), int(best[1])
 
 
-def quilt_influences(
-    chain: ExactChain, length: int, window: int = 1
-) -> list[list[tuple[int, Decimal]]]:
+def quilt_influences(chain, length, window=1):
     """card(X_N) and max-influence, to ``DIGITS`` digits, of all quilts of every window of nodes."""
     window = min(window, length)
     enormous = 10 ** (2 * chain.zeros // 3)
     joints = [joint_law(chain.matrix, law, length) for law in chain.initial_laws]
 
-    def influence(node: int, quilt: list[int]) -> Decimal:
+    def influence(node, quilt):
         largest = Decimal(0)
         for joint in joints:
             numerator, denominator = influence_ratio(joint, range(node, node + window), quilt)
@@ -159,7 +145,7 @@ def quilt_influences(
         ]
 
 
-def exact_scale(influences: list[list[tuple[int, Decimal]]], epsilon: float) -> Decimal:
+def exact_scale(influences, epsilon):
     """σ_max of Algorithm 2 with the chain quilts, by Definition 4.1."""
     exact = Decimal(epsilon)
     with localcontext() as context:
@@ -169,7 +155,7 @@ def exact_scale(influences: list[list[tuple[int, Decimal]]], epsilon: float) -> 
         )
 
 
-def random_matrix(rng: np.random.Generator, k: int) -> list[list[Fraction]]:
+def random_matrix(rng, k):
     """Matrix in multiples of 1/64: dense, sparse, periodic, reducible or nearly deterministic."""
     kind = rng.choice(["dense", "sparse", "permutation", "blocks", "sticky"])
     if kind == "permutation":
@@ -190,7 +176,7 @@ def random_matrix(rng: np.random.Generator, k: int) -> list[list[Fraction]]:
     return rows
 
 
-def random_chain(rng: np.random.Generator, k: int) -> ExactChain:
+def random_chain(rng, k):
     """A chain as :func:`random_matrix` with one of the three kinds of start."""
     matrix = random_matrix(rng, k)
     kind = rng.choice(["given", "stationary", "any"])
@@ -202,7 +188,7 @@ def random_chain(rng: np.random.Generator, k: int) -> ExactChain:
     return ExactChain(matrix, _sixty_fourths(weights if weights.any() else np.eye(k)[0]))
 
 
-def _sixty_fourths(weights: np.ndarray) -> list[Fraction]:
+def _sixty_fourths(weights):
     parts = np.floor(weights / weights.sum() * 64).astype(int)
     parts[weights.argmax()] += 64 - parts.sum()
     return [Fraction(int(n), 64) for n in parts]

@@ -3,69 +3,52 @@
 They take Python numbers; with ``fractions.Fraction`` entries all influences are exact.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Sequence
-from fractions import Fraction
 from itertools import permutations, product
-from typing import TypeAlias
 
-Number: TypeAlias = Fraction | float
-Matrix: TypeAlias = Sequence[Sequence[Number]]
-Quilts: TypeAlias = dict[tuple[int, int], tuple[int, Number]]
-"""By the distances of the quilt nodes (0: none on that side) the card and e^max-influence of every
-quilt of a node.
-"""
+import numpy as np
 
 
-def multiply(a: Matrix, b: Matrix) -> list[list[Number]]:
-    """Matrix product."""
-    columns = list(zip(*b, strict=True))
-    return [
-        [sum((x * y for x, y in zip(row, column, strict=True)), 0 * row[0]) for column in columns]
-        for row in a
-    ]
-
-
-def powers(P: Matrix, count: int) -> list[list[list[Number]]]:
+def powers(P, count):
     """P^0 … P^count."""
-    result: list[list[list[Number]]] = [
-        [[P[0][0] * 0 + (i == j) for j in range(len(P))] for i in range(len(P))]
-    ]
+    found = [[[P[0][0] * 0 + (i == j) for j in range(len(P))] for i in range(len(P))]]
     for _ in range(count):
-        result.append(multiply(result[-1], P))
-    return result
+        found.append(multiply(found[-1], P))
+    return found
 
 
-def ratio(numerator: Number, denominator: Number) -> Number:
+def multiply(a, b):
+    return (np.array(a, dtype=object) @ np.array(b, dtype=object)).tolist()
+
+
+def ratio(numerator, denominator):
     """Quotient of probabilities: 0 where the event happens under neither secret, ∞ for x/0."""
     if numerator == 0:
         return 0
     return numerator / denominator if denominator else math.inf
 
 
-def quilts(
-    P: Matrix, start: Sequence[Number] | str, length: int, convention: str = "exact"
-) -> list[Quilts]:
-    """All chain quilts (Lemma 4.6) of each node, with eq. 5 (C.4 for the start "any")."""
+def quilts(P, start, length, convention="exact"):
+    """All chain quilts (Lemma 4.6) of each node, with eq. 5 (C.4 for the start "any"): by the
+    distances of the quilt nodes (0: none on that side) the card and e^max-influence.
+    """
     k, power = len(P), powers(P, length)
     distributions = power if isinstance(start, str) else [multiply([start], one) for one in power]
     pairs = list(permutations(range(k), 2))
     rights = [
         {(x, y): max(ratio(p[x][z], p[y][z]) for z in range(k)) for x, y in pairs} for p in power
     ]
-    found: list[Quilts] = []
+    found = []
     for node in range(1, length + 1):
         secrets = [x for x in range(k) if any(m[x] for m in distributions[node - 1])]
-        of_node: Quilts = {}
+        of_node = {}
         for a in range(node):
             sources = [
                 z
                 for z in range(k)
                 if convention == "published" or any(m[z] for m in distributions[node - 1 - a])
             ]
-            left: dict[tuple[int, int], Number] = dict.fromkeys(permutations(secrets, 2), 1)
+            left = dict.fromkeys(permutations(secrets, 2), 1)
             for x, y in left if a else ():
                 left[x, y] = max(ratio(m[y], m[x]) for m in distributions[node - 1])
                 left[x, y] *= max(ratio(power[a][z][x], power[a][z][y]) for z in sources)
@@ -79,23 +62,21 @@ def quilts(
     return found
 
 
-def score(card: int, influence_ratio: Number, epsilon: float) -> float:
+def score(card, influence_ratio, epsilon):
     """Card / (ε − e), ∞ unless e < ε."""
     e = math.log(influence_ratio) if influence_ratio != math.inf else math.inf
     return card / (epsilon - e) if e < epsilon else math.inf
 
 
-def noise_scale(quilts: list[Quilts], epsilon: float) -> float:
+def noise_scale(quilts, epsilon):
     """σ_max of Algorithm 3 for one chain."""
     return max(min(score(*quilt, epsilon) for quilt in of_node.values()) for of_node in quilts)
 
 
-def approximate_noise_scale(
-    length: int, epsilon: float, smallest_probability: float, gap: float
-) -> float:
+def approximate_noise_scale(length, epsilon, smallest_probability, gap):
     """σ_max of Algorithm 4."""
 
-    def term(distance: int) -> float:
+    def term(distance):
         delta = math.exp(-gap * distance / 2) / smallest_probability
         return math.log1p(delta) - math.log1p(-delta) if delta < 1 else math.inf
 

@@ -1,5 +1,6 @@
 """Random processes of every kind, with distributions in their families, for which bounds hold."""
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -74,12 +75,9 @@ def of_chains(rng, family, chains, length, seen):
     return Drawn(family, found, np.asarray(seen))
 
 
-def one_chain(start):
-    def draw(rng, k, length):
-        chain = pf.MarkovChain(matrices(rng, k)[0], drawn_start(rng, k, start))
-        return of_chains(rng, chain, [chain], length, range(k))
-
-    return draw
+def one_chain(rng, k, length, start):
+    chain = pf.MarkovChain(matrices(rng, k)[0], drawn_start(rng, k, start))
+    return of_chains(rng, chain, [chain], length, range(k))
 
 
 def chains(rng, k, length):
@@ -94,32 +92,26 @@ def binary_interval(rng, _, length):
     return of_chains(rng, pf.BinaryInterval(low, high), inside, length, range(2))
 
 
-def periodic(start):
-    def draw(rng, k, length):
-        parts, repeat = int(rng.integers(1, 4)), int(rng.integers(1, 4))
-        chain = pf.PeriodicChain(matrices(rng, k, parts), repeat=repeat, initial_distribution=start)
-        found = []
-        for phase in rng.permutation(chain.period)[:4]:  # segments begin at any
-            steps = [chain.transition_matrix((phase + t) % chain.period) for t in range(length - 1)]
-            at = chain.stationary_distributions[phase] if start != "any" else None
-            starts = any_starts(rng, k) if at is None else [at]
-            found += [(first, steps) for first in starts]
-        return Drawn(chain, found, np.arange(k))
-
-    return draw
+def periodic(rng, k, length, start):
+    parts, repeat = int(rng.integers(1, 4)), int(rng.integers(1, 4))
+    chain = pf.PeriodicChain(matrices(rng, k, parts), repeat=repeat, initial_distribution=start)
+    found = []
+    for phase in rng.permutation(chain.period)[:4]:  # segments begin at any
+        steps = [chain.transition_matrix((phase + t) % chain.period) for t in range(length - 1)]
+        any_ = start == "any"
+        starts = any_starts(rng, k) if any_ else [chain.stationary_distributions[phase]]
+        found += [(first, steps) for first in starts]
+    return Drawn(chain, found, np.arange(k))
 
 
 def hidden(rng, family, length):
     return of_chains(rng, family, [family.chain], length, family.observations)
 
 
-def observed(start):
-    def draw(rng, k, length):
-        n = int(rng.integers(k, k + 3))
-        chain = pf.MarkovChain(matrices(rng, n)[0], drawn_start(rng, n, start))
-        return hidden(rng, pf.HiddenChain(chain, rng.permutation(np.arange(n) % k)), length)
-
-    return draw
+def observed(rng, k, length, start):
+    n = int(rng.integers(k, k + 3))
+    chain = pf.MarkovChain(matrices(rng, n)[0], drawn_start(rng, n, start))
+    return hidden(rng, pf.HiddenChain(chain, rng.permutation(np.arange(n) % k)), length)
 
 
 def hidden_markov(rng, k, length):
@@ -136,15 +128,12 @@ def durations(rng, k, length):
     return hidden(rng, pf.HiddenChain.with_durations(jumps, lasts, start), length)
 
 
-def of_order(start):
-    def draw(rng, k, length):
-        k = min(k, 3)
-        order = int(rng.integers(2, 4 if k == 2 else 3))
-        rows = matrices(rng, k, k ** (order - 1)).reshape((k,) * (order + 1))
-        first = a_start(rng, k**order).reshape((k,) * order) if start == "given" else start
-        return hidden(rng, pf.HiddenChain.of_order(rows, first), length)
-
-    return draw
+def of_order(rng, k, length, start):
+    k = min(k, 3)
+    order = int(rng.integers(2, 4 if k == 2 else 3))
+    rows = matrices(rng, k, k ** (order - 1)).reshape((k,) * (order + 1))
+    first = a_start(rng, k**order).reshape((k,) * order) if start == "given" else start
+    return hidden(rng, pf.HiddenChain.of_order(rows, first), length)
 
 
 def corner(rng, low, high):
@@ -206,21 +195,15 @@ def ball(rng, found, width):
     return centre, min(1.0, radius * (1 + 1e-12) + 1e-15 + width * rng.random())
 
 
-def both_ways(family, bounds):
+def both_ways(rng, k, length, family, bounds):
     """Families known by bounds of the rows both ways, around one chain that changes with time."""
-
-    def draw(rng, k, length):
-        k = min(k, 4)
-        start, width = a_start(rng, k), rng.choice(RADII)
-        (matrix,) = matrices(rng, k)
-        steps = [pushed(rng, matrix, rng.choice([0.0, 0.1])) for _ in range(max(length - 1, 1))]
-        forwards, backwards = (
-            bounds(rng, of, width) for of in (steps, reversed_steps(start, steps))
-        )
-        drawn = family(*forwards, backward=family(*backwards))
-        return Drawn(drawn, [(start, steps[: length - 1])], np.arange(k))
-
-    return draw
+    k = min(k, 4)
+    start, width = a_start(rng, k), rng.choice(RADII)
+    (matrix,) = matrices(rng, k)
+    steps = [pushed(rng, matrix, rng.choice([0.0, 0.1])) for _ in range(max(length - 1, 1))]
+    forwards, backwards = (bounds(rng, of, width) for of in (steps, reversed_steps(start, steps)))
+    drawn = family(*forwards, backward=family(*backwards))
+    return Drawn(drawn, [(start, steps[: length - 1])], np.arange(k))
 
 
 def overlap(start, steps, apart):
@@ -250,16 +233,18 @@ def mixing(rng, k, length):
     return Drawn(pf.MixingFamily(apart, least), [(start, steps)], np.arange(k))
 
 
+STARTS = ("stationary", "given", "any")
 KINDS = {
-    **{name: one_chain(name) for name in ("stationary", "given", "any")},
+    **{start: partial(one_chain, start=start) for start in STARTS},
     **{"chains": chains, "binary_interval": binary_interval},
-    **{"periodic": periodic("stationary"), "periodic_any": periodic("any")},
-    **{f"observed_{name}": observed(name) for name in ("stationary", "given", "any")},
+    "periodic": partial(periodic, start="stationary"),
+    "periodic_any": partial(periodic, start="any"),
+    **{f"observed_{start}": partial(observed, start=start) for start in STARTS},
     **{"hidden_markov": hidden_markov, "durations": durations},
-    **{f"of_order_{name}": of_order(name) for name in ("stationary", "given", "any")},
+    **{f"of_order_{start}": partial(of_order, start=start) for start in STARTS},
     **{"intervals": intervals, "total_variation": total_variation},
-    "intervals_both_ways": both_ways(pf.IntervalFamily, around),
-    "total_variation_both_ways": both_ways(pf.TotalVariationFamily, ball),
+    "intervals_both_ways": partial(both_ways, family=pf.IntervalFamily, bounds=around),
+    "total_variation_both_ways": partial(both_ways, family=pf.TotalVariationFamily, bounds=ball),
     "mixing": mixing,
 }
 """How one of each kind is drawn: of so many values and records."""

@@ -17,7 +17,6 @@ from sequence_programs import sequence_law
 
 import pufferflow as pf
 from pufferflow.audit import CountQuery, HistogramQuery
-from pufferflow.audit._count_kernels import shifted, taken_apart
 from pufferflow.audit.densities import Densities
 from pufferflow.errors import ChainError, ParameterError
 
@@ -223,12 +222,3 @@ def short(value):
     """The fraction to 400 significant bits."""
     shift = 400 - value.numerator.bit_length() + value.denominator.bit_length()
     return Fraction(int(value * Fraction(2) ** shift)) / Fraction(2) ** shift
-
-
-@examples(12, 120)
-@given(st.floats(2.3e-308, allow_infinity=False), st.integers(-1100, 0))
-@example(1e-300, -999)
-def test_numbers_are_taken_apart_and_shifted_as_by_the_library(value, power):
-    """From their bits and a table, digit for digit."""
-    assert taken_apart(value) == math.frexp(value)
-    assert shifted(value, power) == (math.ldexp(value, power) if power > -1000 else 0.0)

@@ -1,5 +1,8 @@
 """The fast search against its plain twins, many nodes at once or one by one; rules for scales."""
 
+import time
+from contextlib import contextmanager
+
 import flint
 import numpy as np
 import plain_influence
@@ -10,8 +13,8 @@ from hypothesis import strategies as st
 from random_chains import chains, distributions
 
 import pufferflow as pf
-from pufferflow.influence import _kernels, quilts
-from pufferflow.influence.quilts import InfluenceTables, QuiltSearch, influence_tables
+from pufferflow.influence import quilts
+from pufferflow.influence.quilts import QuiltSearch, influence_tables
 from pufferflow.mechanisms import MECHANISMS
 
 EPSILONS = st.floats(-6, 3).map(lambda power: 10.0**power)
@@ -32,21 +35,16 @@ def between(epsilon, plain, slack=1e-11):
     return plain(epsilon + slack) * (1 - 1e-12), plain(epsilon - slack) * (1 + 1e-12)
 
 
-@examples(24, 240)
-@given(chains() | MIXING, st.integers(1, 14), EPSILONS, CONVENTIONS)
-def test_search_equals_the_plain_twin(chain, length, epsilon, convention):
-    scale = pf.mqm_exact(chain, length, epsilon, convention=convention).scale
-    low, high = between(epsilon, twin(chain, length, convention))
-    assert low <= scale <= high
-
-
 @pytest.fixture
 def coarse(monkeypatch):
     """Few distances of quilt nodes an octave, few ranges of nodes."""
 
+    @contextmanager
     def coarse_(spaces, ranges=quilts.RANGE_LIMIT):
-        monkeypatch.setattr(quilts, "SPACES", spaces)
-        monkeypatch.setattr(quilts, "RANGE_LIMIT", ranges)
+        with monkeypatch.context() as patch:
+            patch.setattr(quilts, "SPACES", spaces)
+            patch.setattr(quilts, "RANGE_LIMIT", ranges)
+            yield
 
     return coarse_
 
@@ -55,25 +53,21 @@ SPACES = st.sampled_from([1, 2, 8])
 TAME = [*settings().suppress_health_check, HealthCheck.function_scoped_fixture]
 
 
-@given(
-    chains(4) | MIXING,
-    st.integers(1, 40),
-    EPSILONS,
-    CONVENTIONS,
-    SPACES,
-    st.integers(0, 5),
-)
-@examples(12, 270, suppress_health_check=TAME)
-def test_few_distances_raise_the_scale_by_what_is_said(
-    coarse, chain, length, epsilon, convention, spaces, ranges
-):
+@given(chains() | MIXING, st.integers(1, 40), EPSILONS, CONVENTIONS, SPACES, st.integers(0, 5))
+@examples(24, 270, suppress_health_check=TAME)
+def test_search_equals_the_plain_twin(coarse, chain, length, epsilon, convention, spaces, ranges):
+    """From few distances it is larger by what is said; how much ranges raise it is not said."""
+    length = length if chain.states <= 4 else min(length, 14)
     low, high = between(epsilon, twin(chain, length, convention))
-    coarse(spaces)
-    scale = pf.mqm_exact(chain, length, epsilon, convention=convention).scale
-    assert low <= scale <= high * (1 + 1 / spaces)
-    coarse(spaces, ranges)  # how much these raise it is not said
-    scale = pf.mqm_exact(chain, length, epsilon, convention=convention).scale
-    assert low <= scale <= length / epsilon * (1 + 1e-15)
+
+    def scale():
+        return pf.mqm_exact(chain, length, epsilon, convention=convention).scale
+
+    assert low <= scale() <= high
+    with coarse(spaces):
+        assert low <= scale() <= high * (1 + 1 / spaces)
+    with coarse(spaces, ranges):
+        assert low <= scale() <= length / epsilon * (1 + 1e-15)
 
 
 SYMMETRIC = pf.MarkovChain([[0.9, 0.1], [0.1, 0.9]], [0.1, 0.9])
@@ -86,13 +80,13 @@ SYMMETRIC = pf.MarkovChain([[0.9, 0.1], [0.1, 0.9]], [0.1, 0.9])
 def test_scales_from_few_distances_rise_with_epsilon_and_fall_with_the_length_as_is_said(
     coarse, chain, length, epsilon, factor, spaces
 ):
-    coarse(spaces)
-    scale = pf.mqm_exact(chain, length, epsilon).scale
-    low, _ = between(epsilon * factor, lambda e: pf.mqm_exact(chain, length, e).scale)
-    assert low <= scale * (1 + 1 / spaces)
-    low, _ = between(epsilon, lambda e: pf.mqm_exact(chain, length, e).scale)
-    _, high = between(epsilon, lambda e: pf.mqm_exact(chain, length + 7, e).scale)
-    assert low <= high * (1 + 1 / spaces)
+    with coarse(spaces):
+        scale = pf.mqm_exact(chain, length, epsilon).scale
+        low, _ = between(epsilon * factor, lambda e: pf.mqm_exact(chain, length, e).scale)
+        assert low <= scale * (1 + 1 / spaces)
+        low, _ = between(epsilon, lambda e: pf.mqm_exact(chain, length, e).scale)
+        _, high = between(epsilon, lambda e: pf.mqm_exact(chain, length + 7, e).scale)
+        assert low <= high * (1 + 1 / spaces)
 
 
 @pytest.mark.parametrize("rate", [1e-7, pytest.param(1e-6, marks=pytest.mark.long)])
@@ -100,17 +94,9 @@ def test_scales_from_few_distances_rise_with_epsilon_and_fall_with_the_length_as
     ("states", "start"), [(2, "any"), (3, "first"), (4, "stationary"), (2, "some")]
 )
 @pytest.mark.parametrize("name", ["mqm-exact", "leakage"])
-def test_work_does_not_grow_as_a_chain_slows_down(name, rate, start, states, monkeypatch):
-    """Tables of k² logarithms and looks at them, not seconds; both grew with the square root and
-    the size of quilts.
-    """
-    tables, looks = [], []
-    fill, look = InfluenceTables._fill, _kernels.search_quilts
-    monkeypatch.setattr(
-        InfluenceTables, "_fill", lambda self, *a, **k: (tables.append(1), fill(self, *a, **k))[1]
-    )
-    monkeypatch.setattr(_kernels, "search_quilts", lambda *a: (looks.append(1), look(*a))[1])
-    rng = np.random.default_rng(states)
+def test_work_does_not_grow_as_a_chain_slows_down(name, rate, start, states):
+    """Tables, and looks at them, grew with the square root and the size of quilts."""
+    rng, begun = np.random.default_rng(states), time.process_time()
     leave = rate * rng.uniform(0.3, 3, (states, states))
     np.fill_diagonal(leave, 0)
     matrix = np.diag(1 - leave.sum(axis=1)) + leave
@@ -119,8 +105,7 @@ def test_work_does_not_grow_as_a_chain_slows_down(name, rate, start, states, mon
     for length in (10**9, 10**12):
         scale = MECHANISMS[name](chain, length, 0.1).scale
         assert 1 / rate < scale < length / 0.1
-    assert len(tables) < 3000
-    assert len(looks) < 5000
+    assert time.process_time() - begun < 5
 
 
 @examples(16, 160)
@@ -265,8 +250,7 @@ def test_search_equals_the_search_node_by_node(chain, length, epsilon, conventio
     ("move", "epsilon"), [(0.03, 5.0), (0.97, 0.2), pytest.param(0.03, 1.0, marks=pytest.mark.long)]
 )
 def test_slow_cycles_equal_the_search_node_by_node(start, move, epsilon):
-    cycle = (1 - move) * np.eye(3) + move * np.roll(np.eye(3), 1, 1)
-    chain = pf.MarkovChain(cycle, start)
+    chain = pf.MarkovChain((1 - move) * np.eye(3) + move * np.roll(np.eye(3), 1, 1), start)
     low, high = between(epsilon, lambda e: node_by_node(chain, 400, e))
     assert low <= pf.mqm_exact(chain, 400, epsilon).scale <= high
 

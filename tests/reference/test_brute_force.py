@@ -1,15 +1,24 @@
 """MQMExact and its plain twin against the enumeration of all sequences."""
 
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import plain_influence
 import pytest
 from cases import seeds
-from enumeration import ExactChain, exact_scale, quilt_influences, random_chain, stationary_law
+from enumeration import (
+    ExactChain,
+    exact_scale,
+    quilt_influences,
+    random_chain,
+    random_matrix,
+    stationary_law,
+)
 
 import pufferflow as pf
+from pufferflow.influence.quilts import INFINITE, InfluenceTables, initial_term
 
 BATCHES, CHAINS_A_BATCH = seeds(2, 12), 30
 EPSILONS = [1e-5, 0.01, 0.3, 1.0, 2.7, 8.0, 1e4]
@@ -23,25 +32,34 @@ def batch(number):
         yield random_chain(rng, k), length
 
 
-def plain_quilts(chain, length, convention="exact"):
+def plain_scale(chain, length, convention="exact"):
     start = stationary_law(chain.matrix) if chain.start == "stationary" else chain.start
-    return plain_influence.quilts(chain.matrix, start, length, convention)
+    quilts = plain_influence.quilts(chain.matrix, start, length, convention)
+    return lambda epsilon: plain_influence.noise_scale(quilts, epsilon)
+
+
+def close(scale, exact, epsilon):
+    """An influence rounded up by some 1e-14 costs that much of ε."""
+    return scale <= float(exact) * (1 + 1e-9 + 1e-12 / epsilon)
 
 
 @pytest.mark.parametrize("number", BATCHES)
 def test_exact_scale_is_the_enumerated_one_and_never_below(number):
+    """That of the published convention is that of the printed formula."""
     for exact_chain, length in batch(number):
         chain = pf.MarkovChain(*exact_chain.floats())
-        influences, plain = quilt_influences(exact_chain, length), plain_quilts(exact_chain, length)
+        influences = quilt_influences(exact_chain, length)
+        twin, printed = (plain_scale(exact_chain, length, c) for c in ("exact", "published"))
         for epsilon in EPSILONS:
-            exact = exact_scale(influences, epsilon)
+            exact, published = exact_scale(influences, epsilon), printed(epsilon)
             scale = pf.mqm_exact(chain, length, epsilon).scale
             about = (exact_chain, length, epsilon)
             assert Decimal(scale) >= exact * (1 - Decimal("1e-25")), about  # 10^-30 is not 0
-            # an influence rounded up by some 1e-14 costs that much of ε
-            assert scale <= float(exact) * (1 + 1e-9 + 1e-12 / epsilon), about
-            twin = plain_influence.noise_scale(plain, epsilon)
-            assert twin == pytest.approx(float(exact), rel=1e-9), about
+            assert close(scale, exact, epsilon), about
+            assert twin(epsilon) == pytest.approx(float(exact), rel=1e-9), about
+            scale = pf.mqm_exact(chain, length, epsilon, convention="published").scale
+            assert published * (1 - 1e-12) <= scale, about
+            assert close(scale, published, epsilon), about
 
 
 @pytest.mark.parametrize("number", BATCHES)
@@ -56,25 +74,12 @@ def test_scales_of_windows_are_the_enumerated_ones_and_never_below(number, windo
             about = (exact_chain, length, epsilon)
             assert Decimal(found.scale) >= exact * (1 - Decimal("1e-25")), about
             # otherwise the worst start of a pair of windows is not the worst of its records
-            if chain.start != "any":
-                assert found.scale <= float(exact) * (1 + 1e-9 + 1e-12 / epsilon), about
+            assert chain.start == "any" or close(found.scale, exact, epsilon), about
             if number == 0:
                 proved = found.certified(chain)
                 assert proved.scale == pytest.approx(found.scale, rel=1e-9), about
                 found = pf.verify_certificate(proved.certificate)
                 assert found.loss <= Fraction(repr(epsilon)), about
-
-
-@pytest.mark.parametrize("number", BATCHES)
-def test_published_scale_is_that_of_the_printed_formula(number):
-    for exact_chain, length in batch(number):
-        chain = pf.MarkovChain(*exact_chain.floats())
-        plain = plain_quilts(exact_chain, length, "published")
-        for epsilon in EPSILONS:
-            scale = pf.mqm_exact(chain, length, epsilon, convention="published").scale
-            twin = plain_influence.noise_scale(plain, epsilon)
-            about = (exact_chain, length, epsilon)
-            assert twin * (1 - 1e-12) <= scale <= twin * (1 + 1e-9 + 1e-12 / epsilon), about
 
 
 TINY = [
@@ -112,3 +117,58 @@ def test_probabilities_that_underflow_never_lower_the_scale(matrix, start):
             scale = pf.mqm_exact(chain, length, epsilon).scale
             assert Decimal(scale) >= exact * (1 - Decimal("1e-25")), (length, epsilon)
             assert scale <= length / epsilon * (1 + 1e-15)
+
+
+# -- tables of influences: bounds from above, and close ones ---------------------------------------
+
+
+def is_close_bound(entry, numerators, denominators, slack):
+    """Whether ``entry`` lies between the largest log ratio and ``slack`` above it."""
+    pairs = [(n, d) for n, d in zip(numerators, denominators, strict=True) if n]
+    if any(not d for _, d in pairs):
+        return entry >= INFINITE / 2
+    largest = max((n / d for n, d in pairs), default=Fraction(0))
+    if not largest:
+        return entry <= -INFINITE / 2
+    with localcontext() as context:
+        context.prec = 50
+        exact = (Decimal(largest.numerator) / Decimal(largest.denominator)).ln()
+    return exact <= Decimal(entry) <= exact + Decimal(slack)
+
+
+@pytest.mark.parametrize("number", range(12))
+@pytest.mark.parametrize("steps", [1, 2, 3, 7, 20, 64])
+def test_forward_backward_and_initial_terms(number, steps):
+    rng = np.random.default_rng([3, number])
+    k = int(rng.integers(1, 4))
+    matrix = random_matrix(rng, k)
+    tables = InfluenceTables(
+        pf.MarkovChain([[float(p) for p in row] for row in matrix], "any"), "exact"
+    )
+    power = plain_influence.powers(matrix, steps)[steps]
+    columns = list(zip(*power, strict=True))
+    sources = rng.random(k) < 0.7
+    sources[rng.integers(k)] = True
+    kept = [[p for p, keep in zip(column, sources, strict=True) if keep] for column in columns]
+    right, left = tables.at(steps), tables.at(steps, sources)
+    initial = tables.any_initial(steps)
+    slack = 1e-12
+    for x in range(k):
+        for y in range(k):
+            assert is_close_bound(tables.stack[right, x, y], power[x], power[y], slack)
+            assert is_close_bound(tables.stack[left, x, y], kept[x], kept[y], slack)
+            assert is_close_bound(initial[x, y], columns[y], columns[x], slack)
+
+
+@pytest.mark.parametrize("number", range(40))
+def test_stationary_term(number):
+    rng = np.random.default_rng([4, number])
+    k = int(rng.integers(2, 7))
+    matrix = random_matrix(rng, k)
+    exact = stationary_law(matrix)
+    if exact is None:
+        return
+    chain = pf.MarkovChain([[float(p) for p in row] for row in matrix])
+    table = initial_term(chain.stationary_distribution, chain.stationary_error)
+    for x, y in product(np.flatnonzero(exact), repeat=2):
+        assert is_close_bound(table[x, y], [exact[y]], [exact[x]], 1e-12)

@@ -71,29 +71,27 @@ def passes_one_at(chain_at, length, laws=None):
     return low
 
 
-@pytest.mark.parametrize("length", [2, 3, 7])
-def test_norm_decides_to_the_last_digits(length):
-    """Just inside the limit of α it is applicable, just outside it is not."""
+def interval(far):
+    return pf.BinaryInterval(0.5 - 0.4 * far, 0.5 + 0.4 * far)
 
-    def family(far):
-        return pf.BinaryInterval(0.5 - 0.4 * far, 0.5 + 0.4 * far)
 
-    laws = list(NEARLY_ONE_STATE[2])
-    limit = passes_one_at(lambda far: family(far).chains[0], length, laws)
+def unequal_sides(seed):
+    rows = np.random.default_rng(seed).dirichlet(np.full(3, 0.3), 3)
+    return lambda far: pf.MarkovChain((1 - far) / 3 + far * rows)
+
+
+@pytest.mark.parametrize(
+    ("length", "family"),
+    [*((length, interval) for length in (2, 3, 7)), *((5, unequal_sides(i)) for i in range(4))],
+)
+def test_norm_decides_to_the_last_digits(length, family):
+    """Just inside the limit it is applicable, just outside it is not."""
+    if family is interval:
+        limit = passes_one_at(lambda far: family(far).chains[0], length, list(NEARLY_ONE_STATE[2]))
+    else:
+        limit = passes_one_at(family, length)
     assert pf.gk16(family(limit - 1e-8), length, 1.0).scale is not None
     assert pf.gk16(family(limit + 1e-8), length, 1.0).scale is None
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_norm_decides_where_the_two_sides_of_a_node_differ(seed):
-    rows = np.random.default_rng(seed).dirichlet(np.full(3, 0.3), 3)
-
-    def chain(far):
-        return pf.MarkovChain((1 - far) / 3 + far * rows)
-
-    limit = passes_one_at(chain, 5)
-    assert pf.gk16(chain(limit - 1e-8), 5, 1.0).scale is not None
-    assert pf.gk16(chain(limit + 1e-8), 5, 1.0).scale is None
 
 
 def test_entries_are_suprema_over_the_family():

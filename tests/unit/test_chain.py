@@ -112,30 +112,6 @@ def test_stationary_probabilities_below_floats_raise_no_warning(up):
         assert 1 <= pf.leakage(chain, 9, 1.0).scale <= upper <= 9
 
 
-@pytest.mark.parametrize(
-    ("matrix", "period"),
-    [
-        ([[1.0]], 1),
-        (THETA_1, 1),
-        ([[0, 1], [1, 0]], 2),
-        (np.eye(3)[[1, 2, 0]], 3),
-        ([[0, 0.5, 0.5], [1, 0, 0], [1, 0, 0]], 2),
-        ([[0, 1, 0], [0, 0, 1], [0.5, 0.5, 0]], 1),  # cycles of lengths 2 and 3
-        ([[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1], [0.5, 0, 0.5, 0]], 2),  # 4 and 2
-    ],
-)
-def test_period(matrix, period):
-    chain = pf.MarkovChain(matrix)
-    assert chain.is_irreducible
-    assert chain.period == period
-    assert chain.is_aperiodic == (period == 1)
-
-
-def test_reducible_chains_have_no_period():
-    chain = pf.MarkovChain([[0.5, 0.5, 0], [0.5, 0.5, 0], [0, 0, 1]], "any")
-    assert [chain.is_irreducible, chain.is_aperiodic, chain.is_reversible] == [False] * 3
-
-
 @pytest.mark.parametrize("matrix", [THETA_1, IRREVERSIBLE])
 def test_time_reversal(matrix):
     chain = pf.MarkovChain(matrix)

@@ -104,18 +104,6 @@ def test_distribution_of_releases():
         assert abs(counts[z] / n - probability) < 6 * math.sqrt(probability * (1 - probability) / n)
 
 
-def test_releases_of_one_query_add_up():
-    """Two releases with their own noise, exactly: one coupling serves both."""
-    given = [{n: float(Fraction(p)) for n, p in law.items()} for law in FLU.values()]
-    for first, second in ((0.5, 0.5), (1.0, 0.2)):
-        worst = 0.0
-        for x, y in product(range(-2, 7), repeat=2):  # W = 2
-            noise = [math.exp(-(abs(x - n) * first + abs(y - n) * second) / 2) for n in range(5)]
-            one, other = (sum(p * noise[n] for n, p in law.items()) for law in given)
-            worst = max(worst, abs(math.log(one / other)))
-        assert first + second >= worst > max(first, second) / 2
-
-
 # -- the command -----------------------------------------------------------------------------------
 
 

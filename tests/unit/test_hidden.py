@@ -1,7 +1,5 @@
 """Hidden chains: the distributions of what they are built from, and known values."""
 
-import itertools
-
 import numpy as np
 import pytest
 from sequence_programs import label_law
@@ -53,19 +51,6 @@ def test_windows_of_never_observed_records_are_left_out():
     assert states.tolist() == [0, 2]
     assert chain.chain.states == 3
     np.testing.assert_array_equal(chain.chain.transition_matrix.sum(axis=1), 1)
-
-
-def test_words_are_the_last_labels_where_they_tell_states_apart():
-    for order in (1, 2, 3):
-        family = pf.HiddenChain.of_order(np.full((2,) * (order + 1), 0.5))
-        assert family.words.tolist() == [*map(list, itertools.product((0, 1), repeat=order))]
-    assert pf.HiddenChain(CHAIN, [0, 0]).words is None  # no labels tell these apart
-    assert pf.HiddenChain.hidden(CHAIN, [[0.9, 0.1], [0.2, 0.8]]).words is None
-    # 1, 1 never occurs after the first record
-    alone = pf.HiddenChain.of_order([[[0.5, 0.5], [1, 0]], [[0.5, 0.5], [1, 0]]], "any")
-    assert alone.words.tolist()[:3] == [[0, 0], [0, 1], [1, 0]]
-    assert alone.words[3, 1] == 1
-    assert alone.words[3, 0] < 0
 
 
 @pytest.mark.parametrize("window", [1, 2, 30])

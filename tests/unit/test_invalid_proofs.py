@@ -1,6 +1,10 @@
-"""Certificates by hand: each refused one lacks one thing that an accepted one next to it has."""
+"""Certificates by hand: each refused one lacks one thing that an accepted one next to it has.
+
+The last take too long to check: no document takes more than was allowed, whatever it says.
+"""
 
 import copy
+import time
 from decimal import Decimal, localcontext
 from itertools import permutations
 
@@ -351,3 +355,69 @@ def test_a_scale_next_to_the_least_is_decided_with_more_bits():
             more, less = (str(least * (1 + sign * Decimal(10) ** -digits)) for sign in (1, -1))
             assert pf.verify_certificate(document | {"scale": more}).precision == bits
             excluded(document | {"scale": less}, 3)
+
+
+# -- work ------------------------------------------------------------------------------------------
+
+
+def uniform(k, start, period=1):
+    rows = [[f"1/{k}"] * k] * k
+    return {"chains": [{"transition_matrices": [rows] * period, "initial_distribution": start}]}
+
+
+def repeated(k, length, start="any", trees=(), many=0, period=1, **step):
+    """A program with the same step for many nodes or phases."""
+    side = {"prefix": [step] * many, "start": [["1"] * k] * k, "cycle": [step] * period}
+    return claim(uniform(k, start, period), 1, length, "1e300", program(side, side, trees))
+
+
+def all_trees(k):
+    return [[[x + 1, y + 1, [0, *[1] * (k - 1)]] for x in range(k) for y in range(k) if x != y]]
+
+
+def single_nodes(distances, length):
+    """A quilt of its own for every one of many nodes."""
+    begin = 10**9
+    nodes = [[1, begin - 1, None, None]]
+    nodes += [[begin + i, begin + i, 2 * i + 1, 3 * i + 1] for i in range(distances)]
+    proof = {"quilts": [*nodes, [begin + distances, length, None, None]]}
+    return claim(uniform(20, "any"), 1, length, "1e300", proof, mechanism="mqm-exact")
+
+
+def long_count(length, weight, start):
+    count = {"weights": [0, weight], "lengths": [length], "W": 3, "slack": "0"}
+    proof = {"count": count}
+    return claim(uniform(2, start), 1, length, "1e300", proof, mechanism="wasserstein")
+
+
+BOUNDS = {"interval": {"low": [["0.3", "0.3"]] * 2, "high": [["0.6", "0.6"]] * 2}}
+HOSTILE = {
+    "quilts": single_nodes(3000, 10**12),
+    "any distribution": repeated(70, 10**6, power=1),
+    "many steps": repeated(20, 10**6, many=1000, power=1),
+    "many trees": repeated(30, 10**6, "stationary", all_trees(30), many=1000, witnesses=0),
+    "period": repeated(4, 9, "stationary", all_trees(4), period=5000, witnesses=0),
+    "power of rows": repeated(2, 10**18, power=10**15) | {"family": BOUNDS},
+    "power of phases": repeated(2, 10**18, period=2, power=10**15),
+    "wasserstein": long_count(2000, 1, "stationary"),
+    "wasserstein, weights": long_count(10, 10**9, "any"),
+}
+
+
+@pytest.mark.parametrize("hostile", HOSTILE.values(), ids=HOSTILE)
+def test_hostile_documents_are_refused_in_one_sentence(hostile):
+    begun = time.process_time()
+    reason = r"^[^\n]*(over 2.0e\+04 operations; allow more|away from step 1 of)[^\n]*$"
+    with pytest.raises(CertificateError, match=reason):
+        pf.verify_certificate(hostile, most_work=20_000)
+    assert time.process_time() - begun < 5
+
+
+@pytest.mark.parametrize("digits", [1200, 700])
+def test_denominators_that_multiply_up_are_refused(digits):
+    """The exact sum of such a row takes time and memory by the square of its length."""
+    numbers = [f"1/{10**digits - 1 - 2 * i}" for i in range(20)]
+    bounds = {"low": [numbers] * 20, "high": [["1"] * 20] * 20}
+    for family in (chain([numbers] * 20), {"interval": bounds}):
+        document = claim(family, 1, 5, "1e300", {}, mechanism="group-dp")
+        rejected(document, "the common denominator has over 8000 bits")

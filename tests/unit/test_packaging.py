@@ -69,31 +69,23 @@ def test_the_wheel_ships_the_list_of_names(tmp_path):
     assert {"pufferflow/__init__.pyi", "pufferflow/py.typed"} <= shipped
 
 
-def test_the_citation_is_as_its_format_asks():
-    """The part of CFF 1.2.0's schema that is used: required keys, kinds of values."""
+def test_what_others_read_is_as_they_ask():
+    """The citation (of CFF 1.2.0 what is used) and the entry in Snakemake's catalogue."""
     citation = yaml.safe_load(text("CITATION.cff"))
     assert (citation["version"], citation["license"]) == (PROJECT["version"], PROJECT["license"])
-    assert citation["title"].startswith(PROJECT["name"])
     assert (citation["cff-version"], citation["type"]) == ("1.2.0", "software")
     assert all(isinstance(citation[key], str) for key in ("message", "title", "abstract"))
-    assert len(set(citation["keywords"])) == len(citation["keywords"]) > 0
     person, entity = {"family-names", "given-names", "orcid", "affiliation"}, {"name", "website"}
     for work in (citation, *citation["references"]):
         assert {"type", "title", "authors"} <= set(work)
-        assert work["authors"]
         assert all(set(one) <= person or set(one) <= entity for one in work["authors"])
         assert re.fullmatch(r"10\.\d{4,9}(\.\d+)?/\S+", work.get("doi", "10.1145/none"))
-
-
-def test_the_catalogue_of_workflows_finds_what_it_asks_for():
     usage = yaml.safe_load(text(".snakemake-workflow-catalog.yml"))["usage"]
-    stack = usage["software-stack-deployment"]
     assert all(usage["mandatory-flags"][key].strip() for key in ("flags", "desc"))
-    assert set(stack) <= {"conda", "apptainer", "apptainer+conda"}
-    assert (ROOT / "workflow/envs").is_dir() == stack["conda"]
+    assert set(usage["software-stack-deployment"]) <= {"conda", "apptainer", "apptainer+conda"}
+    assert (ROOT / "workflow/envs").is_dir() == usage["software-stack-deployment"]["conda"]
     assert 'include: "workflow/Snakefile"' in text("Snakefile")
-    for name in ("workflow/Snakefile", "config/README.md", "config/config.yaml"):
-        assert (ROOT / name).is_file()
+    assert all((ROOT / name).is_file() for name in ("config/README.md", "config/config.yaml"))
 
 
 PAGES = ["CONTRIBUTING.md", "README.md", "config/README.md", "results/README.md"]

@@ -72,17 +72,6 @@ def test_powers_too_small_for_floats_may_tell_anything():
     assert blocks.caps(49.0 * (1 - np.eye(7)), 1.0, 1.0)[x, y] > 1.9
 
 
-def test_scales_of_quilts_are_certified_as_they_are():
-    """Of scales without certificates, which are not rounded up by one."""
-    rng = np.random.default_rng(17)
-    for epsilon in EPSILONS[:12]:
-        chain = pf.MarkovChain((rng.dirichlet([1.0, 1.0], 2) + 9) / 19, "any")
-        scale = pf.mqm_exact(chain, 9, epsilon + 1).scale
-        document = pf.certify(chain, 9, epsilon + 1)
-        pf.verify_certificate(document)
-        assert scale <= float(document["scale"]) <= scale * (1 + 1e-11)
-
-
 def test_logarithms_of_ratios():
     rows = RNG.dirichlet(np.ones(4), 4)
     rows[1] = rows[0] * (1 + 1e-15 * np.arange(4))  # nearly the same

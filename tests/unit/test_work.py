@@ -1,5 +1,5 @@
 """What a command takes is estimated before it starts, and refused above one bound: see
-refusals.txt, and test_certificate_work for the verifier.
+refusals.txt, and test_invalid_proofs for the verifier.
 """
 
 import json

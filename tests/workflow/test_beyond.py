@@ -65,7 +65,7 @@ def runs():
 @pytest.fixture(scope="module")
 def measured(runs):
     counts = runs.hourly.sum(axis=0)
-    person = Participant("somebody", "somebody", (40, 60), counts.sum(axis=1), counts)
+    person = Participant("somebody", "somebody", (20, 30), counts.sum(axis=1), counts)
     sample = Sample("own", "synthetic", "a simulated chain", 900, ("low", "high"), (person,))
     given = sample, {"somebody": runs}, [0.5, 2.0], [1, 4, 90], 0.9, MIXING, [2.0]
     return table(wider_guarantees(*given))
@@ -83,19 +83,19 @@ def test_wider_guarantees_never_cost_less(measured):
         assert (growth >= 1 - 1e-6).all(axis=None)
         assert (costs.loc["intervals"] >= costs.loc["fitted"] * (1 - 1e-6)).all(axis=None)
     whole = measured[measured["window"] == 90]  # of every segment
-    assert whole["scale"].to_numpy() == pytest.approx(60 / whole["epsilon"].to_numpy())
+    assert whole["scale"].to_numpy() == pytest.approx(30 / whole["epsilon"].to_numpy())
 
 
 def test_scales_and_losses_are_those_of_the_mechanisms(runs, measured):
     family = models(runs, 900, 0.9, MIXING)
     for row in measured.to_dict("records"):
         options = {"window": row["window"], "side_information": row["side_information"]}
-        loss = pf.leakage_loss(family[row["model"]], 60, row["paper_scale"], **options)
+        loss = pf.leakage_loss(family[row["model"]], 30, row["paper_scale"], **options)
         assert row["paper_loss"] == pytest.approx(loss, rel=1e-6)
         assert row["relative_noise"] == row["scale"] / row["paper_scale"]
     counts = runs.hourly.sum(axis=0)
     fitted = pf.MarkovChain(counts / counts.sum(axis=1, keepdims=True))
-    papers = {pf.mqm_exact(fitted, 60, epsilon).scale for epsilon in (0.5, 2.0)}
+    papers = {pf.mqm_exact(fitted, 30, epsilon).scale for epsilon in (0.5, 2.0)}
     assert set(measured["paper_scale"]) == papers
     assert measured["certified"].notna().sum() == len(measured) / 2
     assert measured.query("model == 'fitted' and epsilon == 2")["certified"].all()

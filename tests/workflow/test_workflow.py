@@ -71,7 +71,7 @@ def test_rules_are_plain_and_scripts_read_what_their_rule_gives():
 
 def test_an_edited_setting_and_edited_data_rerun_what_uses_them_and_nothing_else(copy):
     """test_measuring.py and test_beyond.py test of the scripts that no other digit changes."""
-    copy.edit("tiny.yaml", "datasets:", "datasets:\n  electricity: { epsilons: [2, 1] }")
+    copy.edit("tiny.yaml", "electricity: {", "electricity: { epsilons: [2, 1],")
     copy.edit("tiny.yaml", "pieces: 2", "pieces: 3")
     with (copy.folder / "walks.csv").open("a", encoding="utf-8") as stream:
         stream.write("c,2024-01-01T01:30,sit,old\n")

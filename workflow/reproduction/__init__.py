@@ -1,1 +1,1 @@
-"""What the scripts of the workflow share. The library does not depend on it."""
+"""Modules that the scripts of the workflow share; the library does not depend on them."""

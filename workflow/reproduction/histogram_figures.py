@@ -21,14 +21,14 @@ from reproduction.tables import UNDEFINED, decimals
 
 BAR = "#c9ccd1"
 MANY_STATES = 12
-"""More states than these have frequencies of so different sizes that the axis is logarithmic."""
+"""Up to this number of states the axis is linear, beyond it logarithmic."""
 
 
 @style.styled
 def histograms(releases: pd.DataFrame, description: str = "") -> Figure:
     """Draw Figure 4, lower row: histograms and releases (tidy "releases") at the ε closest to 1.
 
-    A panel a group and mechanism, all on one axis: releases with much noise leave it.
+    There is a panel per group and mechanism, all with one axis, which noisy releases may exceed.
     """
     style.check(releases)
     epsilon = shown_epsilon(releases["epsilon"].unique())
@@ -87,8 +87,8 @@ def histograms(releases: pd.DataFrame, description: str = "") -> Figure:
 def errors_beside_printed(errors: pd.DataFrame) -> Figure:
     """Draw L1 errors (tidy) as marks and numbers: printed in the paper (hollow), here (filled).
 
-    A panel each for the settings of which the paper prints anything; where it prints nothing, those
-    of the ε closest to 1. Nothing connects numbers of different people.
+    There is a panel for each setting with printed values; if the paper prints none, for those of
+    the ε closest to 1.
     """
     style.check(errors)
     table, settings = with_published(errors, "Table"), ["task", "epsilon", "group"]
@@ -134,11 +134,11 @@ def errors_beside_printed(errors: pd.DataFrame) -> Figure:
 
 
 def _mark_errors(axes: Axes, rows: pd.DataFrame) -> None:
-    """Draw a line a mechanism: its marks, and both numbers right of them."""
+    """Draw a line per mechanism: its marks, and both numbers right of them."""
     text: dict[str, Any] = {"xycoords": axes.get_yaxis_transform(), "textcoords": "offset points"}
     text |= {"ha": "right", "va": "center_baseline", "annotation_clip": False, "fontsize": 6.3}
     theirs: dict[str, Any] = {"markersize": 6, "markerfacecolor": "none"}
-    # a cross cannot be filled: bold is ours, thin is theirs
+    # a cross cannot be filled: ours is bold, theirs is thin
     ours: dict[str, Any] = {"markersize": 3.4, "markeredgewidth": 1.4}
     looks = list(map(style.mechanism_style, rows.index))
     for offset, head, shown, value, shape in (

@@ -1,4 +1,4 @@
-"""What every script does around its work: threads, a log, and errors as one sentence."""
+"""The frame of every script: threads, a log, and errors as one sentence."""
 
 import gc
 import os

@@ -1,4 +1,4 @@
-"""Names for people: groups, how data came here, and how the paper's groups and ours belong."""
+"""Display names of groups and sources of data, and the pairs of the paper's groups and ours."""
 
 import re
 from collections.abc import Iterable
@@ -33,12 +33,12 @@ def compared_label(name: str) -> str:
 
 
 def data_label(label: str, description: str = "") -> str:
-    """Return in words how data came here, with a description of them."""
+    """Return the display name of a source of data, with a description of them."""
     return LABELS.get(label, label) + (f": {description}" if description else "")
 
 
 def data_labels(table: pd.DataFrame) -> str:
-    """Return how the data of a table came here, with the data sets' names where they differ."""
+    """Return the sources of the data of a table, with the data sets' names if they differ."""
     datasets = table.drop_duplicates(["label", "dataset"]).groupby("label", sort=False)["dataset"]
     names = {label: ", ".join(own[own != label]) for label, own in datasets}
     shown = {label: f" ({own})" if own and len(names) > 1 else "" for label, own in names.items()}

@@ -1,4 +1,4 @@
-"""A page of HTML with everything in it: no scripts, no addresses, readable without a network."""
+"""A self-contained page of HTML without scripts."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ from reproduction.tables import Table
 
 TEMPLATE, STYLE = "page.html.j2", "page.css"
 OUTCOMES = {"agrees": "✓", "other data": "≈", "differs": "✗", "not in the paper": "·"}
-"""What a summary row can come to, with a sign, so that colour is not needed."""
+"""Outcomes of summary rows, each with a sign, so that colour is not needed."""
 
 
 class Section(NamedTuple):
@@ -28,7 +28,7 @@ class Section(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """A row of the first screen: its subject, what source and run have, and the outcome."""
+    """A row of the first screen: its subject, values of source and run, and the outcome."""
 
     name: str
     anchor: str
@@ -63,7 +63,7 @@ def figure(svg: str | Path, caption: str | Path) -> Markup:
 
 
 def table(shown: Table, *, folded: bool = False) -> Markup:
-    """Return a table with its caption, which alone shows of one that is folded."""
+    """Return a table with its caption; a folded one shows only the caption."""
     html = Markup('<div class="wide">{}</div><p class="note">{}</p>').format(
         Markup(_unbroken(shown.html())), _unbroken(shown.legend)
     )
@@ -100,7 +100,7 @@ def badge(verdict: str) -> Markup:
 
 
 def outcome_of(verdicts: Iterable[str]) -> str:
-    """Return what several verdicts come to: the worst of them."""
+    """Return the worst of several verdicts as an outcome."""
     found = set(verdicts)
     if DIFFERS in found:
         return "differs"
@@ -110,7 +110,7 @@ def outcome_of(verdicts: Iterable[str]) -> str:
 
 
 def count_verdicts(comparison: pd.DataFrame) -> str:
-    """Return how many rows have each verdict, in words."""
+    """Return the number of rows with each verdict, as a phrase."""
     counts = comparison["verdict"].value_counts()
     return ", ".join(f"{counts[name]} {name}" for name in VERDICTS if name in counts)
 
@@ -131,5 +131,5 @@ def write_page(path: str | Path, **content: Any) -> None:
 
 
 def _unbroken(words: str) -> str:
-    """Keep a line from ending inside "ε = 1"."""
+    """Prevent line breaks inside "ε = 1"."""
     return words.replace(" = ", "\u00a0=\u00a0")

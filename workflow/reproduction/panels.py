@@ -1,4 +1,4 @@
-"""What the workflow's figures share: panels, axes, and the legend and footer around them."""
+"""Common parts of the workflow's figures: panels, axes, legend and footer."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,7 +23,7 @@ LOOKS: list[dict[str, Any]] = [
 
 
 def columns_of(count: int) -> int:
-    """Panels side by side: up to three, four as two rows of two."""
+    """Return the number of panels per row: up to three, two for four."""
     return 2 if count == 4 else min(count, 3)
 
 
@@ -35,7 +35,7 @@ def panels_of(
     width: float | None = None,
     share: bool = False,
 ) -> tuple[Figure, list[Axes]]:
-    """Return a figure and its panels, each ``height`` inches high; one alone is a column wide."""
+    """Return a figure and its panels, each ``height`` inches high; a single one is narrow."""
     columns = columns or columns_of(count)
     rows = -(-count // columns)
     width = width or (COLUMN_WIDTH if count == 1 else TEXT_WIDTH)
@@ -61,7 +61,7 @@ def symmetric_log_ticks(axis: Axis, threshold: float) -> None:
         int(np.floor(np.log10(x) + 1e-9)) for x in (threshold, max(-low, high, threshold))
     )
     step = 1 + (farthest - nearest) // 4
-    # those next to 0 would lie over each other
+    # labels next to 0 would overlap
     decades = 10.0 ** np.arange(farthest, nearest - 0.5 + (farthest - nearest > 1), -step)
     ticks = [tick for tick in [*-decades, 0.0, *decades[::-1]] if low <= tick <= high]
     axis.set_ticks(ticks, [f"{tick:g}".replace("-", "−") for tick in ticks])
@@ -71,11 +71,11 @@ def symmetric_log_ticks(axis: Axis, threshold: float) -> None:
 def finish(
     figure: Figure, handles: list[Any], note: str, table: pd.DataFrame, description: str = ""
 ) -> None:
-    """Add the legend above the panels and the footer that states what the data are."""
+    """Add the legend above the panels and the footer, which describes the data."""
     data = data_labels(table) + (f": {description}" if description else "")
     width = figure.get_figwidth()
     fits = sum(len(h.get_label()) + 8 for h in handles) < 15 * width
-    # in one row, or in two of which an entry takes up to 1.5 inches
+    # in one row, or in two with up to 1.5 inches per entry
     columns = 6 if fits else min(-(-len(handles) // 2), int(width / 1.5))
     figure.legend(handles=handles, loc="outside upper center", ncols=columns)
     footer(figure, f"{note} {data[0].upper()}{data[1:]}.")
@@ -89,10 +89,10 @@ def save(figure: Figure, svg: str) -> None:
 def curve(
     axes: Axes, rows: pd.DataFrame, columns: tuple[str, str, str, str], look: dict[str, Any]
 ) -> None:
-    """Draw exact values as a line, and simulated ones as points with bars of one standard error.
+    """Draw exact values as a line, and simulated ones as points with error bars.
 
-    ``columns`` are those of x, the exact value, the simulated one and its standard error; without
-    any simulated one above 0 the line gets the markers.
+    ``columns`` are those of x, the exact value, the simulated one and its standard error; if no
+    simulated value is above 0 the line gets the markers.
     """
     x, exact, measured, error = columns
     rows, look = rows.sort_values(x), look | {"markerfacecolor": "white"}

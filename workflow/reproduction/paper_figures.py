@@ -17,20 +17,20 @@ QUALIFIED = {
     "group-dp": ": whole chain",
     "wasserstein-grid": "\n(no guarantee for the class)",
 }
-"""What legends add to a mechanism's name: what it hides, or that it does not hold."""
+"""Additions to mechanisms' names in legends: the protected unit, or a missing guarantee."""
 ROLES = {
     "node": ("the secret record", style.INK, "o", "white"),
     "nearby": ("nearby", "#9bd3c3", "o", style.INK),
     "quilt": ("quilt", "#e69f00", "s", style.INK),
     "remote": ("remote", "white", "o", style.INK),
 }
-"""Label, fill, marker and colour of the text; fill and marker distinguish the roles in grey."""
+"""Label, fill, marker and text colour; fill and marker distinguish the roles in grey."""
 USELESS: dict[str, Any] = {"color": style.MUTED, "linewidth": 0.6}
-"""How the line "no better than a constant guess" is drawn."""
+"""Style of the line "no better than a constant guess"."""
 
 
 def legend(table: pd.DataFrame, column: str = "expected_error") -> list[Line2D]:
-    """Return legend entries of the mechanisms of a table, with what they hide."""
+    """Return legend entries of the mechanisms of a table, with their protected units."""
     applies = table[column].notna().groupby(table["mechanism"]).any()
     return [
         style.handle(name, applies=applies[name], text=QUALIFIED.get(name, ""))
@@ -44,7 +44,7 @@ def useless() -> Line2D:
 
 
 def _curves(table: pd.DataFrame, x: str, line: str, points: str, quantity: str) -> Figure:
-    """Draw a panel an ε, and in it a line and points of each mechanism."""
+    """Draw a panel per ε with a line and points for each mechanism."""
     style.check(table)
     parts = list(table.groupby("epsilon"))
     figure, panels = panels_of(len(parts), height=2.2, share=True)
@@ -55,7 +55,7 @@ def _curves(table: pd.DataFrame, x: str, line: str, points: str, quantity: str) 
         for name in style.in_order(rows["mechanism"]):
             look = style.mechanism_style(name)
             own = rows[rows["mechanism"] == name].sort_values(x)
-            # a row without a value leaves a gap, it is never bridged
+            # a row without a value leaves a gap in the line
             axes.plot(own[x], own[line], color=look.color, linestyle=look.dashes)
             mark = style.points(look) | {"color": look.color, "elinewidth": 0.8}
             mark["markersize"] = 2.4 if len(own) > 12 else 3.2
@@ -91,7 +91,7 @@ def synthetic_errors(errors: pd.DataFrame, limits: pd.DataFrame) -> Figure:
 
 @style.styled
 def growth(table: pd.DataFrame) -> Figure:
-    """Draw noise scales against the length of the chain, one panel an ε (tidy table "growth")."""
+    """Draw noise scales against the length of the chain, one panel per ε (tidy table "growth")."""
     figure = _curves(table, "length", "scale", "scale", "noise scale σ")
     for axes in figure.axes:
         axes.set(xscale="log", xlabel="length T")
@@ -102,11 +102,11 @@ def growth(table: pd.DataFrame) -> Figure:
 
 @style.styled
 def wasserstein(values: pd.DataFrame) -> Figure:
-    """Draw Figure 1, W∞ of the ill in the clique of four, given a person's state ("values")."""
+    """Draw Figure 1, W∞ of the number of ill people in the clique of four ("values")."""
     style.check(values)
     computed, numbers = values.set_index("key")["computed"], range(5)
     well, ill = (np.array([float(computed[f"flu/{x}/{n}"]) for n in numbers]) for x in (0, 1))
-    # Between two neighbouring cumulative probabilities all mass has one origin and one goal.
+    # Mass between neighbouring cumulative probabilities has one origin and one destination.
     cuts = np.unique(np.round([0, *well.cumsum(), *ill.cumsum()], 12))
     middles = (cuts[1:] + cuts[:-1]) / 2
     origins, goals = (np.searchsorted(each.cumsum(), middles) for each in (well, ill))

@@ -20,9 +20,9 @@ from reproduction.tables import (
 
 
 def with_published(table: pd.DataFrame, place: str) -> pd.DataFrame:
-    """Return a table "errors" or "timings" with the column "published": what ``place`` prints.
+    """Return a table "errors" or "timings" with the column "published" from ``place``.
 
-    ``place`` is the beginning of the paper's places that count, such as "Table 2".
+    ``place`` is a part of the paper, such as "Table 2".
     """
     reported = reported_values("pufferfish").rename(columns={"value": "published"})
     reported = reported[reported["place"].str.startswith(place)]
@@ -36,9 +36,9 @@ def _mechanism_label(name: str) -> str:
 
 
 def error_table(errors: pd.DataFrame, name: str) -> Table:
-    """Return L1 errors of one data set: expected, simulated, and published where the paper has any.
+    """Return L1 errors of one data set: expected, simulated, and published if the paper has any.
 
-    Of several groups or tasks each is a column (Table 1); of one histogram each ε is (Table 3).
+    Columns are groups and tasks if there are several (Table 1), otherwise ε (Table 3).
     """
     data = with_published(errors, "Table")
     compared = bool(data["published"].notna().any())

@@ -1,4 +1,4 @@
-"""Markov quilts to draw, as the library finds them: of chains, of a network (Figures 2 and 3)."""
+"""Markov quilts of chains and of a network for Figures 2 and 3, found by the library."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, product
@@ -49,7 +49,7 @@ def _of_a_chain(
 
 
 def _of_a_network(rows: int, columns: int) -> Iterator[dict[str, Any]]:
-    """Yield the smallest quilt of B2 that leaves any record remote, of a grid of records."""
+    """Yield the smallest quilt of B2 in a grid of records with any remote record."""
     grid = product(range(rows), range(columns))
     positions = {f"{'ABC'[r]}{c + 1}": (float(c), float(-r)) for r, c in grid}
     fair = []

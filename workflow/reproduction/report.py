@@ -19,7 +19,7 @@ WITHOUT_DATA = (
 
 
 def lead_sentences(errors: pd.DataFrame, synthetic: pd.DataFrame) -> list[str]:
-    """Return what came out on each data set, where GK16 applies, and what cannot be compared.
+    """Return sentences on the errors of each data set, the range of GK16, and comparability.
 
     Both are tidy tables "errors": of all data sets, and of the synthetic classes.
     """
@@ -43,10 +43,10 @@ def lead_sentences(errors: pd.DataFrame, synthetic: pd.DataFrame) -> list[str]:
 def summary_rows(
     comparison: pd.DataFrame, errors: pd.DataFrame, timings: pd.DataFrame
 ) -> list[Summary]:
-    """Return the six rows of the summary, from the comparison (texts) and two tidy tables.
+    """Return the six rows of the summary, from the comparison (strings) and two tidy tables.
 
-    What the paper has is in ``reported/summary.csv``. A row comes to the worst verdict of the
-    claims from its places, and to "other data" without any: seconds of another machine.
+    The paper's values are in ``reported/summary.csv``. The outcome of a row is the worst verdict of
+    its claims, or "other data" if it has none (seconds of another machine).
     """
     at_one = errors[errors["epsilon"] == 1]
     activity, electricity = (
@@ -81,7 +81,7 @@ def summary_rows(
 
 
 def _noise(errors: pd.DataFrame) -> str:
-    """Return the range over the groups of each mechanism's error, of the first task."""
+    """Return the range of each mechanism's error over the groups, for the first task."""
     first = errors.drop_duplicates(["group", "mechanism"]).groupby("mechanism")["expected_error"]
     ranges = [
         f"{_range(first.get_group(name))} ({mechanism_style(name).label})"

@@ -18,8 +18,8 @@ def histogram_scales(
 ) -> Iterator[dict[str, Any]]:
     """Yield rows of the schema "scales" for each group's histogram and those of its members.
 
-    The row "DP" of Table 1, ``mechanism`` "participant-dp", hides a participant's whole record
-    among those of a group: group privacy, where all that one participant has counts as one chain.
+    The row "DP" of Table 1, ``mechanism`` "participant-dp", protects a participant's whole record
+    in the histogram of a group: group privacy with all records of a participant as one chain.
     """
     for group, chain in chains.items():
         members = sample.group(group)

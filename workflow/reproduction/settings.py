@@ -1,4 +1,4 @@
-"""The settings of a run: defaults of data sets, and one sentence for what is wrong."""
+"""The settings of a run: defaults of data sets, and one sentence per invalid value."""
 
 import math
 import re
@@ -36,7 +36,7 @@ SENTENCES = {
 
 
 def complete(config: dict[str, Any]) -> None:
-    """Fill in what data sets leave out and check all settings; raises ConfigError for a fault."""
+    """Fill in the defaults of data sets and check all settings; raises ConfigError."""
     rules, datasets = _rules(), config.get("datasets")
     for dataset in datasets.values() if isinstance(datasets, dict) else ():
         if isinstance(dataset, dict):
@@ -58,7 +58,7 @@ def _rules() -> dict[str, Any]:
 
 
 def _not_finite(value: Any, key: str = "") -> Iterator[str]:
-    """Yield what is wrong with numbers that are not finite, which no schema excludes."""
+    """Yield a sentence for each number that is not finite, which no schema excludes."""
     if isinstance(value, float) and not math.isfinite(value):
         yield f"{key} is not a finite number; write one"
     for name, child in value.items() if isinstance(value, dict) else ():
@@ -68,7 +68,7 @@ def _not_finite(value: Any, key: str = "") -> Iterator[str]:
 
 
 def _sentence(error: Any) -> str:
-    """Return what is wrong with one value, as jsonschema found it."""
+    """Return the sentence about an error that jsonschema found."""
     rule, value, wanted = error.validator, error.instance, error.validator_value
     found = error.message
     if rule == "additionalProperties":

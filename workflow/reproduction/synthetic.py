@@ -1,4 +1,4 @@
-"""Binary chains of the class [α, 1 − α]: noise for Figure 4, upper row, and for longer chains."""
+"""Scales for binary chains of the class [α, 1 − α]: Figure 4, upper row, and longer chains."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, product
@@ -18,7 +18,7 @@ SYNTHETIC = {"dataset": "synthetic", "label": "synthetic"}
 GRID, GRID_POINTS = "wasserstein-grid", 3
 """The largest W over a grid of chains with any start, whose P(0|0) and P(1|1) are both ends of the
 class and its middle: no guarantee for the class itself."""
-NOT_GROWN = (GRID, "leakage")  # Theorem 4.10, which the longer chains are about, has neither
+NOT_GROWN = (GRID, "leakage")  # Theorem 4.10 on long chains covers neither
 
 
 def alpha_grid(start: float, stop: float, step: float) -> list[float]:
@@ -70,10 +70,10 @@ def growth(
 
 
 def gk16_limits(length: int) -> pd.DataFrame:
-    """Return the tidy table "gk16_limits": α below which GK16 does not apply, whatever ε.
+    """Return the tidy table "gk16_limits": α below which GK16 does not apply at any ε.
 
-    One row for the class with every initial distribution, whose first node has a larger entry of
-    its own in the influence matrix, and one for the Toeplitz matrix of the interior entries:
+    One row is for the class with every initial distribution, whose first node has a larger entry
+    in the influence matrix, and one for the Toeplitz matrix of the interior entries:
     2γ cos(π/(T + 1)) = 1 with γ = ½ log[((1 − α)² + α²)/(2α²)].
     """
     from scipy.optimize import bisect  # loads slowly

@@ -1,4 +1,4 @@
-"""Printed tables: their tidy table, and what is shown as Markdown, LaTeX and HTML."""
+"""Printed tables with their data, as Markdown, LaTeX and HTML."""
 
 import math
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from pufferflow.errors import DataError
 
 NOT_APPLICABLE = "N/A"
 UNDEFINED = "–"
-LONG_TEXT = 24  # LaTeX columns with longer texts break them into lines
+LONG_TEXT = 24  # LaTeX columns with longer strings break them into lines
 PAGE_ROWS = 40  # LaTeX tables of more rows run over several pages
 
 _SUPERSCRIPTS = dict(zip("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹", strict=True))
@@ -38,9 +38,9 @@ _LATEX = str.maketrans(
 class Table:
     """A table to print and its numbers.
 
-    ``data`` has all digits, one row a setting; ``display`` is what is printed: texts, in columns of
-    one or two levels, of which the first ``headers`` name the row. ``label`` is how the data came
-    here, ``note`` how to read them; ``name`` is the label in LaTeX.
+    ``data`` has all digits, one row per setting; ``display`` has the printed strings, in columns of
+    one or two levels, of which the first ``headers`` name the row. ``label`` is the source of the
+    data, ``note`` explains them; ``name`` is the label in LaTeX.
     """
 
     name: str
@@ -57,12 +57,12 @@ class Table:
 
     @property
     def legend(self) -> str:
-        """What follows the caption wherever the table is printed."""
+        """The sentences that follow the caption."""
         return f"{self.note} Data: {self.label}.".strip() if self.label else self.note
 
     @property
     def shown(self) -> pd.DataFrame:
-        """The printed cells, empty where a row name repeats the one above."""
+        """The printed cells; row names that repeat the one above are empty."""
         shown = self.display.astype(str)
         for depth in range(self.headers, 0, -1):
             names = shown.iloc[:, :depth]
@@ -109,12 +109,12 @@ class Table:
 
 
 def missing(value: Any) -> bool:
-    """Return whether a cell is empty: None, NaN or an empty text."""
+    """Return whether a cell is empty: None, NaN or an empty string."""
     return bool(pd.isna(value)) or value == ""
 
 
 def significant(value: Any, digits: int = 4) -> str:
-    """Format to ``digits`` digits, as "−1.50×10⁻⁷"; texts and empty cells stay what they are."""
+    """Format to ``digits`` digits, as "−1.50×10⁻⁷"; strings and empty cells are unchanged."""
     if missing(value):
         return UNDEFINED
     try:

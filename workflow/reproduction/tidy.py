@@ -1,4 +1,4 @@
-"""The tidy tables between the stages: one schema a stage, one row a setting."""
+"""The tidy tables between the stages: one schema per stage, one row per setting."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WHOLES = """
 """
 KINDS = dict.fromkeys(TEXTS.split(), TEXT) | dict.fromkeys(WHOLES.split(), WHOLE)
 KINDS |= dict.fromkeys(("irreducible", "reversible", "certified"), TRUTH)
-"""Types of columns, the same in all tables; what is not here is a number."""
+"""Types of columns, the same in all tables; other columns are numbers."""
 
 DATA = "dataset label group"
 KEYS = f"{DATA} task participant alpha mechanism epsilon"
@@ -48,7 +48,7 @@ COLUMNS = {
     "releases": f"{KEYS} release state exact_frequency released_frequency",
     "timings": f"""{DATA} mechanism epsilon status families applicable
         median_seconds least_seconds most_seconds repeats machine""",
-    # what a source states, and what is computed; `key` finds the reported value
+    # computed values; `key` finds the reported ones
     "values": "example quantity key computed",
     "growth": f"{KEYS} length lipschitz {SCALE} expected_error",
     "gk16_limits": "dataset label quantity alpha",
@@ -74,14 +74,14 @@ SCHEMAS = {
     stage: {name: KINDS.get(name, NUMBER) for name in names.split()}
     for stage, names in COLUMNS.items()
 }
-SCHEMAS["related"]["bound"] = NUMBER  # of an error there, not the name of one
+SCHEMAS["related"]["bound"] = NUMBER  # there it bounds an error; elsewhere it is a name
 """The columns of each stage's table and their types."""
 
 SPARSE = ("beyond", "related")
 
 
 def frame(rows: Iterable[Mapping[str, Any]], stage: str) -> pd.DataFrame:
-    """Return the table of a stage; what a row does not have stays empty.
+    """Return the table of a stage; columns that a row lacks stay empty.
 
     Raises KeyError: a row has a column that the schema does not.
     """
@@ -92,13 +92,13 @@ def frame(rows: Iterable[Mapping[str, Any]], stage: str) -> pd.DataFrame:
 
 
 def _filled(table: pd.DataFrame, schema: Mapping[str, str]) -> pd.DataFrame:
-    """Return the table in the types of its schema; a text that is missing is empty."""
+    """Return the table in the types of its schema; missing strings are empty."""
     texts = [name for name, kind in schema.items() if kind == TEXT]
     return table.astype(schema).fillna(dict.fromkeys(texts, ""))
 
 
 def write(table: pd.DataFrame, path: str | Path, stage: str) -> None:
-    """Write the table of a stage in one step; a float keeps all its digits."""
+    """Write the table of a stage atomically, with all digits of floats."""
     columns = list(SCHEMAS[stage])
     if stage in SPARSE and len(table):
         columns = [name for name in columns if (table[name].notna() & (table[name] != "")).any()]
@@ -106,7 +106,7 @@ def write(table: pd.DataFrame, path: str | Path, stage: str) -> None:
 
 
 def read(path: str | Path, stage: str) -> pd.DataFrame:
-    """Read a table that :func:`write` wrote; a participant ``021067`` stays a text.
+    """Read a table that :func:`write` wrote; a participant ``021067`` stays a string.
 
     Raises DataError: the file is missing or is not a table of the stage.
     """
@@ -136,7 +136,7 @@ def scale_row(scale: NoiseScale) -> dict[str, Any]:
 
 
 def without_proofs(options: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return the mechanisms' options for scales that release nothing: proofs take more time."""
+    """Return the mechanisms' options without certified scales, which take more time."""
     return {
         name: {key: value for key, value in own.items() if key != "certified"}
         for name, own in options.items()
@@ -144,7 +144,7 @@ def without_proofs(options: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[s
 
 
 def named_generator(seed: int, name: str) -> np.random.Generator:
-    """Return the random stream of one purpose: one more setting changes no number of others."""
+    """Return the generator of one purpose, so that adding a setting changes no other result."""
     return np.random.default_rng([seed, crc32(name.encode())])
 
 

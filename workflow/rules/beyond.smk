@@ -1,13 +1,15 @@
-# What goes beyond the paper. A case is the synthetic chains or a data set with its source.
-KINDS = {data: config["datasets"][data.rpartition("_")[0]]["kind"] for data in DATASETS}
-COMPOSED = [data for data in DATASETS if KINDS[data] == "activity"]  # 51 states take minutes
+# Studies beyond the paper. A case is the synthetic chains or a data set with its source.
+STUDIES = {"synthetic": ["least_noise", "composition", "related_bounds"]} | {
+    f"{name}_{dataset['source']}": dataset["studies"]
+    for name, dataset in config["datasets"].items()
+}
 BEYOND_FIGURES = [
-    *expand("least_noise_{case}", case=CASES),
-    *expand("composition_{case}", case=["synthetic", *COMPOSED]),
-    *expand("wider_guarantees_{dataset}", dataset=DATASETS),
-    *expand("related_bounds_{case}", case=CASES),
-    *expand("certainty_{dataset}", dataset=DATASETS),
+    f"{study}_{case}"
+    for study in ["least_noise", "composition", "wider_guarantees", "related_bounds", "certainty"]
+    for case, studies in STUDIES.items()
+    if study in studies
 ]
+RUNS = [f"runs_{case}" for case, studies in STUDIES.items() if "wider_guarantees" in studies]
 BEYOND = [*BEYOND_FIGURES, "other_data_bundled", "top_states_bundled"]
 NO_DATA = evaluate("{case} == 'synthetic'")
 LEAST_NOISE = config["beyond"]["least_noise"] | {"options": config["mechanisms"]}
@@ -95,7 +97,7 @@ rule measure_other_data:
 
 
 rule show_beyond:
-    """Figures and tables of what goes beyond the paper."""
+    """Figures and tables of the studies beyond the paper."""
     input:
         expand("results/beyond/{case}.csv", case=BEYOND_FIGURES),
     output:

@@ -33,7 +33,6 @@ EXAMPLE_FIGURES = {
 }
 EXAMPLES = ["values", "quilts", "growth", "gk16_limits", "flu_network"]
 RELATED = ["noisy_max", "base2_exponential", "alpha_beta", "classical"]
-CASES = ["synthetic", *DATASETS]
 FIGURE = ["svg", "pdf"]
 TABLE = ["csv", "md", "tex"]
 

@@ -52,7 +52,7 @@ rule write_related:
 
 
 rule write_beyond:
-    """What goes beyond the paper: least noise, several releases, wider guarantees, other data."""
+    """Studies beyond the paper: least noise, several releases, wider guarantees, other data."""
     input:
         tables=expand("results/beyond/{table}.csv", table=BEYOND),
         figures=expand("results/figures/{figure}.svg", figure=BEYOND_FIGURES),

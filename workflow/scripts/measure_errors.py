@@ -11,7 +11,7 @@ with job(snakemake) as (input, output, params):
     bins = len(sample.states)
 
     def stream(*names):
-        # as the mechanism was called when the first numbers were made
+        # the old name of the mechanism: it keys the random streams
         named = ["dp" if name == "participant-dp" else name for name in (sample.dataset, *names)]
         return tidy.named_generator(params.seed, "/".join(named))
 
@@ -20,7 +20,7 @@ with job(snakemake) as (input, output, params):
     keys = ["dataset", "label", "group", "task", "mechanism", "epsilon"]
     errors = []
     for (group, task, mechanism), own in scales.groupby(["group", "task", "mechanism"], sort=False):
-        # the same unit noise at every ε: one more ε changes no other number
+        # the same unit noise at every ε, so that adding an ε changes no other result
         noise = {}
         for person in own["participant"].unique():
             # a name that is a number was read as a float

@@ -4,7 +4,8 @@ with job(snakemake) as (input, output, params):
     from pathlib import Path
 
     from reproduction import tidy
-    from reproduction.beyond.shown import drawn, printed, study_of
+    from reproduction.beyond.figures import drawn
+    from reproduction.beyond.shown import printed, study_of
     from reproduction.panels import save
 
     for path, svg, csv in zip(input, output.svg, output.csv, strict=True):

@@ -1,4 +1,4 @@
-"""Seconds from a transition matrix to a noise scale: compiled code warm, tables of the chain cold.
+"""Seconds from a transition matrix to a noise scale, compiled beforehand, without cached tables.
 
 Every repeat builds the chain anew, so that nothing computed for an earlier one is used again.
 """
@@ -23,8 +23,8 @@ with job(snakemake) as (input, output, params):
 
     jit.PATIENCE = -1  # compiles at once
     options = tidy.without_proofs(params.options)  # the paper's have none
-    # A column of the paper's table: where the data are from, how to build each of the families
-    # whose seconds are averaged, and the lengths of the chains.
+    # A column of the paper's table: source of the data, constructors of the families whose seconds
+    # are averaged, and lengths of the chains.
     alphas = alpha_grid(**params.alphas)
     classes = [partial(BinaryInterval, alpha, 1 - alpha) for alpha in alphas]
     place = SYNTHETIC | {"group": f"mean over {len(alphas)} alpha"}
@@ -45,7 +45,7 @@ with job(snakemake) as (input, output, params):
 
         applicable = [f for f in families if scale(f).status == "ok"]  # compiles, too
         timed = applicable or families
-        # a mean over many families needs fewer repeats to be as steady
+        # a mean over many families needs fewer repeats
         repeats = min(params.repeats, max(3, params.repeats // len(families)))
         seconds = np.array(repeat(lambda: list(map(scale, timed)), number=1, repeat=repeats))
         return {

@@ -1,1 +1,1 @@
-"""What goes beyond the paper: least noise, composition, wider guarantees, other data, a cohort."""
+"""Studies beyond the paper: least noise, composition, wider guarantees, other data, a cohort."""

@@ -1,4 +1,4 @@
-"""A cohort: simulated participants with a chain each, in pieces that a cluster can share out."""
+"""A cohort: simulated participants with a chain each, in pieces for the jobs of a cluster."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -30,7 +30,7 @@ def simulated_chain(number: int, settings: Mapping[str, Any], seed: int) -> tupl
 def measure(
     piece: str, settings: Mapping[str, Any], options: Mapping[str, Any], seed: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a piece such as "2-of-4": one a participant, mechanism and ε.
+    """Yield the rows of a piece such as "2-of-4": one per participant, mechanism and ε.
 
     ``released_error`` is the L1 error of one release of the participant's relative frequencies,
     ``expected_error`` its mean, ``least_error`` that at the lower bound.
@@ -69,5 +69,5 @@ def summarise(cohort: pd.DataFrame) -> pd.DataFrame:
 
 
 def _generator(seed: int, purpose: str, participant: str) -> np.random.Generator:
-    """Return a participant's own random stream: the number of pieces changes no byte."""
+    """Return the participant's own generator, so that the number of pieces has no effect."""
     return np.random.default_rng([seed, crc32(purpose.encode()), *participant.encode()])

@@ -25,9 +25,9 @@ from reproduction.tidy import frame, scale_row, without_proofs
 
 Row = dict[str, Any]
 Options = Mapping[str, Mapping[str, Any]]  # of mechanisms, by name
-Case = tuple[MarkovChain, Row]  # a chain, and what its rows share; length: its longest segment
+Case = tuple[MarkovChain, Row]  # a chain and columns of its rows; length: longest segment
 YEARS = ("2007-05-01T00:00", "2008-04-30T00:00")  # each begins one of the household's two years
-BORROWED = 30  # steps, a state, for each hour's chain from the whole day: some states are rare
+BORROWED = 30  # steps per state that each hour's chain takes from the whole day
 
 
 def synthetic_cases(stay: Sequence[Sequence[float]], length: int) -> Iterator[Case]:
@@ -55,11 +55,11 @@ def least_noise(
     options: Options,
     exact_loss: Mapping[str, Any],
 ) -> Iterator[Row]:
-    """Yield the scale of each mechanism beside the lower bound, one row a chain, ε and mechanism.
+    """Yield scales and their lower bound, one row per chain, ε and mechanism.
 
     ``expected_error`` is the L1 error of the relative-frequency histogram, if the scale is for it.
-    ``actual_loss`` is the exact loss (rounded up) of the count of the states ``counted``, which
-    leak most; ``exact_loss`` has the ``epsilons`` and ``longest`` segments with such a loss.
+    ``actual_loss`` is the exact loss (rounded up) of the count of the states ``counted``, the
+    largest of all counts, at ``epsilons`` and up to ``longest`` records of ``exact_loss``.
     """
     plain = without_proofs(options)
     for (chain, given), epsilon in product(cases, epsilons):
@@ -89,7 +89,7 @@ def least_noise(
 
 
 def composition(cases: Iterator[Case], epsilon: float, releases: int) -> Iterator[Row]:
-    """Yield the total ε of 1, 2, … releases at MQMExact's scale, one row a number and bound."""
+    """Yield the total ε of 1, 2, … releases at MQMExact's scale, one row per number and bound."""
     for chain, given in cases:
         scale = compute_scale("mqm-exact", chain, given["length"], epsilon).scale
         assert scale is not None  # mqm-exact applies to every chain
@@ -103,7 +103,7 @@ def composition(cases: Iterator[Case], epsilon: float, releases: int) -> Iterato
 
 
 def runs_rows(runs: Mapping[str, Runs]) -> Iterator[Row]:
-    """Yield how often three states follow each other, and two in an hour of the day."""
+    """Yield the counts of three successive states, and of two by the hour of the day."""
     for group, of in runs.items():
         for first, counts in (("earlier", of.triples), ("hour", of.hourly)):
             for (one, before, after), count in np.ndenumerate(counts):
@@ -115,7 +115,7 @@ def runs_rows(runs: Mapping[str, Runs]) -> Iterator[Row]:
 def models(
     runs: Runs, step_seconds: int, coverage: float, mixing: Mapping[str, Any]
 ) -> dict[str, Family]:
-    """Return the distribution sets that fit records with these runs, from the narrowest one on."""
+    """Return the families that fit records with these runs, the narrowest first."""
     counts = runs.hourly.sum(axis=0)
     fitted, _ = fit_chain(counts)
     second, _ = fit_chain(runs.triples, order=2)
@@ -137,11 +137,11 @@ def wider_guarantees(
     mixing: Mapping[str, Any],
     certified_epsilons: Sequence[float],
 ) -> Iterator[Row]:
-    """Yield leakage scales, one row a group, ε, model, window (in records) and side information.
+    """Yield leakage scales, one row per group, ε, model, window (in records) and side information.
 
     ``relative_noise`` is scale ÷ ``paper_scale``, that of MQMExact for one record of the fitted
-    chain; ``paper_loss`` is the most that ``paper_scale`` loses under the model; ``certified``,
-    whether a certificate was made and verified. ``runs`` may have other states than ``sample``.
+    chain; ``paper_loss`` bounds the loss at ``paper_scale`` under the model; ``certified`` states
+    whether a certificate was verified. ``runs`` may have other states than ``sample``.
     """
     given: Row = {"dataset": sample.dataset, "label": sample.label, "data": sample.description}
     for group, of in runs.items():
@@ -171,9 +171,9 @@ def wider_guarantees(
 def other_data(
     nhanes: str, wearers: str, household: str, settings: Mapping[str, Any], options: Options
 ) -> Iterator[Row]:
-    """Yield expected L1 errors of histograms, one row a sample, group, task, mechanism and ε.
+    """Yield expected L1 errors of histograms, one row per sample, group, task, mechanism and ε.
 
-    The first three are the raw files. Chains have maximum likelihood and a stationary start.
+    The first three arguments are raw files. Chains are maximum-likelihood fits, stationary.
     """
     activity = [{"kind": "activity", "step_minutes": step} for step in (1, 2, 5)]
     power = [{"kind": "power", "step_minutes": step} for step in settings["step_minutes"]]
@@ -186,7 +186,7 @@ def other_data(
 
 
 def _errors(sample: Sample, settings: Mapping[str, Any], options: Options) -> Iterator[Row]:
-    """Yield the rows of one sample: of the histogram of all, and of the mean over single ones."""
+    """Yield the rows of one sample: of the pooled histogram, and of the mean over participants."""
     chains, epsilons = fit_chains(sample, 0.0, "stationary"), settings["epsilons"]
     scales: list[Row] = []
     for name in settings["mechanisms"]:

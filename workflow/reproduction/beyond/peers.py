@@ -1,4 +1,4 @@
-"""Related bounds of what correlated records leak, on the same chains as ours."""
+"""Related bounds of the loss under correlation, on the same chains as ours."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 from pufferflow._util.types import Ints
 from pufferflow.audit import lower_bound
@@ -40,8 +39,8 @@ def random_cases(chains: int, length: int, seed: int) -> Iterator[Case]:
 class TemporalLeakage:
     """Temporal privacy leakage of c-DP at every step (Cao et al., ICDE 2017), stationary start.
 
-    Backward leakage follows α ← c + L(α) with L of the chain read backwards, forward leakage the
-    same with L of the chain; both start at c, and a record loses their sum less c.
+    Backward leakage follows α ← c + L(α) with L of the reversed chain, forward leakage the same
+    with L of the chain; both start at c, and the loss of a record is their sum minus c.
     """
 
     def __init__(self, chain: MarkovChain, length: int) -> None:
@@ -51,7 +50,7 @@ class TemporalLeakage:
         self.steps = [extremes(rows) for rows in (reverse, matrix)]
 
     def loss(self, cost: float) -> float:
-        """Return the largest loss of a record where each release is ``cost``-DP."""
+        """Return the largest loss of a record if each release is ``cost``-DP."""
         backward, forward = (self._leakage(points, cost) for points in self.steps)
         first = np.arange(
             min(self.length, len(backward) + len(forward))
@@ -60,7 +59,7 @@ class TemporalLeakage:
         return float((backward[one] + forward[np.minimum(other, len(forward) - 1)]).max() - cost)
 
     def _leakage(self, points: Floats, cost: float) -> Floats:
-        """Leakage after 1, 2, … records, up to where it stays within 1e-13."""
+        """Return the leakage after 1, 2, … records, until it changes by less than 1e-13."""
         if np.isclose(points[points[:, 1] == 0, 0], 1, rtol=1e-12).any():
             # two rows without a common value: L(α) = α
             return np.asarray(cost * np.arange(1.0, self.length + 1))
@@ -73,6 +72,8 @@ class TemporalLeakage:
 
     def scale(self, epsilon: float) -> float:
         """Return the Laplace scale at which the loss is ε, to 1e-10."""
+        from scipy.optimize import brentq  # loads slowly
+
         if self.loss(epsilon) <= epsilon:  # independent records
             return 1 / epsilon
         low, high = math.log(epsilon / self.length) - 1e-9, math.log(epsilon)
@@ -80,7 +81,7 @@ class TemporalLeakage:
 
 
 def revealed(points: Floats, loss: float) -> float:
-    """Return L(loss): what the best mechanism that is ``loss``-DP for a value reveals of another.
+    """Return L(loss): the largest loss of one value by a ``loss``-DP release of another.
 
     ``points`` are the :func:`extremes` of the first value's distributions, given the other one.
     """
@@ -91,11 +92,11 @@ def revealed(points: Floats, loss: float) -> float:
 def certainty(
     cases: Iterator[Case], epsilons: Sequence[float], records: Sequence[int]
 ) -> Iterator[Row]:
-    """Yield an attacker's certainty of a past record, one row a chain, ε, time since it and bound.
+    """Yield an attacker's certainty of a past record, one row per chain, ε, lag and bound.
 
-    Releases are ε-DP per record. ``one-record``: the best one of the record that is so many
-    ``records`` later, exactly. ``all-later``: all releases of it and of every later record, an
-    upper bound, since together they lose at most :func:`leakage_loss` of that record.
+    Releases are ε-DP per record. ``one-record`` is exact, for the most revealing release of the
+    record that is ``records`` later. ``all-later`` is an upper bound for releases of it and of
+    every later record, whose loss for that record is at most :func:`leakage_loss`.
     """
     for chain, given in cases:
         losses = [leakage_loss(chain, given["length"], 1 / epsilon) for epsilon in epsilons]
@@ -109,10 +110,10 @@ def certainty(
 
 
 def extremes(rows: Floats) -> Floats:
-    """Return the pairs (P(x, S), P(x', S)) of which one decides L at some α, shape (points, 2).
+    """Return the pairs (P(x, S), P(x', S)) that can attain L at some α, shape (points, 2).
 
-    S is a prefix of the values sorted by P(x, ·)/P(x', ·). A pair counts only if no other one has a
-    larger first and a smaller second member.
+    S is a prefix of the values sorted by P(x, ·)/P(x', ·); pairs dominated by another one, with a
+    larger first and a smaller second member, are left out.
     """
     points = [np.zeros((1, 2))]
     for x, y in product(range(len(rows)), repeat=2):
@@ -128,19 +129,19 @@ def extremes(rows: Floats) -> Floats:
 def bayesian_dp_threshold(chain: MarkovChain) -> float:
     """Return 4 ln(p_max/p_min) over the entries of P: the ε below which Lange et al. have no scale.
 
-    Their bound for Markov chains, scale 1/(ε − threshold), is for an adversary who may know any
-    records (*Balancing Privacy and Utility in Correlated Data*, PVLDB 2025).
+    Their bound for Markov chains, scale 1/(ε − threshold), allows any side information
+    (*Balancing Privacy and Utility in Correlated Data*, PVLDB 2025).
     """
     entries = chain.transition_matrix
     return 4 * math.log(entries.max() / entries.min()) if entries.min() > 0 else math.inf
 
 
 def related_bounds(cases: Iterator[Case], epsilons: Sequence[float]) -> Iterator[Row]:
-    """Yield the scale of each bound, one row a chain, ε, adversary and bound.
+    """Yield the scale of each bound, one row per chain, ε, side information and bound.
 
-    ``relative_noise`` is the scale ÷ leakage's for the same adversary. ``loss`` is what the bound
-    states at the scale of leakage, for the two that follow a chain. Where Bayesian DP has no scale
-    its row has T/ε, which always holds, and ``reason`` states this.
+    ``relative_noise`` is the scale ÷ leakage's with the same side information. ``loss`` is that of
+    the bound at the scale of leakage, for the two bounds that depend on the chain. If Bayesian DP
+    has no scale its row has T/ε, which always holds, and ``reason`` states this.
     """
     for (chain, given), epsilon in product(cases, epsilons):
         length, peer = given["length"], TemporalLeakage(chain, given["length"])
@@ -169,11 +170,11 @@ def related_bounds(cases: Iterator[Case], epsilons: Sequence[float]) -> Iterator
 
 
 def top_states(nhanes: str, settings: Mapping[str, Any], seed: int) -> Iterator[Row]:
-    """Yield how often the most frequent states of a participant are named, from the raw file.
+    """Yield how often the most frequent states of a participant are found, from the raw file.
 
-    One row a group, ε, length of the list and way: by noisy max "one by one", or a noisy histogram
-    "sorted". ``hit_rate`` is the mean share of named states that belong on the list, and
-    ``right_rate`` that of lists with every state at its place, over all participants.
+    There is a row per group, ε, length of the list and task: repeated noisy max ("one by one") or
+    a noisy histogram, "sorted". ``hit_rate`` is the mean share of listed states that belong on the
+    list, and ``right_rate`` that of lists with every state in its position.
     """
     sample = discretise(nhanes, {"kind": "activity", "step_minutes": 1}, "activity", "bundled")
     chains = fit_chains(sample, 0.0, "stationary")
@@ -189,7 +190,7 @@ def top_states(nhanes: str, settings: Mapping[str, Any], seed: int) -> Iterator[
             assert scale is not None  # all of them apply to every chain
             key = f"beyond/top_states/{group}/{epsilon}/{top}/{task}/{mechanism}"
             rng = named_generator(seed, key)
-            if task == "sorted":  # with all its states: one alone would be drawn by noisy max
+            if task == "sorted":  # a list of all states; for one alone a release uses noisy max
                 named = most_frequent(counts, counts.shape[1], 2 * scale, rng)[:, :top]
             else:
                 named = one_by_one(counts, top, (top + 1) * scale, rng)
@@ -208,7 +209,7 @@ def top_states(nhanes: str, settings: Mapping[str, Any], seed: int) -> Iterator[
 
 
 def one_by_one(counts: Ints, top: int, scale: float, rng: np.random.Generator) -> Ints:
-    """Name ``top`` states of each row, each by noisy max of those left, for (top + 1)/scale."""
+    """Return ``top`` states of each row by repeated noisy max, for ε = (top + 1)/scale."""
     left, named = counts.copy(), []
     for _ in range(top):
         named.append(most_frequent(left, 1, scale, rng))

@@ -1,1 +1,1 @@
-"""Raw data: how they become counts of states."""
+"""From raw data to counts of states."""

@@ -1,4 +1,4 @@
-"""From raw data to counts: what kind of file it is, which states it has, what is counted."""
+"""From raw data to counts of states and transitions, for each kind of file."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -35,10 +35,10 @@ DEFAULTS |= {"window_start": START, "window_minutes": 1_051_200}
 
 @dataclass(frozen=True)
 class RawData:
-    """Steps with states, and how they become counts."""
+    """Steps with states, and the rules for counting them."""
 
     steps: Steps
-    description: str  # for captions; what is only known after counting stands in braces
+    description: str  # for captions; values that counting yields are in braces
     split_after_seconds: float  # a longer pause starts a new chain
 
 
@@ -52,12 +52,12 @@ class Runs(NamedTuple):
 def discretise(path: str | Path, settings: Mapping[str, Any], dataset: str, label: str) -> Sample:
     """Reduce raw data to counts of states and of transitions.
 
-    Kind "power" reads the compact file of watts, the text of UCI #235, ``Electricity_P.csv`` of
-    AMPds2, and other tables that ``pufferflow fit`` reads; kind "activity" the minutes of NHANES,
-    and such tables in which every row has a state. ``settings`` are ``kind`` and what differs from
+    Kind "power" reads the compact file of watts, the text file of UCI #235, ``Electricity_P.csv``
+    of AMPds2, and other tables that ``pufferflow fit`` reads; kind "activity" reads the minutes of
+    NHANES, and such tables with a state in every row. ``settings`` are ``kind`` and deviations from
     :data:`DEFAULTS`; windows are for UCI #235, ``step_minutes`` for it and NHANES. ``label`` is
-    "bundled", "downloaded" or "file". Raises ParameterError: a setting is out of range or has no
-    use here; DataError: the file is missing, malformed, too short, or has no transition.
+    "bundled", "downloaded" or "file". Raises ParameterError: a setting is out of range or not
+    applicable; DataError: the file is missing, malformed, too short, or has no transition.
     """
     raw = OPENERS[settings["kind"]](path, DEFAULTS | {**settings}, label)
     steps, step = raw.steps, raw.steps.step_seconds or 1
@@ -82,7 +82,7 @@ def discretise(path: str | Path, settings: Mapping[str, Any], dataset: str, labe
 
 
 def describe_sample(sample: Sample) -> pd.DataFrame:
-    """Return the tidy table "samples", one row a participant."""
+    """Return the tidy table "samples", one row per participant."""
     rows = [
         {"dataset": sample.dataset, "label": sample.label, "group": person.group}
         | {"participant": person.name, "observations": person.observations}
@@ -98,7 +98,7 @@ def count_runs(
 ) -> dict[str, Runs]:
     """Count three successive records, and steps by the hour of the day, of each group.
 
-    As :func:`discretise` does; ``edges`` between states (W) stand in place of bins of equal width.
+    Arguments are those of :func:`discretise`; ``edges`` (W) replace bins of equal width.
     """
     given = DEFAULTS | {**settings, "edges": edges}
     raw = OPENERS[settings["kind"]](path, given, settings.get("source", "file"))
@@ -155,7 +155,7 @@ def _open_power(path: str | Path, given: Mapping[str, Any], label: str) -> RawDa
 
 
 def _read_uci_text(path: str | Path) -> MinuteWatts:
-    """Read the text of UCI #235, or a part with its header: fields between ``;``, kilowatts."""
+    """Read the text file of UCI #235, or a part with its header: kilowatts, separated by ``;``."""
     times: Any = {"time": "Date,Time", "time_format": "%d/%m/%Y %H:%M:00", "timezone": "UTC"}
     schema = Schema(value=UCI_POWER, step_seconds=60, **times)
     steps = read(own_table(path, ";"), schema)
@@ -179,7 +179,7 @@ def _open_activity(path: str | Path, given: Mapping[str, Any], label: str) -> Ra
             about = f"{about.replace(' minutes', '')}, means over {step_minutes} minutes"
         return RawData(steps, about, split)
 
-    # A local clock is taken as it is: a pause of an hour starts a chain of its own.
+    # Local times are not converted: when summer time begins the hour's gap starts a new chain.
     columns = given["columns"] or ({"value": "state"} if "state" in table.columns else {})
     schema = Schema(**own_columns(table) | columns | {"timezone": "UTC"})
     schema = replace(schema, states=_states(table, schema, states))
@@ -188,9 +188,9 @@ def _open_activity(path: str | Path, given: Mapping[str, Any], label: str) -> Ra
 
 
 def _states(table: Table, schema: Schema, given: Sequence[str] | None) -> StateSpace:
-    """Return the states as given, else in order of first appearance; every row must have one."""
+    """Return the given states, or the table's in order of appearance; every row needs one."""
     space = None if given is None else StateSpace.categories([str(name) for name in given])
-    found: dict[str, str] = {}  # "1" and "1.0" are one state, called as it was first
+    found: dict[str, str] = {}  # "1" and "1.0" are one state, with its first name
     column = find_columns(table, schema)["value"]
     for rows in table.batches(table.columns):
         values = rows.loc[(rows != "").any(axis=1), column].drop_duplicates()

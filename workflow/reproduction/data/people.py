@@ -1,4 +1,4 @@
-"""Minutes of people: NHANES 2003-04 hip accelerometers (CDC/NCHS), and Fitbit wearers."""
+"""Minutes of the participants of NHANES 2003-04 (hip accelerometers) and of Fitbit wearers."""
 
 from __future__ import annotations
 
@@ -58,17 +58,17 @@ def nhanes_steps(path: str | Path, step_minutes: int = 1) -> Steps:
 
 
 def _steps(path: str | Path, minutes: list[Any], visits: list[Any], **others: Any) -> Steps:
-    """Return the steps of people, given an array each of their minutes and of their states."""
+    """Return the steps of people, given arrays of each one's minutes and states."""
     person = np.repeat(np.arange(len(minutes)), list(map(len, minutes)))
     given: dict[str, Any] = {"person": person, "state": np.concatenate(visits)} | others
     return Steps.of(60 * np.concatenate(minutes), clock="utc", where=str(path), **given)
 
 
 def _nhanes_days(path: str | Path) -> pd.DataFrame:
-    """Read a row a person and day: numbers, and an array each of minutes worn and of counts."""
+    """Read the numbers of each person and day, and arrays of its minutes worn and counts."""
     numbers = ["age", "paxcal", "day_index", "bmi"]
     days = _read_columns(path, ("seqn", *numbers, "sex", "wear_minutes", "counts"))
-    unknown = days["bmi"] == ""  # which not everybody has
+    unknown = days["bmi"] == ""  # some people have none
     days[numbers] = days[numbers].apply(pd.to_numeric, errors="coerce")
     fine = days[numbers[:3]].ge(0).all(axis=1) & (unknown | days["bmi"].ge(0))
     fine &= days["sex"].isin(["M", "F"]) & ~(days.groupby("seqn")["day_index"].diff() <= 0)
@@ -92,7 +92,7 @@ def _nhanes_days(path: str | Path) -> pd.DataFrame:
 
 
 def fitbit(path: str | Path) -> Sample:
-    """Return the counts of minutes of Fitbit wearers: a row a person, a digit 0 to 3 a minute."""
+    """Return the counts of Fitbit wearers from a file with a row per person, a digit per minute."""
     table = _read_columns(path, ("id", "intensity_codes"))
     states = [np.array([int(code) for code in text]) for text in table["intensity_codes"]]
     minutes = [np.arange(len(own)) for own in states]
@@ -105,7 +105,7 @@ def fitbit(path: str | Path) -> Sample:
 
 
 def _read_columns(path: str | Path, columns: tuple[str, ...]) -> pd.DataFrame:
-    """Read columns as text, row i being line i + 2; raises DataError: one is missing."""
+    """Read columns as strings, row i being line i + 2; raises DataError: one is missing."""
     table = own_table(path)
     if missing := sorted({*columns} - {*table.columns}):
         raise DataError(f"{path}, line 1: there is no column {missing[0]!r}; correct the header")

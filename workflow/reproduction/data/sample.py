@@ -1,4 +1,4 @@
-"""The sample: what every later stage needs to know of a data set, and no more.
+"""The sample: the counts of a data set that later stages need.
 
 Segment lengths, state counts and transition counts suffice for fitting a chain, for every noise
 scale and for every histogram.
@@ -24,12 +24,12 @@ from pufferflow.records.read import Steps
 
 @dataclass(frozen=True, eq=False)
 class Participant:
-    """What is counted of one person (or household), or of several together.
+    """Counts of one person (or household), or of several together.
 
     Attributes
     ----------
     name, group : str
-        Who, and the group whose common chain the readings help to fit.
+        The name, and the group with a common chain.
     segment_lengths : tuple of int
         Time steps that each independent chain spans, bridged gaps included.
     state_counts, transition_counts : int array, shape (k,) and (k, k)
@@ -59,8 +59,8 @@ class Sample:
     Attributes
     ----------
     dataset, label, description : str
-        Its name ("electricity", "activity", …); how it came here ("bundled", "downloaded", "file",
-        "synthetic"), which every table and caption made from it has; one line for captions.
+        Its name ("electricity", "activity", …); its source ("bundled", "downloaded", "file" or
+        "synthetic"), which its tables and captions repeat; one line for captions.
     step_seconds : int
         Time between two steps of the chain.
     states : tuple of str
@@ -89,7 +89,7 @@ class Sample:
         return tuple(p for p in self.participants if p.group == name)
 
     def to_json(self) -> str:
-        """Return a compact JSON text; the same sample gives the same bytes."""
+        """Return compact JSON; the same sample gives the same bytes."""
 
         def plain(value: Any) -> Any:
             return vars(value) if isinstance(value, Participant) else value.tolist()
@@ -98,15 +98,15 @@ class Sample:
         return json.dumps(vars(self), default=plain, **options) + "\n"
 
     def save(self, path: str | Path) -> None:
-        """Write the sample to ``path`` in one step; that of a user's file is for its owner only."""
+        """Write the sample atomically; only the owner may read that of a user's file."""
         write_atomic(path, self.to_json(), private=self.label == "file")
 
 
 def participants(steps: Steps, longest_gap: float = math.inf) -> tuple[Participant, ...]:
     """Return the counts of each participant with a reading, in order of first appearance.
 
-    One without a name has that of its group. Raises DataError: there are too many states for so
-    many participants.
+    One without a name has that of its group. Raises DataError: there are too many states for the
+    number of participants.
     """
     observed, moved = path_counts(steps, "person", 1), path_counts(steps, "person")
     person, length = spans(steps, longest_gap)

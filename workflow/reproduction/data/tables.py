@@ -15,7 +15,7 @@ from pufferflow.records.table import ROWS, Table, open_table
 
 
 def own_table(path: str | Path, separator: str = ",") -> Table:
-    """Open a CSV file, all fields of which are texts, packed as its name ends, or a Parquet file.
+    """Open a CSV file with fields as strings, compressed as its suffix states, or a Parquet file.
 
     Raises DataError: it is missing, empty or damaged, a row has too many fields.
     """
@@ -48,7 +48,7 @@ def _read(path: str | Path, separator: str, **options: Any) -> Any:
 
 @contextmanager
 def _sentences(path: str | Path) -> Iterator[None]:
-    """Turn whatever a reader raises into one sentence."""
+    """Turn exceptions of a reader into one sentence."""
     try:
         yield
     except PufferflowError:

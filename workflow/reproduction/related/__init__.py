@@ -1,4 +1,4 @@
-"""The systems related to the paper's. Each module measures one and imports it from the library."""
+"""Systems related to the paper's; each module measures one of the library."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ from reproduction import tidy
 
 
 class Value(NamedTuple):
-    """A computed value; ``key`` finds what the source states in ``reproduction/reported``."""
+    """A computed value; ``key`` finds the reported one in ``reproduction/reported``."""
 
     example: str
     quantity: str
@@ -33,6 +33,6 @@ def tables(found: Iterable[Found]) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def write(found: Iterable[Found], paths: Iterable[str]) -> None:
-    """Write what a system's ``measure`` yields to the files of its curves and of its values."""
+    """Write the rows that ``measure`` yields to the files of curves and of values."""
     for table, path, stage in zip(tables(found), paths, ("related", "values"), strict=True):
         tidy.write(table, path, stage)

@@ -1,4 +1,4 @@
-"""The αβ algorithm: errors of counting queries, what views reveal, and the claims of its source."""
+"""The αβ algorithm: errors of counting queries, disclosure by views, claims of its source."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -34,8 +34,8 @@ def measure(settings: Mapping[str, Any], seed: int) -> Iterator[Found]:
 
     ``settings`` is ``related.alpha_beta`` of the configuration. Panels ``k``, ``n``, ``m``: errors
     over √n of queries on a share of data and domain, where d = k n/m is below γ. ``difference``:
-    how far a view moves the posterior of the narrowest query's answer, of an attacker who expects
-    n of the m tuples. ``views``: largest posterior of a tuple that is in all of several views.
+    distance of posterior and prior of the narrowest query's answer, for an attacker who expects n
+    of the m tuples. ``views``: largest posterior of a tuple that is in all of several views.
     """
     gamma, odds, repetitions = GAMMA, float(GAMMA / (1 - GAMMA)), settings["repetitions"]
     points = [("k", factor, ROWS, TUPLES) for factor in FACTORS]
@@ -124,7 +124,7 @@ def _conditions(settings: Mapping[str, Any], seed: int) -> Stated:
 
 
 def _trade_off() -> Stated:
-    """Yield how the error ρ√n grows beside √(k/γ), with which constant, and if αβ is useful.
+    """Yield the growth of the error ρ√n relative to √(k/γ), its constant, and if αβ is useful.
 
     Useful: at d = k n/m ≤ γ/10, k ≥ 1, errors are at most 2.5 √(k/γ)·√n in 95 %. The variance is
     at most n dγ(1−d)/(γ−d)² + k n (1−γ)(γ+d−γd)/(γ−d)² ≤ 1.5 (k/γ) n, for the whole table.
@@ -156,7 +156,7 @@ def _trade_off() -> Stated:
 
 
 def _disclosed(seed: int) -> Stated:
-    """Yield what several views disclose, and what one does on the impossibility line."""
+    """Yield the disclosure by several views, and by one on the impossibility line."""
     d, gamma, n, m = Fraction(1, 10), Fraction(1, 2), 1000, 10000
     alone, three = dp.choose_alpha_beta(d, gamma), dp.choose_alpha_beta(d, gamma, views=3)
     for views in (1, 2, 3):

@@ -22,10 +22,10 @@ NAIVE, BASE2 = "naive", "base-2"
 WITH, WITHOUT = "with Alice", "without Alice"
 STORED, ENCLOSED = "all exact sums", "enclosed sums"
 ETA, ROUNDED_ETA = Eta(1, 1), Eta(1, 2)
-"""Of the author's benchmarks, and of the comparison of accuracies, whose weights are 4^−u."""
+"""η of the author's benchmarks and of the comparison of accuracies: weights are 4^−u."""
 LOSS_OUTCOMES = [2**power for power in range(1, 10)]
 RANGE_OUTCOMES = 1000
-"""Outcomes whose exact loss is computed, and whose sums are counted as the range grows."""
+"""Numbers of outcomes for exact losses, and for sums as the range grows."""
 BITS = 53
 """Bits of a uniform double."""
 EXAMPLE = "base-2 exponential"
@@ -34,8 +34,8 @@ EXAMPLE = "base-2 exponential"
 def measure(settings: Mapping[str, Any], seed: int) -> Iterator[Found]:
     """Yield rows of the curves (schema ``related``), and the values that the source states.
 
-    ``settings`` is ``related.base2_exponential`` of the configuration; ``seed`` that of the noise
-    in doubles. Losses are in nats or in bits, as their columns say.
+    ``settings`` is ``related.base2_exponential`` of the configuration; ``seed`` is for the noise in
+    doubles. Losses are in nats or bits, as their columns state.
     """
     return chain(
         _attacks(),
@@ -53,7 +53,7 @@ class Attack(NamedTuple):
     name: str
     epsilon: float
     utilities: Mapping[str, Sequence[float]]
-    watched: int = 0  # index of the outcome that the attacker looks at, the source's o1
+    watched: int = 0  # index of the outcome that the attacker observes, the source's o1
     y: int = 16
 
     def exact(self) -> Base2Exponential:
@@ -132,7 +132,7 @@ def _attacks() -> Iterator[Found]:
             shown = {"database": database, "outcome": "any other"}
             yield summary | shown | {"probability": others[database]}
         if short == "last":
-            continue  # of which the source states nothing
+            continue  # the source has no value
         example, key, k = f"{EXAMPLE}, {attack.name}", f"base2/{short}", len(exact[WITH])
         if mechanism == BASE2:
             answer = "private" if others[WITH] and loss <= epsilon else "not private"
@@ -158,7 +158,7 @@ def naive_laplace(value: float, scale: float, sign: int, uniform: int, bits: int
 
 
 def possible(output: float, value: float, scale: float, bits: int = BITS) -> bool:
-    """Return whether :func:`naive_laplace` can give ``output``, by every number that could.
+    """Return whether :func:`naive_laplace` can give ``output``, trying all candidate integers.
 
     An integer k gives about value ± scale·ln(2^bits/k). The sum, the product, the logarithm and the
     estimate of k are each rounded by at most 2^−52 of their size; four times that is searched.
@@ -174,7 +174,7 @@ def possible(output: float, value: float, scale: float, bits: int = BITS) -> boo
 
 
 def _noise(epsilons: Sequence[float], draws: int, seed: int) -> Iterator[Found]:
-    """Share of releases of 0 and of 1 that are impossible for the other (Mironov, CCS 2012)."""
+    """Yield the share of releases of 0 and 1 that are impossible for the other (Mironov 2012)."""
     shares = []
     for epsilon in epsilons:
         rng, scale, share = named_generator(seed, f"base2/noise/{epsilon:g}"), 1 / epsilon, 0.0
@@ -221,17 +221,17 @@ def _losses() -> Iterator[Found]:
 
 
 def _chances(eta: Eta, utilities: Sequence[Fraction]) -> list[dict[Fraction, Fraction]]:
-    """Probabilities of the weights 2^(−ηu) of each utility u once it is rounded at random."""
+    """Return the probabilities of the weights 2^(−ηu) of each utility u after random rounding."""
     return [  # of an integer both are the same weight, of probability 1
         {eta.base ** math.ceil(u): u % 1, eta.base ** math.floor(u): 1 - u % 1} for u in utilities
     ]
 
 
 def rounding_bounds(eta: Eta, utilities: Sequence[Fraction]) -> tuple[list[Fraction], Fraction]:
-    """Return the author's lower bounds of the probabilities, and how far above upper ones lie.
+    """Return the author's lower bounds of the probabilities, and the distance to upper bounds.
 
     w/(w + s) is convex in the sum s of the other weights, so its mean is at least its value at the
-    mean of s (Jensen); what the lower bounds lack to 1 is the most that any of them can lack.
+    mean of s (Jensen); no probability exceeds its bound by more than 1 minus the sum of all bounds.
     """
     weights = _chances(eta, utilities)
     means = [sum(w * p for w, p in of.items()) for of in weights]
@@ -250,8 +250,8 @@ def unrounded_distribution(eta: Eta, utilities: Sequence[Fraction]) -> Floats:
 def rounded_distribution(eta: Eta, utilities: Sequence[Fraction]) -> Floats:
     """Return the distribution with utilities rounded at random, exact sums added up in doubles.
 
-    In units of the smallest weight's last place all weights are integers. Their sum has a
-    generating polynomial, one factor an outcome; divided by the own factor it is that of the
+    In units of the smallest weight's last bit all weights are integers. Their sum has a
+    generating polynomial, one factor per outcome; divided by the own factor it is that of the
     others. The time grows with outcomes times sum, not with the 2^n ways to round.
     """
     weights = _chances(eta, utilities)
@@ -270,7 +270,7 @@ def rounded_distribution(eta: Eta, utilities: Sequence[Fraction]) -> Floats:
 
 
 def _rounding(granularities: Sequence[float]) -> Iterator[Found]:
-    """A Laplace-like release of 0: bounds on outcomes to ±10, the distribution itself to ±3."""
+    """Yield a Laplace-like release of 0: bounds on outcomes to ±10, the distribution to ±3."""
     errors, inside = [], True
     for granularity in sorted(granularities, reverse=True):
         far, near = (Base2Laplace(ROUNDED_ETA, -o, o, granularity).utilities(0) for o in (10, 3))
@@ -297,8 +297,8 @@ def _rounding(granularities: Sequence[float]) -> Iterator[Found]:
 def needed_precision(eta: Eta, span: int, outcomes: int) -> int:
     """Return the fewest bits for exact sums of up to ``outcomes`` weights 2^(−ηk), k ≤ span.
 
-    With 2^−η = m / 2^s, m odd, no such sum has a 1 beyond place s·span, and none with a weight
-    below 1 reaches ``outcomes``; outcomes − 1 weights of 1 and one of 2^(−η·span) need all places.
+    With 2^−η = m / 2^s, m odd, no such sum has a 1 beyond bit s·span, and none with a weight
+    below 1 reaches ``outcomes``; outcomes − 1 weights of 1 and one of 2^(−η·span) need all bits.
     """
     numerator, shift = eta.odd
     if outcomes == 1:
@@ -326,7 +326,7 @@ def expected_bits(sums: Sequence[int], *, bitwise: bool) -> Fraction:
     e, units = (sums[-1] - 1).bit_length(), 0  # of 2^-e
     for before, here in pairwise((0, *sums)):
         # A sum with z trailing zeros lies inside its cell for j < e − z. It counts unless the sum
-        # before lies inside the same cell, which is so as far as their leading bits agree.
+        # before lies inside the same cell, that is, if their leading bits agree.
         inside, last = (e + 1 - (end & -end).bit_length() for end in (here, before))
         shared = min(e - (before ^ here).bit_length() + 1, last) if before else 0
         if inside > shared:
@@ -335,7 +335,7 @@ def expected_bits(sums: Sequence[int], *, bitwise: bool) -> Fraction:
 
 
 def _bits(sizes: Sequence[int]) -> Iterator[Found]:
-    """Bits set aside for the sums of n weights, and expected random bits of a release."""
+    """Yield reserved bits for sums of n weights, and expected random bits of a release."""
     few = True
     for n in sizes:
         needed = needed_precision(ETA, n, n)
@@ -350,7 +350,7 @@ def _bits(sizes: Sequence[int]) -> Iterator[Found]:
             attempts = at_once / (sums[-1] - 1).bit_length()
             expected = {
                 STORED: at_once,
-                # here as often, but so many bits that exact sums are hardly ever needed
+                # here as often, with enough bits that exact sums are rarely needed
                 "rejection": attempts * mechanism.cumulative(utilities).width,
                 "bitwise": expected_bits(sums, bitwise=True),
             }
@@ -364,14 +364,14 @@ def _bits(sizes: Sequence[int]) -> Iterator[Found]:
 
 
 def _ranges(spans: Sequence[int]) -> Iterator[Found]:
-    """Bits of all cumulative weights, of 0 and utilities at the far end of a range."""
+    """Yield bits of all cumulative weights, of 0 and utilities at the far end of a range."""
     stored, outcomes = {}, RANGE_OUTCOMES
     for span in spans:
         utilities = [0, *range(span - outcomes + 2, span + 1)]
         mechanism = Base2Exponential(ETA, 0, span, outcomes)
         weights = mechanism.cumulative(utilities)
         bits = {ENCLOSED: sum(end.bit_length() for end in weights.lower + weights.upper)}
-        if outcomes * span <= 10**8:  # as many bits all exact sums take
+        if outcomes * span <= 10**8:  # bits of all exact sums
             stored[span] = sum(c.bit_length() for c in accumulate(mechanism.weights(utilities)))
             bits[STORED] = stored[span]
         for name, count in bits.items():

@@ -22,7 +22,7 @@ from reproduction.related import Found, Row, Stated, Value
 from reproduction.tidy import mean_and_error, named_generator
 
 TOPICS = {"rr": "Randomised response", "rwm": "Weighted majority", "finite": "(ε, δ)"}
-"""Examples by the first part of a value's key, where it is not their name."""
+"""Examples by the first part of a value's key, if it is not their name."""
 
 EPSILONS = (0.1, 0.2, 0.5, 1, 2, 5, 10)
 ROUNDS, DELTA = 10_000, 1e-6
@@ -33,8 +33,8 @@ def measure(settings: Mapping[str, Any], seed: int) -> Iterator[Found]:
     """Yield rows of the curves (schema ``related``), and the values that sources state.
 
     ``settings`` is ``related.classical`` of the configuration. Errors are in people (counting: root
-    mean square; choosing: expected shortfall), in loss a round (learning), in nats (privacy: exact
-    loss), or are the probabilities that a differencing attack succeeds and of an illness.
+    mean square; choosing: expected shortfall), in loss per round (learning), in nats (privacy:
+    exact loss), or are the probabilities that a differencing attack succeeds and of an illness.
     """
     for key, quantity, computed in (*_textbook(), *_examples()):
         topic = key.split("/")[0]
@@ -90,7 +90,7 @@ def _releases(epsilon: float, repetitions: int, seed: int) -> Iterator[Row]:
     everybody, without = np.subtract(*stream.geometric(stop, (2, 2, repetitions)))
     right = float(((bits + everybody - without >= 1) == bits).mean())
     expected = differencing_success(math.exp(-1 / laplace.scale))
-    # exact, for where almost every attack succeeds the spread of the few failures is no estimate
+    # exact: if almost every attack succeeds the few failures do not estimate the spread
     error = math.sqrt(expected * (1 - expected) / repetitions)
     measured = {"mean_error": right, "standard_error": error, "repetitions": repetitions}
     bound = 1 / (1 + math.exp(-2 * epsilon))
@@ -145,7 +145,7 @@ def regret_bound(learner: dp.WeightedMajority, rounds: int) -> float:
 
 
 def published_rate(epsilon: float, rounds: int, delta: float) -> float | None:
-    """Return η = ε/√(32 T ln(1/δ)), or None if advanced composition spends more than ε with it.
+    """Return η = ε/√(32 T ln(1/δ)), or None if its ε by advanced composition is larger.
 
     Dwork and Roth 2014, section 11.2; rounded down.
     """
@@ -187,8 +187,8 @@ def smoker(others: int, epsilon: float, *, ill: bool = True) -> dict[str, float]
     """Return an insurer's mean probability that a smoker is ill, before and after a study.
 
     The study counts the ill among ``others`` smokers, and among them the one of interest if he
-    takes part, with ε-private noise; ``ill``: whether he is. The insurer holds it for equally
-    likely that smoking makes 5 % or 20 % ill; it makes 20 % ill (Dwork and Roth 2014, section 1).
+    takes part, with ε-private noise; ``ill``: whether he is. The insurer's prior has equal
+    probabilities for 5 % and 20 % ill smokers; the truth is 20 % (Dwork and Roth 2014, section 1).
     """
     scale = dp.Laplace(1.0, epsilon).scale
     reach = math.ceil(37 * scale) + 1  # noise beyond it has a probability below 1e-16
@@ -209,7 +209,7 @@ def smoker(others: int, epsilon: float, *, ill: bool = True) -> dict[str, float]
 
 
 def _textbook() -> Stated:
-    """Yield what the basics of differential privacy state of their mechanisms."""
+    """Yield textbook claims about the mechanisms."""
     coins = dp.RandomisedResponse(("yes", "no"), 0.75)
     truthful, lying = (coins.probability("yes", truth) for truth in coins.categories)
     yield "rr/epsilon", "loss of the two-coin response", math.log(truthful / lying)

@@ -1,4 +1,4 @@
-"""What a view published by αβ discloses: exact distributions of counts, but for negligible ends."""
+"""Disclosure by a view that αβ publishes: distributions of counts, without negligible tails."""
 
 import math
 from fractions import Fraction
@@ -12,18 +12,18 @@ from pufferflow.dp import AlphaBeta
 from pufferflow.errors import ParameterError
 
 MAX_STEPS, TAIL = 10**9, 1e-13
-"""Steps of a sum beyond which it is refused; probability of each end that is left out."""
+"""The largest number of terms of a sum; probability of each tail that is left out."""
 
 
 def binomial(trials: int, probability: Fraction | float) -> tuple[int, Floats]:
-    """Return the first count that is not in the lower end, and the probabilities from it on."""
+    """Return the first count above the lower tail, and the probabilities from it on."""
     of = binom(trials, float(probability))
     first, last = int(of.ppf(TAIL)), int(of.isf(TAIL))
     return first, np.asarray(of.pmf(np.arange(first, last + 1)))
 
 
 def published(parameters: AlphaBeta, count: int, others: int) -> tuple[int, Floats]:
-    """Return the same of how many of ``count`` tuples of the data and ``others`` are published."""
+    """Return the same for the published number of ``count`` tuples of the data and ``others``."""
     low, kept = binomial(count, parameters.keep)
     lowest, inserted = binomial(others, parameters.beta)
     return low + lowest, np.convolve(kept, inserted)
@@ -44,9 +44,9 @@ def failure(parameters: AlphaBeta, error: float, count: int, domain_count: int) 
 def answer_difference(parameters: AlphaBeta, prior: Fraction, tuples: int) -> float:
     """Return the mean statistical difference of posterior and prior distribution of a count.
 
-    The attacker holds each of the ``tuples`` tuples that the query selects for present with
-    probability ``prior``, independently; the mean is over all views. Within 1e-9 of the exact
-    number. Raises ParameterError if that takes more than 10^9 steps.
+    For the attacker each of the ``tuples`` tuples that the query selects is present with
+    probability ``prior``, independently; the mean is over all views. The error is at most 1e-9.
+    Raises ParameterError if it takes more than 10^9 steps.
     """
     p, keep, beta = float(prior), float(parameters.keep), float(parameters.beta)
     seen = beta + (keep - beta) * p
@@ -58,7 +58,7 @@ def answer_difference(parameters: AlphaBeta, prior: Fraction, tuples: int) -> fl
     low = min(start, *(begin for begin, _ in ends))
     high = max(start + len(evidence), *(begin + len(given) for begin, given in ends))
     # Neighbouring answers differ in one tuple: its factor in the generating function is replaced.
-    # Taking out the one further from ½, nowhere smaller on the unit circle, enlarges no rounding.
+    # The one further from ½ is the larger one on the unit circle, so dividing by it is stable.
     upwards = abs(beta - 0.5) >= abs(keep - 0.5)
     out, into = (beta, keep) if upwards else (keep, beta)
     begin, given = ends[0] if upwards else ends[1]
@@ -94,9 +94,9 @@ def extreme_difference(parameters: AlphaBeta, rows: int, half: int) -> float:
     """Return Σ_V |Pr[V | Q = n] − Pr[V | Q = 0]| of a query that selects half of the domain.
 
     Let x published tuples be among the ``half`` that the query selects, and y among as many
-    others. Given Q = n they have the distributions f and g, given Q = 0 they change places. f/g
-    increases, so f(x)g(y) − g(x)f(y) has the sign of x − y, and the sum is
-    2 (Pr[x > y] − Pr[x < y]). ``rows`` is n; the result is within 1e-8 of the exact number.
+    others. Given Q = n they have the distributions f and g, given Q = 0 vice versa. f/g increases,
+    so f(x)g(y) − g(x)f(y) has the sign of x − y, and the sum is 2 (Pr[x > y] − Pr[x < y]).
+    ``rows`` is n; the result is within 1e-8 of the exact number.
     """
     begin, kept = binomial(rows, parameters.keep)
     above, inserted = binomial(half - rows, parameters.beta)

@@ -1,4 +1,4 @@
-"""The figures of the related systems from their curves; without a row each is a DataError."""
+"""The figures of the related systems from their curves; without any row they raise DataError."""
 
 import math
 from typing import Any
@@ -51,7 +51,7 @@ def noisy_max(curves: pd.DataFrame) -> Figure:
 
 
 def _every_prior(axes: Axes, regions: pd.DataFrame, example: pd.Series, top: pd.Series) -> None:
-    """Priors by the smallest of the factors that they preserve, the darkest the smallest."""
+    """Draw priors by the smallest factor that they preserve; the darkest has the smallest."""
     factors = regions.drop_duplicates("factor").sort_values("factor")
     count = len(factors)
     colors = ListedColormap(colormaps["cividis"](np.linspace(0.15, 1, count + 1)))
@@ -128,7 +128,7 @@ def _attacks(axes: Axes, curves: pd.DataFrame, name: str) -> None:
         axes.barh(y, high - low, 0.56, low, color=BAND, zorder=0.5, label="allowed with Alice by ε")
         look: dict[str, Any] = {"color": COLORS[str(mechanism)], "clip_on": False, "zorder": 3}
         axes.plot([seen, absent], [y, y], linewidth=1, linestyle="-" if seen else ":", **look)
-        # a ring around a dot, so that both are seen where they coincide
+        # a ring around a dot, so that both are visible if they coincide
         ring = look | {"markersize": 6.4, "markerfacecolor": "none"}
         axes.plot(absent, y, "o", label="without Alice", **ring)
         axes.plot(seen, y, "o", label="with Alice", markersize=3.4, **look)
@@ -154,7 +154,7 @@ SHADE = "#e9e9e9"
 
 @styled
 def alpha_beta(curves: pd.DataFrame) -> Figure:
-    """Draw the errors of αβ against k, n and m, and what views reveal, one panel a parameter."""
+    """Draw the errors of αβ against k, n and m, and the disclosure by views, in a panel each."""
     check(curves)
     panels, shares = curves["panel"].unique(), curves["query_share"].dropna().unique()
     drawn, all_axes = panels_of(len(panels), height=2.5)
@@ -227,7 +227,7 @@ COLUMNS = ("epsilon", "expected_error", "mean_error", "standard_error")
 
 @styled
 def classical(curves: pd.DataFrame) -> Figure:
-    """Draw errors and exact privacy losses of classical mechanisms against ε, two panels a row."""
+    """Draw errors and exact privacy losses of classical mechanisms against ε."""
     check(curves)
     drawn, panels = panels_of(len(CLASSICAL), height=2.35, columns=2)
     for axes, (panel, shown) in zip(panels, CLASSICAL.items(), strict=True):

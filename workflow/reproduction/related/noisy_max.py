@@ -24,7 +24,7 @@ P1, P2 = Fraction(1, 5), Fraction(2, 5)
 """The prior of Example 7.1."""
 HALF, TWO = Fraction(1, 2), Fraction(2)
 FACTORS, PRESERVED = (TWO, Fraction(8, 5)), [Fraction(x) for x in ("33/20", "5/3", "17/10", "7/4")]
-"""Factors e^ε to check at that prior, and factors whose priors are all found."""
+"""Factors e^ε to check at that prior, and factors whose sets of priors are computed."""
 QUERIES = 12
 FIGURE, FREE = "Noisy Max, figure of the model", "Noisy Max, p1 and p2 free"
 VALUE, SCRIPTS = "Noisy Max, the value is released", "Noisy Max, the public programs"
@@ -84,7 +84,7 @@ def _index_released() -> Iterator[Found]:
             shown = {"panel": "laws", "secret": secret, "output": index, "exact": str(p)}
             yield at | shown | {"probability": float(p)}
             yield Value(where, f"P({index} | {name})", f"noisy-max/law/{name}/{index}", str(p))
-    # the release alone as a model of two states, one a secret
+    # the release as a model with a state per secret
     unit, secrets = [(1, 0), (0, 1)], {ILL: (1, 0), HEALTHY: (0, 1)}
     released = hmm.HiddenMarkovModel(unit, list(distributions.values()), secrets, length=1)
     worst = hmm.largest_ratio(released)
@@ -100,7 +100,7 @@ def _index_released() -> Iterator[Found]:
 
 
 def _figure_of_the_model(free: hmm.PriorFamily) -> Iterator[Found]:
-    """Yield what the source states of single nodes and edges of its figure."""
+    """Yield the values of single nodes and edges of the source's figure."""
     rows, counts = hmm.truncated_geometric(2), ((0, 1, 1), (1, 2, 0), (2, 0, 2))
     edges = ", ".join(f"{rows[i][0]}·{rows[j][2]}·{rows[k][1]}" for i, j, k in counts)
     yield Value(FIGURE, "edges from 011, 120 and 202 into 021", "noisy-max/edges", edges)
@@ -174,8 +174,8 @@ def _value_released(searched: int) -> Iterator[Found]:
 
 
 def _public_programs(free: hmm.PriorFamily) -> Iterator[Value]:
-    """Ask what the authors' programs ask (repository fmlab-iis/dp-pomdp)."""
-    # simple.py, Example 7.1: the factor 1/2 where 2 is meant
+    """Repeat the queries of the authors' programs (repository fmlab-iis/dp-pomdp)."""
+    # simple.py, Example 7.1: the factor 1/2 instead of 2
     pairs = enumerate(zip(*index_distributions(P1, P2).values(), strict=True))
     both = ", ".join(str(index) for index, (p, q) in pairs if p > HALF * q and q > HALF * p)
     yield Value(SCRIPTS, "indices that violate 1/2", "noisy-max/diagnosis/half", both or "none")
@@ -184,7 +184,7 @@ def _public_programs(free: hmm.PriorFamily) -> Iterator[Value]:
     first = ", also at index 0" if "0" in both else ""
     key = f"noisy-max/script/index, p1 = {P1}, p2 = {P2}"
     yield Value(SCRIPTS, "z3 on the factors 1/2 and 2", key, f"1/2: {half}{first}; 2: {two}")
-    # noisymax-bad.py, Example 7.2, without the prior vectors of 0 that it comes to by mistake
+    # noisymax-bad.py, Example 7.2, without its erroneous prior vectors of 0
     model = neighbour_model(3, hmm.truncated_geometric(2, "3/4"))
     answer = "unsat" if hmm.check(model, "4/3").holds else "sat"
     quantity = f"violations of 4/3, n = 3, ¾-geometric, {len(model.pairs)} pairs"
