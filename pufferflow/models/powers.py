@@ -9,7 +9,7 @@ from pufferflow._util.types import Bools, Floats
 
 def followed(possible: Bools, edges: Bools, steps: int) -> Bools:
     """Which states can follow the ``possible`` ones of each row after so many more steps."""
-    power = edges
+    power = edges  # floats are exact here: sums of k ones
     while steps:
         if steps & 1:
             possible = (possible.astype(np.float32) @ power) > 0
