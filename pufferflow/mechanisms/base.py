@@ -1,4 +1,4 @@
-"""What every mechanism takes and returns."""
+"""Arguments and results of all mechanisms."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from pufferflow.models.families import AnyFamily, as_family
 
 
 class Quilt(NamedTuple):
-    """Distances of the quilt nodes left (a) and right (b) of a node; None where there is none."""
+    """Distances of the quilt nodes left (a) and right (b) of a node; None for no quilt node."""
 
     left: int | None
     right: int | None
 
 
 class Count(NamedTuple):
-    """A count: how often segments of these lengths visit a set of states, counted from 0."""
+    """A count: the number of visits of segments of these lengths to a set of states, from 0."""
 
     states: tuple[int, ...]
     lengths: tuple[int, ...]
@@ -29,32 +29,32 @@ class Count(NamedTuple):
 
 @dataclass(frozen=True)
 class NoiseScale(LaplaceNoise):
-    """The Laplace scale a mechanism needs, and why."""
+    """The Laplace scale of a mechanism, with the settings and nodes that determine it."""
 
     mechanism: str
     epsilon: float
     length: int
-    """The segment length that decides: the longest, except for ``wasserstein``."""
+    """The segment length that determines the scale: the longest, except for ``wasserstein``."""
     scale: float | None = None
     """Laplace scale of a 1-Lipschitz query, in units of the query, never below the exact value; an
     L-Lipschitz query (L1 norm) gets L · scale on every coordinate. None if not applicable.
     """
     reason: str = ""
-    """Why it is not applicable, or what else there is to know; otherwise empty."""
+    """The reason if it is not applicable, or a remark; otherwise empty."""
     node: int | None = None
-    """A worst node, 1-based; of windows the first one of a worst window."""
+    """A worst node, 1-based; for windows the first one of a worst window."""
     quilt: Quilt | None = None
-    """The quilt that decides there; ``Quilt(None, None)`` is the trivial one."""
+    """The active quilt of that node; ``Quilt(None, None)`` is the trivial one."""
     influence: float | None = None
     """Max-influence of that quilt, in nats."""
     chain: int | None = None
-    """Index in the family, from 0, of the chain that decides."""
+    """Index in the family, from 0, of the worst chain."""
     count: Count | None = None
-    """The one query, with its functions, that a scale of ``wasserstein`` is for."""
+    """The only query, with its functions, for a scale of ``wasserstein``."""
     window: int = 1
-    """How many consecutive records are protected together."""
+    """Number of consecutive records that are protected together."""
     side_information: SideInformation = "none"
-    """What an adversary may know besides Θ: nothing, or any other records of the participant."""
+    """Side information: none, or any other records of the participant."""
     certificate: dict[str, Any] | None = field(default=None, compare=False, repr=False)
     """Proof of the scale as JSON types, if requested (:meth:`certified`)."""
 
@@ -75,7 +75,7 @@ class NoiseScale(LaplaceNoise):
         return head | {"status": self.status} | fields
 
     def certified(self, family: AnyFamily) -> NoiseScale:
-        """Return the scale that is proved, a little larger if need be, with its certificate.
+        """Return the proved scale, slightly larger if necessary, with its certificate.
 
         ``family`` is the one it was computed for. Raises ParameterError: there is no certificate,
         with the reason.

@@ -19,11 +19,11 @@ def group_dp(
     window: int = 1,
     side_information: SideInformation = "none",
 ) -> NoiseScale:
-    """Scale M/ε, M the length of the longest independent chain (Song et al., section 5).
+    """Return the scale M/ε, M the length of the longest independent chain (Song et al., section 5).
 
-    Private whatever the correlation within a chain: all of the chain is protected, so windows of
-    any number of its records are, also from adversaries who know some of them. ``family`` is not
-    used; the other parameters are those of :func:`pufferflow.mqm_exact`.
+    It protects all records of a chain together under any correlation, so it holds for windows of
+    any length and with side information. ``family`` is not used; the other parameters are those of
+    :func:`pufferflow.mqm_exact`.
     """
     asked = requested("group-dp", length, epsilon, window, side_information)
     return replace(asked, scale=divide_up(asked.length, asked.epsilon))
@@ -37,11 +37,11 @@ def entry_dp(
     window: int = 1,
     side_information: SideInformation = "none",
 ) -> NoiseScale:
-    """Scale w/ε, which protects w records among independent ones.
+    """Return the scale w/ε, which protects w records if all records are independent.
 
-    **Not private for correlated data**: it protects the values of w entries, not what neighbouring
-    entries reveal of them. It is here to be compared with. ``family`` is not used; the other
-    parameters are those of :func:`pufferflow.mqm_exact`, w is ``window``.
+    **Not private for correlated data**: neighbouring records reveal the protected ones. It is a
+    baseline. ``family`` is not used; the other parameters are those of
+    :func:`pufferflow.mqm_exact`, w is ``window``.
     """
     asked = requested("entry-dp", length, epsilon, window, side_information)
     return replace(asked, scale=divide_up(min(asked.window, asked.length), asked.epsilon))

@@ -1,4 +1,4 @@
-"""Leakage calibration: the least Laplace noise for what a release can reveal of any one entry."""
+"""Leakage calibration: Laplace noise by upper bounds of the loss of any one entry."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ def leakage(
     side_information: SideInformation = "none",
     max_states: int = MOST_STATES,
 ) -> NoiseScale:
-    """Smallest scale that the bounds of ``docs/leakage.md`` allow, never above other mechanisms'.
+    """Return the smallest scale by the bounds of ``docs/leakage.md``, at most other mechanisms'.
 
     A mechanism whose density changes by at most e^c with one entry (Laplace noise of scale 1/c on a
     1-Lipschitz query) is analysed along the chain, without a quilt: by optimal couplings of two
     copies of the chain that start at different values of an entry, through blocks of steps, and by
-    the quilts of MQMExact; the smallest scale counts. Each is an upper bound of the loss for every
-    such mechanism, whatever its query. For binary chains with a stationary start it is attained;
-    :func:`pufferflow.lower_bound` bounds how far it is from the best scale for others.
+    the quilts of MQMExact; the result is the smallest scale. Each is an upper bound of the loss for
+    every such mechanism and any query. For binary chains with a stationary start it is attained;
+    for others :func:`pufferflow.lower_bound` bounds the distance to the optimal scale.
 
     Parameters
     ----------
     family : Family or MarkovChain
-        Θ. For an ``IntervalFamily`` or a ``TotalVariationFamily`` every step may follow other rows
-        between the bounds; the scale is smallest where bounds of the reversed chain are known too.
-        Where such chains need not mix, ``reason`` names the states to merge.
+        Θ. In an ``IntervalFamily`` or a ``TotalVariationFamily`` every step may have other rows
+        within the bounds; bounds of the reversed chain (``backward``) reduce the scale. If such
+        chains need not mix, ``reason`` names the states to merge.
     length, epsilon, window
-        As for :func:`pufferflow.mqm_exact`. A window includes all of its parts.
+        As for :func:`pufferflow.mqm_exact`. A window includes all its parts.
     side_information : {"none", "any"}
-        ``"any"``: the bound also holds for adversaries who know any records outside of the window.
+        ``"any"``: the bound also holds for adversaries who know any records outside the window.
         The scale is then the smaller one of the couplings' and of ``group-dp``.
     max_states : int
         Chains with more states (families between bounds: at most 12) get the cheaper bounds (blocks
@@ -54,9 +54,9 @@ def leakage(
     Returns
     -------
     NoiseScale
-        With a node that decides: beyond a short beginning of the chain all nodes share a bound, and
-        one of them is named. ``quilt`` and ``influence`` are those of MQMExact where its bound is
-        the smallest.
+        With a worst node: except at the beginning of the chain all nodes share a bound, and one of
+        them is returned. ``quilt`` and ``influence`` are those of MQMExact if its bound is the
+        smallest.
     """
     asked = requested("leakage", length, epsilon, window, side_information)
     protection, theta = Protection(window, side_information), as_family(family)
@@ -76,7 +76,7 @@ def leakage_loss(
     side_information: SideInformation = "none",
     max_states: int = MOST_STATES,
 ) -> float:
-    """Upper bound of the privacy loss of a mechanism whose density changes by at most e^(1/scale).
+    """Return a bound of the loss of mechanisms whose density changes by at most e^(1/scale).
 
     For several releases of the same records with scales σ_k, 1/scale is Σ 1/σ_k.
 
@@ -90,20 +90,20 @@ def leakage_loss(
     Returns
     -------
     float
-        In nats, rounded up; at most T / scale. Quilts are not tried: at a scale of :func:`leakage`
-        that they decide (its ``quilt`` is not None) this may be above ε.
+        In nats, rounded up; at most T / scale. Quilts are not used: at a scale of :func:`leakage`
+        with a ``quilt`` the bound may be above ε.
     """
     records = longest(length)
     # what one record changes at most, rounded up
     cost = math.nextafter(1 / check_positive(scale, "scale", (1e-90, 1e100)), math.inf)
     theta, protection = as_family(family), Protection(window, side_information)
     parts = loss_bounds(theta, records, protection, check_whole(max_states, "max_states", 0))
-    every = math.nextafter(records * cost, math.inf)  # what all records of the segment reveal
+    every = math.nextafter(records * cost, math.inf)  # the loss of all records of the segment
     return max(every if p.bound is None else p.bound.loss(cost).value for p in parts)
 
 
 def _scale(part: Part, asked: NoiseScale) -> NoiseScale:
-    """The scale of a part, or that of the other mechanism with the least noise if it is smaller."""
+    """Return the scale of a part, or the smallest of other mechanisms if that is smaller."""
     side = asked.side_information
     other = mqm_exact if standing_chains(part.family) and side == "none" else group_dp
     known = other(

@@ -14,7 +14,7 @@ from pufferflow.mechanisms.base import Count, NoiseScale, requested
 from pufferflow.models.families import AnyFamily, finite_chains
 
 MOST_WORK = 1e11
-"""Multiplications beyond which the mechanism does not try: some minutes."""
+"""Largest number of multiplications: some minutes."""
 
 
 def wasserstein(
@@ -26,29 +26,27 @@ def wasserstein(
     window: int = 1,
     side_information: SideInformation = "none",
 ) -> NoiseScale:
-    """Scale W/ε of the Wasserstein Mechanism (Algorithm 1) for the number of visits to ``states``.
+    """Return the scale W/ε of the Wasserstein Mechanism (Algorithm 1) for visits to ``states``.
 
     Unlike other scales it holds for this query alone, and for functions of it: one that changes by
     at most L (L1 norm) when the number of visits changes by 1 gets L · scale on every coordinate.
-    The mean of a 0/1 chain has L = 1/T, the histogram of a two-state chain L = 2. W is exact up to
-    rounding, which errs to more noise (:mod:`pufferflow.audit.wasserstein`).
+    The mean of a 0/1 chain has L = 1/T, the histogram of a two-state chain L = 2. W is exact, but
+    rounded up (:mod:`pufferflow.audit.wasserstein`).
 
     Parameters
     ----------
     family, length, epsilon, window, side_information
         As for :func:`pufferflow.mqm_exact`; finitely many chains, single records and no side
-        information only. Any segment may decide: a short one can have the largest scale.
+        information only. A short segment can have the largest scale.
     states : sequence of int, optional
-        The states counted, from 0. May be left out for two states, where both counts have the same
-        W.
+        The counted states, from 0. Optional for two states, whose counts have the same W.
 
     Returns
     -------
     NoiseScale
-        ``length`` is that of the segment that decides. "not applicable" also where there are more
-        than two states and ``states`` is missing, or where the exact distributions, which take time
-        of order T³, are out of reach. The scale is 0 where the secrets have no effect on the count,
-        as for a single state.
+        ``length`` is that of the worst segment. It is "not applicable" also if ``states`` is
+        missing for more than two states, or if exact distributions, with time of order T³, take too
+        long. The scale is 0 if the secrets have no effect on the count, as for a single state.
     """
     from pufferflow.audit.count_distributions import starts_of
     from pufferflow.audit.queries import CountQuery
@@ -67,7 +65,7 @@ def wasserstein(
     if states is None and k > 2:
         which = f"say which of the {k} states to count (states, or --count in the shell)"
         return replace(asked, reason=f"the query is missing: {which}")
-    query = CountQuery([k - 1] if states is None else states)  # of two states both have one W
+    query = CountQuery([k - 1] if states is None else states)  # both of two states have the same W
     weights = [1 - uncounted for uncounted in query.bin_of_states(chains[0])]
     lengths = sorted({int(n) for n in np.atleast_1d(np.asarray(length))})
     count = Count(tuple(sorted(query.states)), tuple(lengths))

@@ -13,7 +13,7 @@ from pufferflow.influence.quilts import Candidate, Convention, QuiltSearch, infl
 from pufferflow.mechanisms.base import NoiseScale, Quilt, requested
 from pufferflow.models.families import AnyFamily, GapKind, as_family
 
-_LACKS = ("side_information",)  # the max-influence is that on adversaries who know no records
+_LACKS = ("side_information",)  # the max-influence is for adversaries without any
 
 
 def mqm_exact(
@@ -25,38 +25,38 @@ def mqm_exact(
     side_information: SideInformation = "none",
     convention: Convention = "exact",
 ) -> NoiseScale:
-    """Scale of MQMExact (Song et al., Algorithm 3), rounded up.
+    """Return the scale of MQMExact (Song et al., Algorithm 3), rounded up.
 
-    Quilt nodes more than 2,048 steps away are looked at only at some distances, which raises the
-    scale by less than 0.1 %. For slow chains from given starts the last ones of very many ranges of
-    nodes share an upper bound (:mod:`pufferflow.influence.quilts`).
+    Quilt nodes more than 2,048 steps away are searched only at some distances, which raises the
+    scale by less than 0.1 %. For slow chains from given starts with very many ranges of nodes the
+    last ranges share an upper bound (:mod:`pufferflow.influence.quilts`).
 
     Parameters
     ----------
     family : Family or MarkovChain
         Θ. With ``"any"`` initial distribution the initial term of eq. 5 is replaced as in C.4.
     length : int or sequence of int
-        Segment lengths of the independent chains. The longest decides: for every node of a shorter
-        one, the same node of the longer one has no smaller best score.
+        Segment lengths of the independent chains. The longest determines the scale: no node of a
+        shorter one has a larger best score than the same node of the longest.
     epsilon : float
         ε > 0.
     window : int
-        How many consecutive records are protected together.
+        Number of consecutive records that are protected together.
     side_information : {"none", "any"}
-        With ``"any"``, which stands for adversaries who know other records, not applicable.
+        With ``"any"`` (adversaries who know other records) it is not applicable.
     convention : {"exact", "published"}
-        ``"exact"`` lets the left quilt node take only values it can take (Definition 4.1);
+        ``"exact"`` restricts the left quilt node to its possible values (Definition 4.1);
         ``"published"`` uses eq. 5 as printed, which is never smaller.
 
     Returns
     -------
     NoiseScale
-        With the worst node, its best quilt and max-influence, and the chain that decides.
+        With the worst node, its best quilt and max-influence, and the worst chain.
 
     Raises
     ------
     ChainError
-        No finite set of chains stands for the family; use leakage there.
+        No finite set of chains has the scale of the family; use leakage.
     """
     asked = requested("mqm-exact", length, epsilon, window, side_information, _LACKS)
     check_choice(convention, "convention", get_args(Convention))
@@ -77,24 +77,24 @@ def mqm_approx(
     side_information: SideInformation = "none",
     eigengap: GapKind = "auto",
 ) -> NoiseScale:
-    """Scale of MQMApprox (Song et al., Algorithm 4), rounded up.
+    """Return the scale of MQMApprox (Song et al., Algorithm 4), rounded up.
 
     The max-influence of a quilt is bounded through π_min, the smallest stationary probability, and
     g, the eigengap, both minimal over Θ: with Δ_t = exp(−g t / 2) / π_min it is at most
-    2 log((1 + Δ_a)/(1 − Δ_a)) + log((1 + Δ_b)/(1 − Δ_b)), whatever the initial distribution.
+    2 log((1 + Δ_a)/(1 − Δ_a)) + log((1 + Δ_b)/(1 − Δ_b)), for any initial distribution.
 
     Parameters
     ----------
     family, length, epsilon, window, side_information
         As for :func:`pufferflow.mqm_exact`; every chain irreducible and aperiodic.
     eigengap : {"auto", "general", "reversible"}
-        Which g to use: that of PP*, valid for all chains, or the larger one of reversible chains;
+        Kind of g: that of PP*, valid for all chains, or the larger one of reversible chains;
         ``"auto"`` takes the latter exactly for the chains in detailed balance.
 
     Raises
     ------
     ChainError
-        A chain is reducible or periodic, or not reversible where that is requested.
+        A chain is reducible or periodic, or not reversible if that is requested.
     """
     asked = requested("mqm-approx", length, epsilon, window, side_information, _LACKS)
     check_choice(eigengap, "eigengap", get_args(GapKind))
@@ -139,7 +139,7 @@ class MixingQuilts(NamedTuple):
         return worst
 
     def best_quilt(self, node: int) -> Candidate:
-        """Best quilt of a node by Dinkelbach's method: min card + σ e − σ ε is one of each side."""
+        """Return the best quilt of a node by Dinkelbach's method: card + σ e − σ ε separates."""
         best = Candidate(node, None, None, 0.0, divide_up(self.length, self.epsilon))
         window = min(self.window, self.length)
         while True:
@@ -154,7 +154,7 @@ class MixingQuilts(NamedTuple):
             best = Candidate(node, a, b, influence, score)
 
     def _side(self, end: int, weight: float) -> tuple[int | None, int, float]:
-        """A quilt node t < ``end`` or None, t or ``end``, and f(t): the least t + weight · f(t)."""
+        """Return t < ``end`` or None, t or ``end``, and f(t), for the least t + weight · f(t)."""
         found: list[tuple[int | None, int, float]] = [(None, end, 0.0)]
         if self.smallest and self.gap and end > 1:
             # the derivative vanishes at Δ / (1 − Δ²) = 1 / s
@@ -165,7 +165,7 @@ class MixingQuilts(NamedTuple):
         return min(found, key=lambda side: side[1] + weight * side[2])
 
     def _term(self, t: int) -> float:
-        """f(t), rounded up; infinite where Δ is not below 1."""
+        """Return f(t), rounded up; infinite if Δ ≥ 1."""
         exponent = self.gap * t / 2
         delta = math.exp(-exponent) / self.smallest * (1 + (8 + 4 * exponent) * UNIT_ROUNDOFF)
         if delta >= 1:

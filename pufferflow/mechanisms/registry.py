@@ -21,16 +21,16 @@ from pufferflow.models.families import AnyFamily
 
 @dataclass(frozen=True)
 class Mechanism:
-    """What there is to know of a mechanism."""
+    """A mechanism with its properties."""
 
     name: str
-    """As commands and settings write it."""
+    """Its name in commands and settings."""
     scale: Callable[..., NoiseScale]
-    """Its function; raises ChainError where the family has no chains that it can work on."""
+    """Its function; raises ChainError if the family has no suitable chains."""
     every_query: bool = True
     """Whether the scale holds for every 1-Lipschitz query, or for one count only."""
     private: bool = True
-    """Whether it protects a record of correlated ones, or is a baseline that does not."""
+    """Whether it protects correlated records; a baseline does not."""
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -46,7 +46,7 @@ class Mechanism:
         certified: bool = False,
         **options: Any,
     ) -> NoiseScale:
-        """Return the scale, the one that is proved if it is to be ``certified``."""
+        """Return the scale, proved if ``certified``."""
         found = self.scale(family, length, epsilon, **options)
         return found.certified(family) if certified and found.scale is not None else found
 
@@ -78,7 +78,7 @@ def find_mechanism(name: str) -> Mechanism:
 def compute_scale(
     name: str, family: AnyFamily, length: Lengths, epsilon: float, **options: Any
 ) -> NoiseScale:
-    """Return the scale of a mechanism, "not applicable" with the reason where it cannot work.
+    """Return the scale of a mechanism, or "not applicable" with the reason.
 
     ``certified`` and the options of the mechanism may be given.
     """
@@ -107,11 +107,11 @@ def certify(
         As for the mechanism. Every float stands for its shortest decimal (0.1 for ``0.1``), rows
         are divided by their exact sum.
     mechanism : str
-        Whose scale, one of those in :data:`pufferflow.verify.MECHANISMS`.
+        One of :data:`pufferflow.verify.MECHANISMS`.
     scale : float, optional
         The scale to prove (default: that of the mechanism); it is raised if it is too small.
     **options
-        Of the mechanism, such as ``window``, ``side_information`` and ``states``.
+        Options of the mechanism, such as ``window``, ``side_information`` and ``states``.
 
     Returns
     -------

@@ -15,7 +15,7 @@ from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import AnyFamily, as_family
 
 SOLVED_NODES = 100_000
-"""Longest chain whose linear system is solved; longer ones take the larger limit T → ∞."""
+"""Longest chain whose linear system is solved; longer ones use the limit T → ∞, which is larger."""
 
 
 def gk16(
@@ -26,14 +26,14 @@ def gk16(
     window: int = 1,
     side_information: SideInformation = "none",
 ) -> NoiseScale:
-    """Scale of the mechanism of Ghosh and Kleinberg (2016), rounded up.
+    """Return the scale of the mechanism of Ghosh and Kleinberg (2016), rounded up.
 
-    Γ is tridiagonal with γ_ij = ½ sup log P(x_i | x_j, rest) / P(x_i | x_j', rest). Where its
-    spectral norm is below 1, σ = 2 max_i Σ_j Φ_ij / ε with Φ = (I − Γ)^-1. All interior nodes share
+    Γ is tridiagonal with γ_ij = ½ sup log P(x_i | x_j, rest) / P(x_i | x_j', rest). If its spectral
+    norm is below 1, σ = 2 max_i Σ_j Φ_ij / ε with Φ = (I − Γ)^-1. All interior nodes share
     their entries; the two ends have their own (the first depends on the initial distribution). Over
-    a family entries are suprema, and Φ grows with the length, so the longest decides. Not
-    applicable to windows or side information, or where a transition has probability 0 or the norm
-    reaches 1. Parameters are those of :func:`pufferflow.mqm_exact`.
+    a family entries are suprema, and Φ grows with the length, so the longest segment determines
+    the scale. It is not applicable to windows and side information, nor if a transition has
+    probability 0 or the norm is 1 or more. Parameters are those of :func:`pufferflow.mqm_exact`.
     """
     asked = requested("gk16", length, epsilon, window, side_information, PROTECTION)
     chains = as_family(family).chains
@@ -56,7 +56,7 @@ def gk16(
 
 
 def local_influence(chain: MarkovChain, length: int) -> tuple[Floats, Floats]:
-    """Γ of a chain with positive transition probabilities, rounded up: γ_{i+1,i} and γ_{i,i+1}.
+    """Return γ_{i+1,i} and γ_{i,i+1} of a chain with positive probabilities, rounded up.
 
     X_i given both neighbours has the distribution P(u, x) P(x, w) / P²(u, w) for interior i.
     """
@@ -68,7 +68,7 @@ def local_influence(chain: MarkovChain, length: int) -> tuple[Floats, Floats]:
     error = roundings + 2 * chain.stationary_error
 
     def entry(values: Floats, others: Floats) -> float:
-        """Half the largest difference within a row of ``values`` less one of ``others``."""
+        """Return half the largest difference within a row of ``values`` minus one of ``others``."""
         spreads = (np.ptp(values - other, axis=-1).max() for other in others)
         return (float(max(spreads)) + error) / 2
 
@@ -89,7 +89,7 @@ def local_influence(chain: MarkovChain, length: int) -> tuple[Floats, Floats]:
 
 
 def _largest_row_sum(lower: Floats, upper: Floats, length: int) -> float | None:
-    """max_i Σ_j Φ_ij rounded up, or None where ‖Γ‖₂ ≥ 1."""
+    """Return max_i Σ_j Φ_ij rounded up, or None if ‖Γ‖₂ ≥ 1."""
     from scipy.linalg import LinAlgError, cholesky_banded, solve_banded  # takes long to load
 
     # ‖Γ‖₂ < 1 if I − ΓᵀΓ is positive definite

@@ -1,9 +1,9 @@
-"""What scales and their certificates take, in operations (:mod:`pufferflow._util.work`).
+"""Operations for scales and their certificates (:mod:`pufferflow._util.work`).
 
 The numbers were measured (``tests/unit/test_work.py`` measures some again in the long run). They
-depend on Θ's kind, its numbers of states and its start, on T where the work does, and on nothing
-else: on no probability of a chain, which may have been fitted to private records. So chains that
-mix fast may take a fifth of what is estimated here, others of many states twice as much.
+depend on Θ's kind, its numbers of states and its start, and on T, but not on the probabilities of a
+chain, which may have been fitted to private records. So chains that mix fast may take a fifth of
+the estimate, others with many states twice as much.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from pufferflow.models.hidden import HiddenChain
 from pufferflow.models.periodic import PeriodicChain
 
 SMALL = 2e8
-"""What every scale takes at least, with what goes before it."""
+"""Operations that every scale takes at least, including preparation."""
 
 CUBES = {"leakage": 150.0, "mqm-exact": 150.0, "mqm-approx": 8.0, "gk16": 80.0}
-"""What mechanisms take for each cube of a number of states, besides couplings."""
+"""Operations of mechanisms per cube of a number of states, without couplings."""
 
 
 def scale_work(name: str, family: AnyFamily, length: Lengths, certified: bool = False) -> float:
-    """Operations of the scale of a mechanism at one ε, and of its certificate with its check."""
+    """Return the operations of a mechanism's scale at one ε, or of its certificate and check."""
     theta = as_family(family)
     if isinstance(theta, HiddenChain):
         theta = as_family(theta.chain)
     chains = standing_chains(theta)
     count, k = max(len(chains), 1), float(theta.states or 0)
     work: float = SMALL + count * CUBES.get(name, 0.0) * k**3
-    if name == "wasserstein":  # multiplications of the distributions of a count, all nodes together
+    if name == "wasserstein":  # multiplications of the distributions of a count at all nodes
         each = sum(k ** (2 if chain.start == "any" else 1) for chain in chains)
         work += each * float((np.atleast_1d(np.asarray(length, dtype=float)) ** 3).sum()) / 6
     if certified and name in ("leakage", "mqm-exact", "mqm-approx"):
@@ -48,7 +48,7 @@ def scale_work(name: str, family: AnyFamily, length: Lengths, certified: bool = 
     elif k > MOST_STATES:
         work += 15e3 * k**3 * len(chains) if k <= MOST_BLOCK_STATES else 0.0
     elif isinstance(theta, PeriodicChain):
-        # pairs are solved again at the first records of each matrix, after that trees mostly serve
+        # pairs are solved anew at the first records of each matrix; later trees are mostly reused
         work += phases * (4.7e3 * min(theta.repeat, 10) * k**3.5 + 300.0 * theta.repeat * k**3)
     else:
         work += sum(13e3 * k**3.5 * (2 if chain.start == "any" else 1) for chain in chains)

@@ -1,4 +1,4 @@
-"""Processes that an adversary may believe in: chains, classes of chains, fits and model files."""
+"""Distributions that an adversary may have as prior: chains, classes, fits and model files."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Chains known by bounds of their rows: intervals of the entries, distances of the rows."""
+"""Families with bounds of the rows: intervals of the entries, or distances of the rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pufferflow.models.row_sets import Masses, RowSets, between
 
 
 class BoundedFamily(Family):
-    """All chains whose rows lie in sets, one per state; each step may follow other rows."""
+    """All chains with rows in given sets, one per state, possibly other rows at each step."""
 
     no_chains = (
         "this needs finitely many chains, which a family between bounds does not have; use "
@@ -26,7 +26,7 @@ class BoundedFamily(Family):
     )
 
     rows: RowSets
-    """The sets."""
+    """The sets of rows."""
 
     def __init__(self, low: ArrayLike, high: ArrayLike, backward: Self | None) -> None:
         lower = checked_matrix(low, "low", square=True)
@@ -52,13 +52,13 @@ class BoundedFamily(Family):
                 what = "backward has backward bounds itself"
                 raise ChainError(f"{what}; give those of the reversed chain alone")
         self.backward: Self | None = backward
-        """Sets of the distributions of a record given the one after it, where they are known."""
+        """Sets of the distributions of a record given the next one, or None."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.states} states{', both ways' * bool(self.backward)})"
 
     def text(self, public: bool) -> str:
-        """Describe these chains in words."""
+        """Return a description of these chains."""
         which = "read forwards and backwards" if self.backward else "from any start"
         return f"any chain on these {self.states} states between the bounds of the model, {which}"
 
@@ -73,18 +73,17 @@ class BoundedFamily(Family):
 class IntervalFamily(BoundedFamily):
     """All chains with low ≤ P ≤ high entrywise, and every initial distribution; immutable.
 
-    Unlike ``BinaryInterval`` no single chain is known to dominate it: :func:`pufferflow.leakage`
-    bounds the loss of all of them (``docs/leakage.md``), also of chains that change with time.
+    Unlike ``BinaryInterval`` it has no dominating chain: :func:`pufferflow.leakage` bounds the loss
+    of all chains (``docs/leakage.md``), also of time-inhomogeneous ones.
 
     Parameters
     ----------
     low, high : array_like, shape (k, k)
-        Bounds of the transition probabilities. Both are kept as tight as the row sums allow: an
-        upper bound is at most 1 minus the other lower bounds of its row, and the other way round.
+        Bounds of the transition probabilities, tightened by the row sums: an upper bound is at most
+        1 minus the other lower bounds of its row, and vice versa.
     backward : IntervalFamily, optional
-        Bounds of the distribution of a record given the one *after* it: then the family is
-        smaller, the chains between the bounds read either way, and :func:`pufferflow.leakage`
-        needs less noise.
+        Bounds of the distribution of a record given the *next* one: the family is smaller, it has
+        the chains within both bounds, and :func:`pufferflow.leakage` needs less noise.
     """
 
     kind, parameters = "interval", ("low", "high")
@@ -99,14 +98,14 @@ class IntervalFamily(BoundedFamily):
 class TotalVariationFamily(BoundedFamily):
     """All chains whose rows are within a total variation distance of given ones, from any start.
 
-    Chains that change with time are among them. The distance of two distributions is
+    Time-inhomogeneous chains are among them. The distance of two distributions is
     ½ Σ_z |p(z) − q(z)|, the largest difference in the probability of an event. Immutable.
 
     Parameters
     ----------
     transition_matrix : array_like, shape (k, k)
     radius : float or array_like, shape (k,)
-        Largest distance, of all rows or of each.
+        Largest distance, for all rows or for each.
     backward : TotalVariationFamily, optional
         As for :class:`IntervalFamily`.
     """
@@ -128,13 +127,13 @@ class TotalVariationFamily(BoundedFamily):
         away = np.broadcast_to(self.radius[:, None], matrix.shape)
         low, stays = np.maximum(matrix - away, 0.0), np.minimum(matrix, away)
         super().__init__(low, np.minimum(matrix + away, 1.0), backward)
-        # of the centre all but the radius stays, and so much comes anywhere
+        # the centre loses mass up to the radius, and gains it anywhere
         kept = np.maximum(stays.sum(axis=1) - self.radius, 0.0)
         self.rows = RowSets(low, (Masses(stays, kept), Masses(away.copy(), self.radius)))
 
 
 def _tighten(low: Floats, high: Floats, row: int) -> None:
-    """Make the bounds of one row as tight as its sum allows, in place, rounded outward."""
+    """Tighten the bounds of one row by its sum, in place, rounded outward."""
     least, most = fsum(low), fsum(high)
     if least > 1 + SUM_TOLERANCE:
         wrong = f"the lower bounds sum to {least:.12g}, above 1; lower some of them"
@@ -142,7 +141,7 @@ def _tighten(low: Floats, high: Floats, row: int) -> None:
     if most < 1 - SUM_TOLERANCE:
         wrong = f"the upper bounds sum to {most:.12g}, below 1; raise some of them"
         raise ChainError(f"row {row}: {wrong}")
-    # a distribution written as its own bounds may miss 1 by rounding
+    # bounds equal to a distribution may have a sum off 1 by rounding
     if least > 1:
         low /= least * (1 + 1e-15)
     if most < 1:

@@ -23,7 +23,7 @@ ANY: Literal["any"] = "any"
 
 
 class ByValue:
-    """Equal to those of its class with the same :meth:`document`; a subclass is immutable."""
+    """Objects of a class are equal if their :meth:`document` is; subclasses are immutable."""
 
     def document(self) -> dict[str, Any]:
         """Return the object as plain JSON types."""
@@ -48,8 +48,8 @@ class MarkovChain(ByValue):
     transition_matrix : array_like, shape (k, k)
         P, each row a distribution. Rows within 1e-9 of 1 are divided by their sum.
     initial_distribution : {"stationary", "any"} or array_like, shape (k,)
-        q, the distribution of X_1. ``"stationary"`` takes the stationary distribution, which must
-        be unique; ``"any"`` stands for the family of all initial distributions (Song et al., C.4).
+        q, the distribution of X_1. ``"stationary"`` is the stationary distribution, which must be
+        unique; ``"any"`` stands for the family of all initial distributions (Song et al., C.4).
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class MarkovChain(ByValue):
         self.states = len(matrix)
         """Number of states, k."""
         self.start: Literal["stationary", "any", "given"] = "given"
-        """Which kind of initial distribution the chain has."""
+        """Kind of initial distribution: given, stationary or any."""
         self._given: Floats | None = None
         if not isinstance(initial_distribution, str):
             rows: Any = [initial_distribution]
@@ -77,7 +77,7 @@ class MarkovChain(ByValue):
             self.start = "any"
         elif initial_distribution == STATIONARY:
             self.start = "stationary"
-            _ = self.stationary_distribution  # raises where it is not unique
+            _ = self.stationary_distribution  # raises if it is not unique
         else:
             what = f"initial distribution {shown(initial_distribution)} is unknown"
             raise ChainError(f'{what}; give "stationary", "any" or a list of probabilities')
@@ -87,7 +87,7 @@ class MarkovChain(ByValue):
 
     @property
     def initial_distribution(self) -> Floats | None:
-        """Distribution of X_1, shape (k,), or None where any initial distribution is meant."""
+        """Distribution of X_1, shape (k,), or None for any initial distribution."""
         return self.stationary_distribution if self.start == "stationary" else self._given
 
     def document(self) -> dict[str, Any]:
@@ -97,7 +97,7 @@ class MarkovChain(ByValue):
 
     @cached_property
     def _reached(self) -> Bools:
-        """Which states can be reached from each, itself included, shape (k, k)."""
+        """Mask of the states that can be reached from each, itself included, shape (k, k)."""
         reached = np.eye(self.states, dtype=np.bool_) | (self.transition_matrix > 0)
         while not reached.all():
             further = (reached.astype(np.float32) @ reached) > 0
@@ -121,7 +121,7 @@ class MarkovChain(ByValue):
     def simulate(self, length: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """Return a path X_1 … X_T, states 0 … k−1, shape (length,).
 
-        Raises ParameterError: the initial distribution is "any", which there is none to draw from.
+        Raises ParameterError: the initial distribution is "any", so there is none to draw from.
         """
         check_type(rng, "rng", np.random.Generator)
         length = check_whole(length, "length", most=10**9)
@@ -195,8 +195,8 @@ class MarkovChain(ByValue):
     def stationary_distribution(self) -> Floats:
         """π with πP = π, shape (k,), zero on transient states.
 
-        By elimination after Grassmann, Taksar and Heyman: no subtraction, so every entry has a
-        small relative error (:attr:`stationary_error`), however small it is, down to the range of
+        It is computed by the elimination of Grassmann, Taksar and Heyman, without subtraction, so
+        every entry has a small relative error (:attr:`stationary_error`) down to the range of
         floats: an entry below about 1e-308 loses digits or becomes 0.
 
         Raises ChainError: there are several closed classes, so it is not unique.
@@ -252,13 +252,13 @@ class MarkovChain(ByValue):
         return max(1e-12, 4 * self.stationary_error)
 
     def eigengap(self, kind: Literal["general", "reversible"]) -> float:
-        """Gap g of Algorithm 4, rounded down, between 0 and 2.
+        """Return the gap g of Algorithm 4, rounded down, between 0 and 2.
 
-        ``general``: 1 − λ₂(PP*), λ₂ the second largest eigenvalue **with multiplicity** (where PP*
-        is reducible the gap is 0: leaving out all eigenvalues 1, as printed, would claim mixing
-        that does not happen). ``reversible``: 2 (1 − |λ₂(P)|), for chains in detailed balance.
+        ``general``: 1 − λ₂(PP*), λ₂ the second largest eigenvalue **with multiplicity** (if PP* is
+        reducible the gap is 0: without all eigenvalues 1, as printed, the gap would not bound the
+        mixing). ``reversible``: 2 (1 − |λ₂(P)|), for chains in detailed balance.
 
-        Raises ChainError: the chain is reducible or periodic, or not reversible where asked.
+        Raises ChainError: the chain is reducible or periodic, or not reversible if required.
         """
         self.require_ergodic("the eigengap")
         if kind == "reversible" and not self.is_reversible:
@@ -279,12 +279,12 @@ class MarkovChain(ByValue):
 
 
 def _stationary(matrix: Floats) -> Floats:
-    """Stationary distribution of an irreducible chain, shape (k,), without subtraction."""
+    """Return the stationary distribution of an irreducible chain, without subtraction."""
     try:
         with np.errstate(all="raise"):
             return _eliminate(matrix)
     except FloatingPointError:
-        # numbers leave the range of floats midway: the same in decimals with wide exponents
+        # numbers leave the range of floats: repeat in decimals with wide exponents
         wide = Context(prec=30, Emin=-(10**9), Emax=10**9)
         exact = np.vectorize(wide.create_decimal_from_float, otypes=[object])(matrix)
         with localcontext(wide):
@@ -292,7 +292,7 @@ def _stationary(matrix: Floats) -> Floats:
 
 
 def _eliminate(matrix: NDArray[Any]) -> NDArray[Any]:
-    """Elimination after Grassmann, Taksar and Heyman, on floats or decimals."""
+    """Return π by the elimination of Grassmann, Taksar and Heyman, on floats or decimals."""
     work = matrix.copy()
     k = len(work)
     for n in range(k - 1, 0, -1):
@@ -305,7 +305,7 @@ def _eliminate(matrix: NDArray[Any]) -> NDArray[Any]:
 
 
 def _check_labels(*arrays: Any) -> None:
-    """Refuse states labelled, as by pandas, in two orders: only positions are read."""
+    """Raise if labels, as of pandas, have two orders: only positions are read."""
     named = [getattr(array, axis, None) for array in arrays for axis in ("index", "columns")]
     orders = [list(labels) for labels in named if labels is not None and not callable(labels)]
     for one, other in combinations(orders, 2):
@@ -319,7 +319,7 @@ def _check_labels(*arrays: Any) -> None:
 
 
 def checked_matrix(values: ArrayLike, what: str, *, square: bool, most: float = 1.0) -> Floats:
-    """Return numbers from 0 to ``most`` in rows, or say what is wrong."""
+    """Return a matrix of numbers from 0 to ``most``; raises ChainError."""
     matrix = check_numbers(values, what, ChainError) + 0.0  # no negative zeros
     if matrix.ndim != 2 or matrix.size == 0:
         wrong = f"not an array of shape {matrix.shape}"
@@ -335,7 +335,7 @@ def checked_matrix(values: ArrayLike, what: str, *, square: bool, most: float = 
 
 
 def checked_distributions(values: ArrayLike, what: str) -> Floats:
-    """Return ``values`` as a read-only matrix of distributions, or say what is wrong."""
+    """Return ``values`` as a read-only matrix of distributions; raises ChainError."""
     square = what.startswith("transition matrix")
     matrix = checked_matrix(values, f"the {what}", square=square, most=1 + SUM_TOLERANCE)
     for i, row in enumerate(matrix, 1):
@@ -344,7 +344,7 @@ def checked_distributions(values: ArrayLike, what: str) -> Floats:
             where = f"row {i} of the {what}" if len(matrix) > 1 else f"the {what}"
             advice = "divide it by its sum or correct the entry"
             raise ChainError(f"{where} sums to {mass:.12g}, not to 1; {advice}")
-        # what one division leaves of rounding stays, so that a chain read back is the same chain
+        # rows are divided once, so that a chain read back from a file is the same chain
         if abs(mass - 1) > 4 * UNIT_ROUNDOFF:
             row /= mass
     matrix.flags.writeable = False

@@ -31,8 +31,7 @@ def fit_chain(
     Parameters
     ----------
     transition_counts : int array, shape (n, n), or (n,) · (m + 1) for order m
-        Steps from state (row) to state (column); of order m how often each sequence of m + 1
-        records occurred.
+        Steps from state (row) to state (column); for order m counts of sequences of m + 1 records.
     order : int
         m, the number of records on which the next one depends.
     smoothing : float
@@ -45,7 +44,7 @@ def fit_chain(
     chain : MarkovChain, or HiddenChain for an order above 1
         On the states with at least one transition in or out.
     states : int array, shape (k,)
-        Which states those are, as indices into the counts.
+        The states, as indices into the counts.
     """
     smoothing = check_positive(smoothing, "smoothing", or_zero=True)
     order = check_whole(order, "order", most=8)
@@ -69,10 +68,10 @@ def fit_periodic_chain(
 ) -> tuple[PeriodicChain, States]:
     """Return the chain with one matrix for each part of a public period, on the states that occur.
 
-    ``transition_counts``, shape (p, n, n), has the steps from state to state in each part, that of
-    the record they start from. Every row counts ``smoothing`` more steps, distributed as those from
-    its state in the whole period are; so no step becomes possible that never occurred. The rest is
-    as for :func:`fit_chain` and :class:`PeriodicChain`.
+    ``transition_counts``, shape (p, n, n), has the steps from state to state by the part of their
+    first record. Every row gets ``smoothing`` more steps, distributed as those from its state in
+    the whole period, so no step becomes possible that never occurred. Other parameters are those of
+    :func:`fit_chain` and :class:`PeriodicChain`.
     """
     smoothing = check_positive(smoothing, "smoothing", or_zero=True)
     counts = _checked(transition_counts, 3, "square matrices", first=1)
@@ -86,7 +85,7 @@ def fit_periodic_chain(
 
 
 def _checked(counts: ArrayLike, sides: int, what: str, first: int = 0) -> Floats:
-    """Return counts with so many sides, those from ``first`` on equal."""
+    """Return counts as an array of ``sides`` axes, equal from ``first`` on; raises DataError."""
     numbers = check_numbers(counts, "transition_counts")
     is_square = numbers.ndim == sides and len(set(numbers.shape[first:])) == 1
     if not (is_square and numbers.size and np.all((numbers >= 0) & (numbers < np.inf))):
@@ -124,13 +123,13 @@ def _fractions(counts: Floats, states: States) -> Floats:
 def confidence_family(
     transition_counts: ArrayLike, coverage: float = 0.95, *, backward: bool = False
 ) -> IntervalFamily:
-    """Family that holds the unknown transition matrix with probability at least ``coverage``.
+    """Return a family that contains the true transition matrix with this ``coverage``.
 
-    The intervals hold for records of any length, also where looking at them decided when they
-    ended (``docs/leakage.md``, section 15). A state that was never left gets the full simplex; no
-    transition is taken for impossible. The counts, steps from state (row) to state (column) of one
-    or more sequences, must be public or from other records than the ones to protect. ``backward``:
-    bounds given the record after, too, for chains that are stationary.
+    The intervals hold for records of any length, also if their end depends on the records
+    (``docs/leakage.md``, section 15). A state that was never left gets the full simplex; all
+    transitions stay possible. The counts, steps from state (row) to state (column) of one or more
+    sequences, must be public or from other records than the ones to protect. ``backward`` adds
+    bounds given the next record, for stationary chains.
     """
     coverage = check_confidence(coverage, "coverage")
     counts = _checked(transition_counts, 2, "a square matrix")
@@ -146,12 +145,12 @@ def confidence_family(
 def noisy_confidence_bounds(
     noisy: NDArray[Any], coverage: float, ways: int = 1, *, margin: int = 0, others: int = 0
 ) -> tuple[Floats, Floats]:
-    """Ends of confidence intervals for every count that noisy ones may stand for, rounded outwards.
+    """Return confidence bounds for all counts within the margins of noisy ones, rounded outwards.
 
-    That their ends move with the counts as taken here is proved in ``docs/leakage.md``, section 15.
-    All intervals have this ``coverage`` together, in 2 ``ways`` with those of transposed counts,
-    where each true count is within ``margin`` of the noisy one, shape (…, k, k), and the sum of the
-    others of its row within ``others``.
+    ``docs/leakage.md``, section 15, proves that they are monotone in the counts. All intervals have
+    this ``coverage`` together, for 2 ``ways`` with those of transposed counts, if each true count
+    is within ``margin`` of the noisy one, shape (…, k, k), and the sum of the others of its row
+    within ``others``.
     """
     k = noisy.shape[-1]
     intervals = k if k == 2 else k * k  # of two states one interval is the other's mirror image
@@ -166,7 +165,7 @@ def noisy_confidence_bounds(
 
 
 def _upper_confidence(successes: Floats, visits: Floats, alpha: float) -> Floats:
-    """Upper ends of the confidence intervals, rounded up."""
+    """Return upper ends of the confidence intervals, rounded up."""
     # loading it takes longer than most noise scales
     from scipy.special import betaln, xlog1py, xlogy
 

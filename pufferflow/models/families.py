@@ -1,4 +1,4 @@
-"""Families Θ: the chains an adversary may believe in."""
+"""Families Θ: the chains that an adversary may have as prior."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from pufferflow.models.chain import ANY, ByValue, MarkovChain
 GapKind: TypeAlias = Literal["auto", "general", "reversible"]
 
 STARTS = {"stationary": "its stationary start", "any": "any start", "given": "its given start"}
-"""What the kinds of initial distributions of a chain are called."""
+"""Descriptions of the kinds of initial distributions."""
 
 
 class Family(ByValue):
-    """A class Θ of processes; a kind of family overrides what is different."""
+    """A class Θ of processes; subclasses override the attributes that differ."""
 
     no_chains: ClassVar[str] = ""
-    """Why no finite set of chains has the noise scale of the whole family, and what to do."""
+    """Reason why no finite set of chains has the scale of the whole family, and advice."""
     is_chosen: ClassVar[bool] = False
-    """Whether it is a choice of few numbers, which depends on no record."""
+    """Whether it has only a few chosen numbers, which do not depend on records."""
     members: tuple[MarkovChain, ...] = ()
-    """All chains of Θ where they are finitely many, otherwise none."""
+    """All chains of Θ if there are finitely many, otherwise none."""
     states: int | None = None
-    """Number of states of its chains; None where they may have any number."""
+    """Number of states of its chains; None if they may have any number."""
     kind: ClassVar[str]
     """Its key in model files."""
     parameters: ClassVar[tuple[str, ...]]
-    """Attributes that are the fields of its value there."""
+    """Attributes that are the fields of its value in model files."""
 
     @property
     def chains(self) -> tuple[MarkovChain, ...]:
@@ -53,17 +53,17 @@ class Family(ByValue):
 
     @property
     def occurring(self) -> Bools | None:
-        """States that can occur by every chain of Θ, shape (k,); None if no other is known."""
+        """Mask of the states that can occur, shape (k,); None if all may occur."""
         possible = [chain.occurring for chain in self.members]
         return np.logical_and.reduce(possible) if possible else None
 
     @property
     def unresolved(self) -> str:
-        """What is missing before anything can be computed; empty where nothing is."""
+        """Missing information that computations need, as a sentence; empty if there is none."""
         return ""
 
     def text(self, public: bool) -> str:
-        """Describe these chains in words, with their numbers where they are ``public``."""
+        """Return a description of these chains, with their numbers if they are ``public``."""
         raise NotImplementedError
 
     def document(self) -> dict[str, Any]:
@@ -112,7 +112,7 @@ class ChainFamily(Family):
         return f"ChainFamily({', '.join(map(repr, self.chains))})"
 
     def text(self, public: bool) -> str:
-        """Describe these chains in words."""
+        """Return a description of these chains."""
         kinds = " or ".join(dict.fromkeys(STARTS[chain.start] for chain in self.chains))
         several = f"one of the {len(self.chains)} chains of the model,"
         return f"{several if self.chains[1:] else 'the chain of the model'} from {kinds}"
@@ -142,7 +142,7 @@ class BinaryInterval(Family):
             raise ChainError(f"binary interval [{low}, {high}]: needs 0 < low ≤ high < 1")
         for name, end in zip(("low", "high"), ends, strict=True):
             object.__setattr__(self, name, float(end))
-        # the one chain of the class where it holds no other
+        # the only chain of a class with one
         object.__setattr__(self, "members", self.chains if self.low == self.high else ())
 
     @property
@@ -152,7 +152,7 @@ class BinaryInterval(Family):
         return (MarkovChain([[stay, 1 - stay], [1 - stay, stay]], ANY),)
 
     def text(self, public: bool) -> str:
-        """Describe these chains in words, with their probabilities where they are ``public``."""
+        """Return a description of these chains, with probabilities if they are ``public``."""
         interval = f"in [{self.low:g}, {self.high:g}]"
         bounds = interval if public else "between the bounds of the model"
         return f"any binary chain that stays with probabilities {bounds}, from any start"
@@ -173,7 +173,7 @@ class BinaryInterval(Family):
 
 
 class HasFamily(Protocol):
-    """What was made with a family, such as a fit or a model file."""
+    """An object with a family, such as a fit or a model file."""
 
     @property
     def family(self) -> Family: ...  # noqa: D102
@@ -183,7 +183,7 @@ AnyFamily: TypeAlias = Family | MarkovChain | HasFamily
 
 
 def as_family(family: AnyFamily) -> Family:
-    """Return a family as it is, a chain as a family, the family of what has one; or raise."""
+    """Return a family unchanged, a chain as a family, or the family of an object; or raise."""
     if isinstance(family, Family):
         if family.unresolved:
             raise ParameterError(family.unresolved)
@@ -200,13 +200,13 @@ def as_family(family: AnyFamily) -> Family:
 
 
 def standing_chains(family: AnyFamily) -> tuple[MarkovChain, ...]:
-    """Return :attr:`Family.chains`, none where there are none."""
+    """Return :attr:`Family.chains`, an empty tuple if there are none."""
     theta = as_family(family)
     return () if theta.no_chains else theta.chains
 
 
 def finite_chains(family: AnyFamily, who: str) -> tuple[MarkovChain, ...]:
-    """Return the chains of a finite Θ, which ``who`` needs; no dominating chain serves."""
+    """Return the chains of a finite Θ, which ``who`` needs; a dominating chain does not suffice."""
     theta = as_family(family)
     if theta.members:
         return theta.members

@@ -4,21 +4,21 @@
 key                   value
 ====================  ============================================================================
 ``chains``            list of ``{"transition_matrix": [[…]], "initial_distribution": …}``; the
-                      initial distribution is a list, ``"stationary"`` (also where it is left out)
+                      initial distribution is a list, ``"stationary"`` (the default)
                       or ``"any"``
 ``binary_interval``   ``[low, high]``
 ``interval``          ``{"low": [[…]], "high": [[…]]}``, bounds of every transition probability
 ``total_variation``   ``{"transition_matrix": [[…]], "radius": [r, …]}``, rows within distances of
-                      those given
+                      given ones
 ``mixing``            ``{"steps": 60, "overlap": 0.4}``, a mixing condition on any states
 ``hidden``            a chain with ``"observations": [0, 0, 1]``, one for each of its hidden states
 ``periodic``          ``{"transition_matrices": [[[…]], …], "repeat": 60, "initial_distribution":
                       "stationary"}``, matrices with a public period, from any phase
 ====================  ============================================================================
 
-``interval`` and ``total_variation`` may have ``backward``, an object like themselves about the
-distribution of a record given the one after it. Besides the key, ``records`` may describe the
-states and how readings become steps, see :mod:`pufferflow.records.schema`.
+``interval`` and ``total_variation`` may have ``backward``, an object of the same kind for
+the distribution of a record given the next one. Besides the key, ``records`` may have the schema of
+readings and states, see :mod:`pufferflow.records.schema`.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ from pufferflow.records.schema import Schema, parse_schema
 
 @dataclass(frozen=True)
 class PublicModel:
-    """What a release may know besides the data: Θ, and how records become steps of its chains."""
+    """Public inputs of a release besides the data: Θ, and the schema of its records."""
 
     family: Family
     records: Schema | None = None
-    """None where the model file does not say; its states are given."""
+    """None if the model file has none; its states are given."""
 
 
 def read_public_model(path: PathLike) -> PublicModel:
-    """Return the family of a model file and its facts of records; ``"-"`` is standard input."""
+    """Return the family of a model file and its schema of records; ``"-"`` is standard input."""
     return read_json(path, parse_model, f"an object with one of the keys {', '.join(_KINDS)}")
 
 
 def parse_model(document: object) -> PublicModel:
-    """Return what a parsed model file describes."""
+    """Return the model of a parsed file."""
     keys = f"one of the keys {', '.join(_KINDS)}"
     if not isinstance(document, dict):
         raise ModelError(f"a model is an object with {keys}, not {kind(document)}")
@@ -83,7 +83,7 @@ def write_model(
     *,
     private: bool = False,
 ) -> Path:
-    """Write the model of a family, with what is known of its records, to ``path`` in one step.
+    """Write the model of a family, with the schema of its records, atomically to ``path``.
 
     :func:`read_public_model` returns it exactly. With ``private`` only the owner may read it.
     """
@@ -106,11 +106,11 @@ _KINDS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "hidden": (_hidden, (*_CHAIN, "observations")),
     "periodic": (PeriodicChain, ("transition_matrices", "repeat?", "initial_distribution?")),
 }
-"""What makes a family of each key, and the fields of its value; one with ``?`` may be left out."""
+"""Constructor of the family of each key, and fields of its value; ``?`` marks optional ones."""
 
 
 def _family(key: str, value: object) -> Family:
-    """Return the family of a key, two of which have lists."""
+    """Return the family of a key; the values of two keys are lists."""
     if key == "chains":
         if not isinstance(value, list):
             raise ModelError(f"chains must be a list of chains, not {kind(value)}")
@@ -124,7 +124,7 @@ def _family(key: str, value: object) -> Family:
 
 
 def _made(key: str, value: object, where: str) -> Any:
-    """Return what is made of the fields of an object, which are checked by the class."""
+    """Return the family made from the fields of an object; its class checks them."""
     make, fields = _KINDS[key]
     names = tuple(field.rstrip("?") for field in fields)
     given = dict(only_keys(value, names, where))

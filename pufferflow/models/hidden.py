@@ -16,7 +16,7 @@ from pufferflow.models.families import STARTS, Family
 
 
 class HiddenChain(Family):
-    """A chain U of hidden states of which only observations are recorded, X_t = o(U_t); immutable.
+    """A chain U of hidden states, whose observations X_t = o(U_t) are the records; immutable.
 
     Secrets and queries are about observations. Chains of order m (:meth:`of_order`), hidden Markov
     models (:meth:`hidden`) and semi-Markov chains (:meth:`with_durations`) are such chains.
@@ -26,7 +26,7 @@ class HiddenChain(Family):
     chain : MarkovChain
         U, with its initial distribution.
     observations : sequence of int, length n
-        The observation of every state of U, counted from 0; several states may have the same.
+        The observation of every state of U, from 0; several states may have the same.
     """
 
     kind = "hidden"
@@ -47,7 +47,7 @@ class HiddenChain(Family):
         """Observation of every state of U, shape (n,), read-only."""
         self.observations.flags.writeable = False
         self.states: int = int(named.max()) + 1
-        """Number of observations, k: what records can be."""
+        """Number of observations, k: the possible records."""
 
     def __repr__(self) -> str:
         return f"HiddenChain({self.chain.states} states, {self.states} observations)"
@@ -56,9 +56,9 @@ class HiddenChain(Family):
     def words(self) -> NDArray[np.intp] | None:
         """The history of every state: its last m observations, shape (n, m), if they determine it.
 
-        The latest is last. So it is in chains of order m, for which Theorem L2 of
-        ``docs/leakage.md`` holds; None elsewhere. Before a state that nothing leads to,
-        observations have numbers of their own, which no record has.
+        The latest is last. Chains of order m have histories, and Theorem L2 of ``docs/leakage.md``
+        holds; otherwise it is None. Before a state without predecessors observations have numbers
+        of their own, which no record has.
         """
         steps = self.chain.transition_matrix > 0
         words, distinguished = self.observations[:, None], 0
@@ -80,11 +80,11 @@ class HiddenChain(Family):
     def of_order(
         cls, probabilities: ArrayLike, initial_distribution: str | ArrayLike = STATIONARY
     ) -> HiddenChain:
-        """Chain of order m: every record depends on the m before it, and these are the state.
+        """Return the chain of order m, whose states are the last m records.
 
         ``probabilities[x_1, …, x_m, y]`` is that of y after x_1, …, x_m, the latest last; rows of
-        zeros are of m records that never follow each other. The initial distribution, if given, is
-        that of the first record of a segment and the m − 1 before it, shape (k,) · m.
+        zeros are of impossible histories. The initial distribution, if given, is that of the first
+        record of a segment and the m − 1 before it, shape (k,) · m.
         """
         given = check_numbers(probabilities, "probabilities", ChainError)
         k = given.shape[0] if given.ndim else 0
@@ -94,7 +94,7 @@ class HiddenChain(Family):
         rows = given.reshape(-1, k)
         kept = np.flatnonzero(rows.any(axis=1))
         history, y = np.nonzero(rows)
-        after = (history * k + y) % len(rows)  # the oldest of the m records goes
+        after = (history * k + y) % len(rows)  # the oldest of the m records is dropped
         for lost in np.flatnonzero(~np.isin(after, kept)):
             pasts = np.unravel_index([history[lost], after[lost]], given.shape[:-1])
             came, goes = (", ".join(map(str, past)) for past in np.transpose(pasts) + 1)
@@ -113,7 +113,7 @@ class HiddenChain(Family):
 
     @classmethod
     def hidden(cls, chain: MarkovChain, emission: ArrayLike) -> HiddenChain:
-        """Hidden Markov model: state s of a chain shows observation x with ``emission[s, x]``."""
+        """Return a hidden Markov model: state s emits x with probability ``emission[s, x]``."""
         check_type(chain, "chain", MarkovChain)
         shown = checked_distributions(emission, "emission matrix")
         if len(shown) != chain.states:
@@ -135,18 +135,18 @@ class HiddenChain(Family):
         durations: ArrayLike,
         initial_distribution: str | ArrayLike = STATIONARY,
     ) -> HiddenChain:
-        """Semi-Markov chain: a visit lasts a random number of records, then another state follows.
+        """Return a semi-Markov chain: visits last a random number of records.
 
         ``transition_matrix`` has the distributions of the state after a visit to each, and
         ``durations[x, n − 1]`` is the probability that a visit to x lasts n records. An initial
-        distribution, shape (k,), is that of the first state, whose visit begins there.
+        distribution, shape (k,), is that of the first state, whose visit begins with the segment.
         """
         jumps = checked_distributions(transition_matrix, "transition matrix")
         lasts = checked_distributions(durations, "matrix of durations")
         if len(lasts) != len(jumps):
             what = f"the durations have {len(lasts)} rows for {len(jumps)} states"
             raise ChainError(f"{what}; give one per state")
-        # a hidden state is a state with the number of records that its visit has lasted
+        # a hidden state is a state with the current duration of its visit
         longer = np.cumsum(lasts[:, ::-1], axis=1)[:, ::-1]  # it lasts at least n
         state, age = np.nonzero(longer)
         ends = lasts[state, age] / longer[state, age]
@@ -166,17 +166,17 @@ class HiddenChain(Family):
 
     @property
     def occurring(self) -> Bools:
-        """Observations that occur at some time, shape (k,)."""
+        """Mask of the observations that can occur, shape (k,)."""
         seen = self.observations[self.chain.occurring]
         return np.bincount(seen, minlength=self.states) > 0
 
     @property
     def has_given_start(self) -> bool:
-        """Whether records begin with a distribution that is given."""
+        """Whether the initial distribution is given."""
         return self.chain.start == "given"
 
     def text(self, public: bool) -> str:
-        """Describe these processes in words."""
+        """Return a description of these processes."""
         return (
             f"the chain of the model on {self.chain.states} hidden states, of which {self.states} "
             f"observations are recorded, from {STARTS[self.chain.start]}"

@@ -1,6 +1,6 @@
-"""Mixing: a condition that is assumed and nothing else, and the conditions that a chain meets.
+"""Mixing: families given by a mixing condition alone, and the overlaps of a chain.
 
-The bounds and their proofs are in ``docs/leakage.md``, section 9, *Which families a chain lies in*.
+``docs/leakage.md``, section 9, *Which families a chain lies in*, has the bounds and their proofs.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from pufferflow.models.families import AnyFamily, Family, as_family
 from pufferflow.models.powers import matrix_power
 
 MOST_STEPS = 100_000
-"""Largest number of steps for which counts are looked at: each step costs a matrix product."""
+"""Largest number of steps for overlaps from counts: each takes a matrix product."""
 
 
 @dataclass(frozen=True)
 class MixingFamily(Family):
     """All Markov chains, homogeneous or not and on any states, that mix (a Doeblin-type condition).
 
-    For every time t and any two values that X_t can take, the distributions of X_{t+m} given
-    either overlap by α or more, Σ_z min(p(z), q(z)) ≥ α, and so do those of X_{t−m}. Nothing else
-    is assumed, of the states neither.
+    For every time t and any two possible values of X_t, the distributions p, q of X_{t+m} given
+    either overlap by at least α, Σ_z min(p(z), q(z)) ≥ α, and so do those of X_{t−m}. There is no
+    other assumption, and none on the states.
 
     Examples
     --------
@@ -50,11 +50,11 @@ class MixingFamily(Family):
     steps: int = 60
     """m, at least 1."""
     overlap: float = 0.4
-    """α, above 0 and at most 1; it stands for its shortest decimal. At 1 records m steps apart are
+    """α, above 0 and at most 1, as its shortest decimal. At 1 records m steps apart are
     independent.
     """
     time: str | None = None
-    """m as a time, such as "1h", which :meth:`in_steps` makes steps."""
+    """m as a time, such as "1h", which :meth:`in_steps` converts."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "steps", check_whole(self.steps, "steps"))
@@ -64,9 +64,9 @@ class MixingFamily(Family):
         object.__setattr__(self, "overlap", float(overlap))
 
     def in_steps(self, step_seconds: int | None) -> MixingFamily:
-        """Return the family with its time in steps, rounded up, which assumes less.
+        """Return the family with its time in steps, rounded up, which is a weaker assumption.
 
-        Raises ParameterError: it has a time and no step is known.
+        Raises ParameterError: it has a time and there is no step.
         """
         if self.time is None:
             return self
@@ -74,7 +74,7 @@ class MixingFamily(Family):
 
     @property
     def unresolved(self) -> str:
-        """What is missing before anything can be computed."""
+        """Missing information that computations need, as a sentence; empty if there is none."""
         if self.time is None:
             return ""
         what = f"mixing within {self.time} is a number of steps only where the time step is known"
@@ -86,7 +86,7 @@ class MixingFamily(Family):
         return 1 - Fraction(repr(self.overlap))
 
     def text(self, public: bool) -> str:
-        """Describe these chains in words; the numbers are a choice, not a fit, and always given."""
+        """Return a description of these chains, with its numbers, which are chosen, not fitted."""
         return (
             "some Markov chain, homogeneous or not, that mixes: given any two values of a reading, "
             f"the distributions of the readings {self.steps} steps later (and earlier) overlap by "
@@ -95,7 +95,7 @@ class MixingFamily(Family):
 
 
 def mixing(time: str | int, overlap: float) -> MixingFamily:
-    """Assume that, given any two values, the distributions ``time`` later and earlier overlap.
+    """Return the family with overlap of the distributions ``time`` later and earlier.
 
     ``time`` is a time such as "1h" or a number of steps, ``overlap`` above 0 and at most 1.
 
@@ -112,7 +112,7 @@ def mixing(time: str | int, overlap: float) -> MixingFamily:
 
 @dataclass(frozen=True)
 class Overlaps:
-    """Least overlaps of X_{t+m} and of X_{t−m} given any two values of X_t, rounded down."""
+    """Smallest overlaps of X_{t+m} and of X_{t−m} given any two values of X_t, rounded down."""
 
     steps: int
     forward: float
@@ -120,13 +120,13 @@ class Overlaps:
 
     @property
     def overlap(self) -> float:
-        """The smaller of the two: α of the mixing families that hold the chain."""
+        """The smaller of the two: α of a mixing family that contains the chain."""
         return min(self.forward, self.backward)
 
     def family(self, margin: float = 0.0) -> MixingFamily:
         """Return the mixing family of these steps, with an overlap that is smaller by ``margin``.
 
-        A margin is taken off because other records than these are going to be released.
+        Use a margin if other records than these are going to be released.
         """
         left = self.overlap - check_positive(margin, "margin", or_zero=True)
         if not left > 0:
@@ -137,10 +137,10 @@ class Overlaps:
 
 
 def mixing_of(family: AnyFamily, steps: int) -> Overlaps:
-    """Overlaps of all chains of a family (finite, or binary interval) in so many ``steps``.
+    """Return the overlaps of all chains of a family (finite, or binary interval) in ``steps``.
 
-    They are exact for stationary starts but for rounding; backward, other starts get what holds
-    for every initial distribution.
+    For stationary starts they are exact up to rounding; for other starts the backward overlap is a
+    bound for every initial distribution.
     """
     steps = check_whole(steps, "steps")
     forward, backward = zip(*(_of_chain(c, steps) for c in as_family(family).chains), strict=True)
@@ -150,7 +150,7 @@ def mixing_of(family: AnyFamily, steps: int) -> Overlaps:
 def mixing_from_counts(
     transition_counts: ArrayLike, steps: int, coverage: float = 0.95
 ) -> Overlaps:
-    """Overlaps of the chain of some transition counts, which hold with probability ``coverage``.
+    """Return lower bounds of the overlaps of the chain of some counts, with this ``coverage``.
 
     The chain, which must be stationary, may be any within simultaneous confidence intervals
     (:func:`pufferflow.models.confidence_family`). With few transitions, or with states that are
@@ -164,12 +164,12 @@ def mixing_from_counts(
 def overlaps_from_counts(
     transition_counts: ArrayLike, steps: Sequence[int], coverage: float
 ) -> list[Overlaps]:
-    """As :func:`mixing_from_counts`, for several numbers of steps with one ``coverage``."""
+    """Return :func:`mixing_from_counts` for several numbers of steps with one ``coverage``."""
     each = (1 + check_confidence(coverage, "coverage")) / 2
     counts, ways = np.asarray(transition_counts), []
     for side in (counts, counts.T):
         family = confidence_family(side, each)
-        smoothed = side + (side.sum(axis=1, keepdims=True) == 0)  # of a state never left: any
+        smoothed = side + (side.sum(axis=1, keepdims=True) == 0)  # never left: any row
         rows = smoothed / smoothed.sum(axis=1, keepdims=True)
         ways.append(1 - _variations(family, rows, steps))
     return [Overlaps(m, *(float(way[m]) for way in ways)) for m in steps]
@@ -180,7 +180,7 @@ def _of_chain(chain: MarkovChain, steps: int) -> tuple[float, float]:
         chain = chain.restricted(chain.initial_support)
     with np.errstate(under="ignore"):
         power, support = matrix_power(chain.transition_matrix, steps)
-    # an entry of a product of non-negative matrices has so many roundings at most, in any order
+    # largest number of roundings of an entry of a product of non-negative matrices
     error = (steps + 1) * (chain.states + 6) * UNIT_ROUNDOFF
     forward = _overlap(power) * (1 - 2 * error)
     initial = chain.stationary_distribution if chain.start == "stationary" else None
@@ -194,14 +194,14 @@ def _of_chain(chain: MarkovChain, steps: int) -> tuple[float, float]:
 
 
 def _overlap(rows: Floats) -> float:
-    """Least Σ_z min(p(z), q(z)) over pairs of rows."""
+    """Return the smallest Σ_z min(p(z), q(z)) over pairs of rows."""
     return min(float(np.minimum(row, rows).sum(axis=1).min()) for row in rows)
 
 
 def _cross_ratio(matrix: Floats, support: Bools) -> float:
-    """Largest P(y, x) P(y', x')/(P(y, x') P(y', x)) of values x, x' that a node can take.
+    """Return the largest P(y, x) P(y', x')/(P(y, x') P(y', x)) of possible values x, x'.
 
-    ``support`` has the entries that are positive, also where floats have 0 for them; then it is ∞.
+    ``support`` marks the positive entries; if one underflows to 0 the result is ∞.
     """
     possible = matrix[:, support.any(axis=0)]
     if len(matrix) == 1:
@@ -215,7 +215,7 @@ def _cross_ratio(matrix: Floats, support: Bools) -> float:
 
 
 def _variations(family: IntervalFamily, rows: Floats, steps: Sequence[int]) -> Floats:
-    """Bounds of τ_0, τ_1, …, rounded up, up to the largest of ``steps``: see the module's text."""
+    """Return bounds of τ_0, τ_1, …, rounded up, up to the largest of ``steps``."""
     most, k = max(steps), len(rows)
     tolerance = 1e-9  # above all roundings of up to 100,000 products, each of k + 6 of them
     # τ_n; max s_l − min s_l; e_n
@@ -241,9 +241,9 @@ def _variations(family: IntervalFamily, rows: Floats, steps: Sequence[int]) -> F
 
 
 def _farthest(family: IntervalFamily, rows: Floats, distances: Floats) -> Floats:
-    """s(z): how far a row of the family can be from the estimate in ``rows``, for every z.
+    """Return s(z), the largest distance of a row of the family from that in ``rows``, shape (k,).
 
-    Where it has mass elsewhere, the ``distances`` of the states count. Shape (k,).
+    Moved mass is weighted by the ``distances`` of the states.
     """
     over, under = np.maximum(family.high - rows, 0.0), np.maximum(rows - family.low, 0.0)
     most = np.minimum(over.sum(axis=1), under.sum(axis=1)) * (1 + 1e-12)

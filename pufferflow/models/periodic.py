@@ -22,15 +22,14 @@ class PeriodicChain(Family):
     """A chain on k states with a transition matrix for every phase of a public period; immutable.
 
     The step from a record at phase t to the next one, at phase t + 1, has the matrix of phase t;
-    after the last phase comes phase 0. Phases count from 0. A segment may begin at any phase, and
-    the worst counts: participants begin when they like.
+    after the last phase comes phase 0. Phases count from 0. A segment may begin at any phase.
 
     Parameters
     ----------
     transition_matrices : sequence of p array_like, each of shape (k, k)
         One matrix for each part of the period: 24 for the hours of a day, 168 for those of a week.
     repeat : int
-        Steps that each matrix serves in a row: 60 for one matrix per hour and a record per minute.
+        Consecutive steps of each matrix: 60 for one matrix per hour and a record per minute.
     initial_distribution : {"stationary", "any"}
         Distribution of the first record: that of the process with this period, which must be
         unique, or any.
@@ -58,14 +57,14 @@ class PeriodicChain(Family):
         self.states: int = self.transition_matrices.shape[1]
         """Number of states, k."""
         self.repeat = check_whole(repeat, "repeat", most=10**6 // len(parts))
-        """Steps that each matrix serves in a row."""
+        """Consecutive steps of each matrix."""
         self.period = len(parts) * self.repeat
         """Number of phases."""
         check_choice(initial_distribution, "initial_distribution", (STATIONARY, ANY))
         self.start = self.initial_distribution = initial_distribution
-        """Which kind of initial distribution the chain has."""
+        """Kind of initial distribution: stationary or any."""
         if self.start == STATIONARY:
-            _ = self.stationary_distributions  # raises where they are not unique
+            _ = self.stationary_distributions  # raises if they are not unique
 
     def __repr__(self) -> str:
         period = f"period {self.period}, initial_distribution={self.start}"
@@ -100,7 +99,7 @@ class PeriodicChain(Family):
 
     @cached_property
     def _whole_period(self) -> tuple[MarkovChain, bool]:
-        """The chain of the records at phase 0, and whether floats hold all its probabilities."""
+        """The chain of the records at phase 0, and whether none of its probabilities underflows."""
         whole, possible = np.eye(self.states), np.eye(self.states, dtype=np.bool_)
         with np.errstate(under="ignore"):
             for matrix in self.transition_matrices:
@@ -113,10 +112,10 @@ class PeriodicChain(Family):
     def stationary_error(self) -> float:
         """Bound on the relative error of each entry of :attr:`stationary_distributions`.
 
-        Down to about 1e-290. That of a product of n matrices is at most n (k + 6) roundings, for
-        nothing is subtracted; a relative error η of the whole period moves its stationary
-        distribution by at most 2kη, and the elimination adds its own. Infinite where a probability
-        of the whole period is too small for floats.
+        It holds down to about 1e-290. The error of a product of n matrices is at most n (k + 6)
+        roundings, as nothing is subtracted; a relative error η of the whole period moves its
+        stationary distribution by at most 2kη, and the elimination adds its own. It is infinite if
+        a probability of the whole period underflows.
         """
         k, n = self.states, self.period
         if not self._whole_period[1]:
@@ -125,10 +124,10 @@ class PeriodicChain(Family):
 
     @cached_property
     def possible(self) -> Bools:
-        """States that a record can have at each phase, shape (period, k)."""
+        """Mask of the possible states at each phase, shape (period, k)."""
         possible = np.ones((self.period, self.states), dtype=np.bool_)
         if self.start == STATIONARY:
-            # exactly: a probability may be too small for floats
+            # exactly: probabilities may underflow
             possible[0] = self._whole_period[0].initial_support
             for phase in range(self.period - 1):
                 edges = self.transition_matrix(phase) > 0
@@ -136,7 +135,7 @@ class PeriodicChain(Family):
         return possible
 
     def text(self, public: bool) -> str:
-        """Describe these processes in words."""
+        """Return a description of these processes."""
         start = f"{STARTS[self.start].removesuffix(' start')} distribution"
         return (
             f"the chain of the model with a public period of {self.period} steps and "

@@ -1,4 +1,4 @@
-"""Powers of transition matrices with their exact supports, and what can follow within a window."""
+"""Powers of transition matrices with their exact supports, and possible values in a window."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pufferflow._util.types import Bools, Floats
 
 
 def followed(possible: Bools, edges: Bools, steps: int) -> Bools:
-    """Which states can follow the ``possible`` ones of each row after so many more steps."""
+    """Return the states that can follow the ``possible`` ones of each row after ``steps``."""
     power = edges  # floats are exact here: sums of k ones
     while steps:
         if steps & 1:
@@ -20,24 +20,24 @@ def followed(possible: Bools, edges: Bools, steps: int) -> Bools:
 
 
 def matrix_power(rows: Floats, n: int) -> tuple[Floats, Bools]:
-    """Return the n-th power of a matrix, and which of its entries are exactly positive."""
+    """Return the n-th power of a matrix, and the mask of its positive entries."""
     support = followed(np.eye(len(rows), dtype=np.bool_), rows > 0, n)
     return np.linalg.matrix_power(rows, n), support
 
 
 def followers(matrix: Floats, window: int) -> Bools:
-    """Which values the last record of a window can have, by that of the first, shape (k, k)."""
+    """Return the possible values of a window's last record, by those of the first, (k, k)."""
     return followed(np.eye(len(matrix), dtype=np.bool_), matrix > 0, window - 1)
 
 
 def largest_after(table: Floats, last: Bools) -> Floats:
-    """Largest entry of a table of pairs of last values, by the pairs of first ones before them."""
+    """Return the largest entry of a table of pairs of last values, by pairs of first values."""
     ends = np.array([table[following].max(axis=0) for following in last])
     return np.array([ends[:, following].max(axis=1) for following in last]).T
 
 
 class Supports:
-    """States that the nodes 1, 2, … of a chain can take, looked at up to node ``length``.
+    """States that the nodes 1, 2, … of a chain can have, up to node ``length``.
 
     From node ``settled`` on they repeat with period ``period``.
     """
@@ -54,7 +54,7 @@ class Supports:
             self._early.append(following)
 
     def at(self, node: int) -> Bools:
-        """States that a node can take, shape (k,)."""
+        """Return the states that a node can have, shape (k,)."""
         if node > len(self._early):
             node = self.settled + (node - self.settled) % self.period
         return self._early[node - 1]

@@ -1,4 +1,4 @@
-"""What is known of the rows of a transition matrix, one by one: polytopes of distributions."""
+"""Sets of rows of a transition matrix: polytopes of distributions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pufferflow._util.rounding import UNIT_ROUNDOFF
 from pufferflow._util.types import Floats
 
 MOST_SETS = 8
-"""Most states whose sets are all looked at."""
+"""Largest number of states for a search over all sets of states."""
 
 
 class Masses(NamedTuple):
@@ -28,11 +28,11 @@ class Masses(NamedTuple):
 class RowSets:
     """The row of state x is a sum of ``base[x]`` and of one element of each of ``parts``.
 
-    Intervals have one part: what is left above the lower bounds. Balls in total variation have
-    two: what may stay and what comes. For h ≥ 0 and a row p of the set, p·h is largest (smallest)
-    where every part fills the states with the largest (smallest) h first; so these *vertices*
-    depend on the order of h alone. Floats have a relative error of a few roundings, totals an
-    absolute one of k.
+    Intervals have one part: the mass above the lower bounds. Balls in total variation have two: the
+    mass that stays and the mass that moves. For h ≥ 0 and a row p of the set, p·h is largest
+    (smallest) if every part fills the states with the largest (smallest) h first; so these
+    *vertices* depend on the order of h alone. Floats have a relative error of a few roundings,
+    totals an absolute one of k.
     """
 
     base: Floats
@@ -65,9 +65,9 @@ class RowSets:
         return np.minimum(total * (1 + self.error), 1.0)
 
     def vertex(self, row: int, order: Sequence[int], largest: bool) -> Floats:
-        """The row whose parts fill the states in this order, but for :attr:`error`.
+        """Return the row whose parts fill the states in this order, up to :attr:`error`.
 
-        Entrywise no smaller if ``largest``, otherwise no larger.
+        Entries are rounded up if ``largest``, otherwise down.
         """
         found: Floats = self.base[row].copy()
         slack = self._tolerance if largest else -self._tolerance
@@ -81,14 +81,14 @@ class RowSets:
         return found
 
     def vertices(self, row: int, largest: bool) -> Floats:
-        """Vertices for all orders of the states, by what h favours, or else spares: (k!, k)."""
+        """Return vertices for all orders of the states, shape (k!, k)."""
         orders = permutations(range(self.states))
         return np.array([self.vertex(row, o if largest else o[::-1], largest) for o in orders])
 
     def kept_apart(self) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-        """Two disjoint sets of few states within each of which a chain may stay for ever, if any.
+        """Two disjoint sets of states that a chain may never leave, if there are any.
 
-        Beyond :data:`MOST_SETS` states only sets of one or two states are looked at.
+        Beyond :data:`MOST_SETS` states only sets of one or two states are searched.
         """
         k = self.states
 
@@ -104,7 +104,7 @@ class RowSets:
         return min(apart, key=lambda pair: len(pair[0]) + len(pair[1]), default=None)
 
     def distances(self) -> Floats:
-        """Bound of the total variation distance of a row of x and one of x' ≠ x, rounded up."""
+        """Return bounds of the total variation distance of rows of x and x' ≠ x, rounded up."""
         excess = self.high()[:, None, :] - self.low()[None, :, :]
         one_way = np.maximum(excess, 0.0).sum(axis=2)
         both = np.maximum(excess, excess.transpose(1, 0, 2)).sum(axis=2) / 2  # Σ |p − q| / 2
@@ -113,16 +113,16 @@ class RowSets:
         return np.asarray(np.minimum(apart, 1.0))
 
     def log_ratios(self) -> Floats:
-        """Bound of log p(z)/q(z) over rows p of x and q of x', by x, x' and z; −∞ for p(z) = 0."""
+        """Return bounds of log p(z)/q(z), rows p of x and q of x', by x, x', z; −∞ for p(z) = 0."""
         return _logs(self.high()[:, None, :], self.low()[None, :, :])
 
     def log_column_ratios(self) -> Floats:
-        """Bound of log p(x) / p(x') over the rows p of z, by x, x' and z, as above."""
+        """Return bounds of log p(x) / p(x') over the rows p of z, by x, x', z, as above."""
         return _logs(self.high().T[:, None, :], self.low().T[None, :, :])
 
 
 def between(low: Floats, high: Floats) -> RowSets:
-    """Return the distributions between two bounds, which differ by a part of one mass."""
+    """Return the distributions between two bounds, with one part."""
     left = np.array([math.fsum([1.0, *(-row)]) for row in low])
     return RowSets(low, (Masses(high - low, np.maximum(left, 0.0)),))
 
