@@ -125,16 +125,12 @@ class _Side:
     error: float
 
     def logs(self, sets: Bools, cost: float, least: float = 0.0) -> Floats:
-        """Return log E[e^(c · count) | x] up to a constant, rounded except for ``rounding``."""
+        """Return log E[e^(c · count) | x] up to a constant and rounding errors."""
         values = np.empty((len(sets) + 1, len(self.given)))
         end = constant(self.end(len(sets)))
         pull_back(self.transposed, end, sets, math.exp(-cost), least, values)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(np.log(values[0]) - np.log(self.given))
-
-    def rounding(self, records: int) -> float:
-        """Return a bound of the rounding error of a difference of two logs."""
-        return 4.0 * (len(self.given) + 8) * UNIT_ROUNDOFF * (records + 2) + self.error
 
     def best(self, pair: Pair, cost: float, sets: Bools) -> Bools:
         """Return the sets that distinguish two values best.
@@ -185,7 +181,8 @@ class _Query:
         for side, sets in zip(self.sides, self.sets, strict=True):
             low, high = side.logs(sets, cost)[x], side.logs(sets, cost, 2 * TINY)[y]
             value, size = value + float(low - high), size + abs(low) + abs(high)
-            lost += side.rounding(len(sets))
+            # twice the roundings of each factor
+            lost += 4.0 * (len(self.own) + 8) * UNIT_ROUNDOFF * (len(sets) + 2) + side.error
         lower = value - lost - 16 * UNIT_ROUNDOFF * (size + 2 * math.log(1 / TINY))
         return lower if math.isfinite(lower) else -math.inf
 

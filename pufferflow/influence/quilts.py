@@ -62,7 +62,7 @@ from pufferflow._util.types import Bools, Floats, Ints
 from pufferflow.influence import _kernels
 from pufferflow.influence._kernels import INFINITE
 from pufferflow.models.chain import MarkovChain
-from pufferflow.models.powers import Supports, followers, largest_after
+from pufferflow.models.powers import Supports, followed, followers, largest_after
 
 Convention: TypeAlias = Literal["exact", "published"]
 
@@ -139,7 +139,7 @@ class InfluenceTables:
             parts = (n - low, low) if n != low else (n // 2, n // 2)
             (values, support), (others, edges) = map(self.power, parts)
             if not support.all():  # else no row of the other power is zero
-                support = (support.astype(np.float32) @ edges) > 0  # exact: sums of k ones
+                support = followed(support, edges, 1)
             # unlike @ it never warns of underflow, which is expected here
             self._powers[n] = constant(np.dot(values, others)), support
         return self._powers[n]
