@@ -54,7 +54,7 @@ class Population:
 class Entry:
     """The row of a release; ``promise`` states whether it covers all releases together.
 
-    A private fit has no promise. An external release has no ``level`` and no ``epsilon``.
+    :meth:`Book.accept` sets it. An external release has no ``level`` and no ``epsilon``.
     """
 
     population: Population
@@ -62,7 +62,7 @@ class Entry:
     level: Level | None
     epsilon: float | None
     query: str
-    promise: bool = True
+    promise: bool = False
 
     def __post_init__(self) -> None:
         check_epsilon(1 if self.epsilon is None else self.epsilon)

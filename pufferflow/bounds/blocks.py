@@ -26,7 +26,7 @@ from pufferflow.bounds.distribution_sets import (
     reweighted_rows,
     reweighted_within,
 )
-from pufferflow.models.powers import matrix_power
+from pufferflow.models.powers import followed, matrix_power
 from pufferflow.models.row_sets import RowSets, between
 
 PASSED = 500.0
@@ -183,7 +183,7 @@ def _powers(rows: Floats, length: int) -> Iterator[tuple[int, tuple[Floats, Bool
 
 def times(one: tuple[Floats, Bools], other: tuple[Floats, Bools]) -> tuple[Floats, Bools]:
     """Return the product of two matrices, and the mask of its positive entries."""
-    return np.dot(one[0], other[0]), (one[1].astype(np.float32) @ other[1]) > 0
+    return np.dot(one[0], other[0]), followed(one[1], other[1], 1)
 
 
 def blocks_of_sets(rows: RowSets, length: int, *, columns: bool) -> Iterator[Block]:
@@ -227,7 +227,7 @@ def _product(first: RowSets, second: RowSets) -> RowSets:
     low, high = second.low(), second.high()
     least = _extreme(first, low, largest=False) * (1 - rounding)
     least = np.where(least >= SAFE_MINIMUM, least, 0.0)
-    possible = (first.high() > 0).astype(np.float32) @ (high > 0).astype(np.float32) > 0
+    possible = followed(first.high() > 0, high > 0, 1)
     most = np.clip(_extreme(first, high, largest=True) * (1 + rounding), SAFE_MINIMUM, 1.0)
     most = np.maximum(np.where(possible, most, 0.0), least)
     return between(least, most)

@@ -324,11 +324,6 @@ def conditional(joint: Floats) -> Floats:
     return np.asarray(np.divide(joint, totals, out=np.zeros_like(joint), where=totals > 0))
 
 
-def reached(states: Bools, matrix: Floats) -> Bools:
-    """Return the states that can follow one of ``states``, shape (k,)."""
-    return np.asarray((matrix[states] > 0).any(axis=0))
-
-
 def clear_diagonal(table: Floats) -> None:
     """Set the diagonal to 0, in a third of the time that ``np.fill_diagonal`` takes."""
     if table.flags.forc:  # a view, whichever of the two orders it lies in

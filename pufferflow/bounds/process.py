@@ -24,7 +24,6 @@ from pufferflow.bounds.distribution_sets import (
     ExactRows,
     ReweightedRows,
     conditional,
-    reached,
     reweighted_rows,
     reweighted_within,
 )
@@ -34,7 +33,7 @@ from pufferflow.errors import ChainError
 from pufferflow.models.bounded import BoundedFamily
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.hidden import HiddenChain
-from pufferflow.models.powers import matrix_power
+from pufferflow.models.powers import followed, matrix_power
 from pufferflow.models.row_sets import RowSets
 
 _EXACT_WORK = 20_000
@@ -235,7 +234,7 @@ class _ChainProcess:
         looks = self.pairs and self.window == 1 and self.seen is not None and not self.informed
         forward, backward = self._forward(), self._backward()
         possible = self._possible[:1] if backward.early is None else self._possible
-        later = reached(np.ones(k, dtype=np.bool_), self.matrix)
+        later = followed(np.ones(k, dtype=np.bool_), self.matrix > 0, 1)
         if self.chain.start == "stationary":
             later = self.chain.initial_support
         return Process(
@@ -321,7 +320,7 @@ class _ChainProcess:
         """Return the values that each of the early nodes can have."""
         possible = [self.chain.initial_support]
         while len(possible) < self.early:
-            possible.append(reached(possible[-1], self.matrix))
+            possible.append(followed(possible[-1], self.matrix > 0, 1))
         return possible
 
     @cached_property

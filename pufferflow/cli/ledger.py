@@ -87,7 +87,7 @@ def _add(ledger: Ledger, arguments: argparse.Namespace) -> None:
     names = ("rho", "whole_rho", "delta")
     more = (written_number(getattr(arguments, name), name) for name in names)
     charge = Charge(cost, whole, *parse_range(arguments.first, arguments.last), *more)
-    entry = Entry(known, charge, None, None, arguments.query, promise=False)
+    entry = Entry(known, charge, None, None, arguments.query)
     paid = ledger.add(Terms(entry, new_values=arguments.yes))
     print(f"entered as row {paid.number}: {percent(paid.spent)} % is spent")
 

@@ -130,8 +130,8 @@ class PeriodicChain(Family):
             # exactly: probabilities may underflow
             possible[0] = self._whole_period[0].initial_support
             for phase in range(self.period - 1):
-                matrix = self.transition_matrix(phase)
-                possible[phase + 1] = (matrix[possible[phase]] > 0).any(axis=0)
+                edges = self.transition_matrix(phase) > 0
+                possible[phase + 1] = followed(possible[phase], edges, 1)
         return possible
 
     def text(self, public: bool) -> str:

@@ -9,7 +9,7 @@ from pufferflow._util.types import Bools, Floats
 
 def followed(possible: Bools, edges: Bools, steps: int) -> Bools:
     """Return the states that can follow the ``possible`` ones of each row after ``steps``."""
-    power = edges
+    power = edges  # floats are exact here: sums of k ones
     while steps:
         if steps & 1:
             possible = (possible.astype(np.float32) @ power) > 0

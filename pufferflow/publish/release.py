@@ -169,7 +169,7 @@ class Agreement:
         theta = None if assumed is None else assumed.document()
         columns = steps.columns["participant"], tuple(filter(None, [steps.columns["value"]]))
         population = Population(steps.step_seconds, steps.clock, *columns, states, how.cohort)
-        entry = Entry(population, charge, self.level, request.epsilon, words, not how.alone)
+        entry = Entry(population, charge, self.level, request.epsilon, words)
         return Terms(entry, theta, None if how.alone else promise, how.new_values)
 
 

@@ -115,41 +115,40 @@ def influence_ratio(joint, nodes, quilt):
     return int(best[0]), int(best[1])
 
 
+def log_influence(joint, nodes, quilt, enormous=None):
+    """The max-influence to ``DIGITS`` digits; a ratio above ``enormous`` stands for ∞."""
+    numerator, denominator = influence_ratio(joint, nodes, quilt)
+    if not denominator or (enormous and numerator > enormous * denominator):
+        return Decimal("Infinity")
+    # of very long numbers the first digits are enough, far more than are kept
+    spare = max(0, min(numerator.bit_length(), denominator.bit_length()) - 8 * DIGITS)
+    with localcontext(prec=DIGITS):
+        return (Decimal(numerator >> spare) / Decimal(denominator >> spare)).ln()
+
+
 def quilt_influences(chain, length, window=1):
     """card(X_N) and max-influence, to ``DIGITS`` digits, of all quilts of every window of nodes."""
     window = min(window, length)
-    enormous = 10 ** (2 * chain.zeros // 3)
+    enormous = 10 ** (2 * chain.zeros // 3) if chain.start == "any" else None
     joints = [joint_law(chain.matrix, law, length) for law in chain.initial_laws]
 
     def influence(node, quilt):
-        largest = Decimal(0)
-        for joint in joints:
-            numerator, denominator = influence_ratio(joint, range(node, node + window), quilt)
-            if denominator == 0 or (chain.start == "any" and numerator > enormous * denominator):
-                return Decimal("Infinity")
-            # of very long numbers the first digits are enough, far more than are kept
-            spare = max(0, min(numerator.bit_length(), denominator.bit_length()) - 8 * DIGITS)
-            largest = max(
-                largest, (Decimal(numerator >> spare) / Decimal(denominator >> spare)).ln()
-            )
-        return largest
+        nodes = range(node, node + window)
+        return max(log_influence(joint, nodes, quilt, enormous) for joint in joints)
 
-    with localcontext() as context:
-        context.prec = DIGITS
-        return [
-            [
-                (card, influence(node, [t for t in (left, right) if t is not None]))
-                for left, right, card in chain_quilts(length, node, window)
-            ]
-            for node in range(length - window + 1)
+    return [
+        [
+            (card, influence(node, [t for t in (left, right) if t is not None]))
+            for left, right, card in chain_quilts(length, node, window)
         ]
+        for node in range(length - window + 1)
+    ]
 
 
 def exact_scale(influences, epsilon):
     """σ_max of Algorithm 2 with the chain quilts, by Definition 4.1."""
     exact = Decimal(epsilon)
-    with localcontext() as context:
-        context.prec = DIGITS
+    with localcontext(prec=DIGITS):
         return max(
             min(card / (exact - e) for card, e in quilts if e < exact) for quilts in influences
         )

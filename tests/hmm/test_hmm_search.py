@@ -9,7 +9,6 @@ import pytest
 from cases import examples
 from hypothesis import given
 from hypothesis import strategies as st
-from plain_hidden_markov import all_ratios, path_probability
 
 from pufferflow import hmm
 
@@ -32,6 +31,30 @@ def models(draw, max_states=4, max_observations=3):
     matrices = [[draw(distributions(size, weights)) for _ in range(k)] for size in (k, m)]
     secrets = ["a", "b", "c"][: draw(st.integers(2, 3))]
     return hmm.HiddenMarkovModel(*matrices, {s: draw(distributions(k, weights)) for s in secrets})
+
+
+def path_probability(model, secret, sequence):
+    """P(sequence | secret), the sum over all paths of hidden states."""
+    total = Fraction(0)
+    for path in product(range(len(model.states)), repeat=len(sequence)):
+        weight = model.initial_distributions[secret][path[0]]
+        for t, observation in enumerate(sequence):
+            weight *= model.observation_matrix[path[t]][model.observations.index(observation)]
+            if t + 1 < len(path):
+                weight *= model.transition_matrix[path[t]][path[t + 1]]
+        total += weight
+    return total
+
+
+def all_ratios(model, length):
+    """The ratio of every possible sequence of up to ``length`` observations, both ways."""
+    for t in range(1, length + 1):
+        for sequence in product(model.observations, repeat=t):
+            p = {one: path_probability(model, one, sequence) for one in model.initial_distributions}
+            for pair in model.pairs:
+                for secret, other in (pair, pair[::-1]):
+                    if p[secret]:
+                        yield p[secret] / p[other] if p[other] else math.inf, sequence
 
 
 @examples(12, 120)

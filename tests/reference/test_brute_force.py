@@ -2,7 +2,6 @@
 
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from itertools import product
 
 import numpy as np
 import plain_influence
@@ -18,7 +17,7 @@ from enumeration import (
 )
 
 import pufferflow as pf
-from pufferflow.influence.quilts import INFINITE, InfluenceTables, initial_term
+from pufferflow.influence.quilts import INFINITE, InfluenceTables
 
 BATCHES, CHAINS_A_BATCH = seeds(2, 12), 30
 EPSILONS = [1e-5, 0.01, 0.3, 1.0, 2.7, 8.0, 1e4]
@@ -158,17 +157,3 @@ def test_forward_backward_and_initial_terms(number, steps):
             assert is_close_bound(tables.stack[right, x, y], power[x], power[y], slack)
             assert is_close_bound(tables.stack[left, x, y], kept[x], kept[y], slack)
             assert is_close_bound(initial[x, y], columns[y], columns[x], slack)
-
-
-@pytest.mark.parametrize("number", range(40))
-def test_stationary_term(number):
-    rng = np.random.default_rng([4, number])
-    k = int(rng.integers(2, 7))
-    matrix = random_matrix(rng, k)
-    exact = stationary_law(matrix)
-    if exact is None:
-        return
-    chain = pf.MarkovChain([[float(p) for p in row] for row in matrix])
-    table = initial_term(chain.stationary_distribution, chain.stationary_error)
-    for x, y in product(np.flatnonzero(exact), repeat=2):
-        assert is_close_bound(table[x, y], [exact[y]], [exact[x]], 1e-12)

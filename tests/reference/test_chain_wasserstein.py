@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from cases import counts, examples
 from enumeration import counted, stationary_law, whole
-from exact_loss import log_fraction
-from hypothesis import assume, example, given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from plain_counts import (
     chain_wasserstein,
     divided,
     laws_given_secrets,
+    log_fraction,
     loss,
     random_case,
     some_starts,
@@ -23,16 +23,13 @@ from plain_counts import (
 
 import pufferflow as pf
 from pufferflow.audit import chain_sensitivity
-from pufferflow.audit._count_kernels import NOTHING, distributions, movable
+from pufferflow.audit._count_kernels import movable
 from pufferflow.audit._mixture_kernels import never_above
 from pufferflow.audit.count_distributions import (
     counts_at_records,
-    empty_numbers,
     log_sums,
-    numbers,
     relative_error,
 )
-from pufferflow.audit.wasserstein import _moves
 from pufferflow.errors import CertificateError, ChainError
 from pufferflow.general import wasserstein_infinity
 from pufferflow.verify.balls import Work
@@ -232,22 +229,6 @@ def test_tails_far_below_the_range_of_floats():
     assert wasserstein_infinity(divided(laws[0]), divided(laws[1])) == 2
 
 
-def test_the_largest_segment_need_not_be_the_longest():
-    swap = pf.MarkovChain([[0, 1], [1, 0]], "any")
-    assert [chain_sensitivity(swap, n, [0, 1]).W for n in (1, 2, 3, 4, 5)] == [1, 0, 1, 0, 1]
-    found = chain_sensitivity([swap, swap], [2, 3, 4], [0, 1])
-    assert (found.W, found.length, found.chain) == (1, 3, 0)
-
-
-def test_weights():
-    chain = pf.MarkovChain([[0.5, 0.3, 0.2], [0.2, 0.6, 0.2], [0.3, 0.3, 0.4]])
-    plain = chain_sensitivity(chain, 9, [0, 1, 1])
-    assert chain_sensitivity(chain, 9, [-5, -4, -4]) == plain
-    assert chain_sensitivity(chain, 9, [1, 0, 0]).W == plain.W
-    assert chain_sensitivity(chain, 9, [0, 3, 3]).W == 3 * plain.W
-    assert chain_sensitivity(chain, 9, [2, 2, 2]).W == 0
-
-
 def test_scale_is_rounded_up():
     found = chain_sensitivity(pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]]), 20, [0, 1])
     assert found.strict == found.W
@@ -337,40 +318,6 @@ def check_sums(m, e, tolerance):
             )
 
 
-def pairs(entries):
-    m, e = numbers(np.array([m for m, _ in entries]))
-    return m, np.where(m > 0, e + np.array([e for _, e in entries]), NOTHING)
-
-
-entries = st.lists(
-    st.tuples(st.floats(0, 1), st.integers(-3000, 3000)) | st.tuples(st.just(0.0), st.just(0)),
-    min_size=1,
-    max_size=12,
-)
-
-
-@example([(0.0, 0), (0.09375, 0), (2.225073858507203e-309, 725)], [(1.0, 0)])
-@examples(12, 120)
-@given(entries, entries)
-def test_sums_of_numbers_of_any_size_lose_nothing(first, second):
-    """Convolved and added up from either end, over blocks of every size."""
-    exact = [Fraction(0)] * (len(first) + len(second))
-    for i, (m, e) in enumerate(first):
-        for j, (n, f) in enumerate(second):
-            exact[i + j + 1] += Fraction(m) * Fraction(n) * Fraction(2) ** (e + f)
-    (past, future), sizes = map(pairs, (first, second)), np.empty((1, 1))
-    out = empty_numbers(1, 1, len(exact))
-    past, future = [one[None, None] for one in past], [one[None] for one in future]
-    distributions(tuple(past), tuple(future), np.array([[0, 0, 1]]), sizes, out)
-    (m, e), total = (one[0, 0] for one in out), sum(exact)
-    assert sizes[0, 0] == pytest.approx(
-        log_fraction(total) if total else -math.inf, rel=1e-13, abs=1e-13
-    )
-    for found, value in zip(fractions(m, e), exact, strict=True):
-        assert abs(found * total - value) <= value * Fraction(1, 2**47)
-    check_sums(m, e, 1e-13)
-
-
 @examples(30, 300)
 @given(st.integers(1, 4), st.randoms(use_true_random=False))
 def test_what_is_proved_of_all_mixtures_of_starts_holds_for_each(starts, random):
@@ -416,14 +363,3 @@ def test_transport_plans_against_all_intervals():
         assert movable(first, second, slack, reach) == expected
         answers.append(expected)
     assert 50 < sum(answers) < 250
-
-
-@pytest.mark.parametrize(
-    ("excess", "possible"), [(0.0, True), (1e-10, True), (1e-8, False), (0.1, False)]
-)
-def test_plans_allow_a_billionth(excess, possible):
-    m = np.array([[[0.5, 0.5, 0.0], [0.0, 0.5 * (1 - excess), 0.5 * (1 + excess)]]])
-    given = m, np.zeros(m.shape, dtype=np.int64)
-    sizes = np.zeros((1, 2))
-    assert _moves(given, sizes, 1) == possible
-    assert _moves(given, sizes, 2)

@@ -164,14 +164,3 @@ def test_a_value_is_never_shown(general, content):
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert err.startswith("pufferflow: error: ")
     assert NUMBER not in err
-
-
-def test_a_fault_shows_nothing(general, monkeypatch):
-    def fails(*_):
-        raise RuntimeError(NUMBER)
-
-    monkeypatch.setattr(pf.PufferfishFramework, "release", fails)
-    code, out, err = general(ROWS, "--epsilon", 1, release="3")
-    assert (code, out) == (2, "")
-    assert "a fault of this program: RuntimeError (fails, line" in err
-    assert NUMBER not in err

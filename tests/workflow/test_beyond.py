@@ -1,14 +1,24 @@
-"""What goes beyond the paper: numbers between which something must hold, words, and the cohort."""
+"""Studies beyond the paper: bounds between which numbers lie, related bounds, and the cohort."""
+
+import itertools
+import math
 
 import numpy as np
 import pytest
-from cases import counts
+from cases import counts, seeds
 
 import pufferflow as pf
 from pufferflow.mechanisms import MECHANISMS
 from reproduction import tidy
 from reproduction.beyond import cohort, measures
 from reproduction.beyond.measures import models, wider_guarantees
+from reproduction.beyond.peers import (
+    TemporalLeakage,
+    bayesian_dp_threshold,
+    certainty,
+    random_cases,
+    related_bounds,
+)
 from reproduction.data.discretise import Runs
 from reproduction.data.sample import Participant, Sample
 
@@ -99,6 +109,78 @@ def test_scales_and_losses_are_those_of_the_mechanisms(runs, measured):
     assert set(measured["paper_scale"]) == papers
     assert measured["certified"].notna().sum() == len(measured) / 2
     assert measured.query("model == 'fitted' and epsilon == 2")["certified"].all()
+
+
+# -- related bounds: by all sets of states, and never below ours for their own adversary ----------
+
+
+def plain_temporal_leakage(chain, length, cost):
+    """Largest α_i + β_i − c, with L over all sets of states."""
+    matrix, start = chain.transition_matrix, chain.stationary_distribution
+    sets = np.array(list(itertools.product([0, 1], repeat=len(start)))).T
+    leaks = []
+    for rows in (matrix.T * start / start[:, None], matrix):
+        leak, found = cost, [cost]
+        for _ in range(length - 1):
+            reach = np.log1p(np.expm1(leak) * (rows @ sets))
+            leak = cost + (reach[:, None] - reach[None]).max()
+            found.append(leak)
+        leaks.append(found)
+    return max(back + ahead - cost for back, ahead in zip(leaks[0], leaks[1][::-1], strict=True))
+
+
+@pytest.mark.parametrize("seed", seeds(10, 500))
+def test_temporal_leakage_is_that_of_all_sets_and_never_below_ours(seed):
+    (chain, _), *_ = itertools.islice(random_cases(seed + 1, 1, 3), seed, None)
+    length, cost = [1, 2, 7, 60][seed % 4], 10 ** (seed % 7 / 2 - 2)
+    loss = TemporalLeakage(chain, length).loss(cost)
+    assert loss == pytest.approx(plain_temporal_leakage(chain, length, cost), rel=1e-9)
+    ours = pf.leakage_loss(chain, length, 1 / cost)
+    assert ours <= loss * (1 + 1e-6)
+    stay = chain.transition_matrix.trace()
+    if chain.states == 2 and stay >= 1:  # the bound is attained there
+        assert ours == pytest.approx(loss, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", seeds(12, 300))
+def test_certainty_is_that_of_the_best_release_and_never_below_all_later_ones(seed):
+    """Against all releases of a record, and of three records, that attain e^ε on sets of states."""
+    cost, since = 10 ** (seed % 4 / 2 - 1), 1 + seed % 3
+    (case,) = itertools.islice(random_cases(3, 30, seed), seed % 3, seed % 3 + 1)
+    found = {row["bound"]: row["certainty"] for row in certainty(iter([case]), [cost], [since])}
+    matrix = case[0].transition_matrix
+    sets = np.exp(cost * np.array(list(itertools.product([0, 1], repeat=len(matrix)))).T)
+    three = sets  # columns: what a release reveals of each state
+    for _ in range(2):
+        three = (sets[:, :, None] * (matrix @ three)[:, None]).reshape(len(matrix), -1)
+    best = {}
+    for bound, release in (("one-record", sets), ("all-later", three)):
+        chances = np.linalg.matrix_power(matrix, since) @ release
+        best[bound] = (chances.max(axis=0) / (chances.max(axis=0) + chances.min(axis=0))).max()
+    assert found["one-record"] == pytest.approx(best["one-record"], rel=1e-12)
+    assert best["all-later"] <= found["all-later"] * (1 + 1e-12)
+
+
+def test_rows_of_the_study():
+    rows = list(related_bounds(random_cases(10, 40, 1), [0.5, 30.0]))
+    for row in rows:
+        lowest, most = (0, 1) if row["bound"] == "lower-bound" else (1, math.inf)
+        assert lowest - 1e-5 <= row["relative_noise"] <= most  # scales are found to 1e-7 of ε
+    applies = [row for row in rows if row["bound"] == "bdp" and not row["reason"]]
+    assert applies
+    for row in applies:
+        assert row["scale"] == 1 / (row["epsilon"] - row["smallest_epsilon"])
+
+
+def test_extreme_chains():
+    disjoint = pf.MarkovChain(
+        [[0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5], [0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5]]
+    )
+    assert TemporalLeakage(disjoint, 10**6).scale(1.0) == pytest.approx(10**6, rel=1e-6)
+    independent = pf.MarkovChain([[0.3, 0.7], [0.3, 0.7]])
+    assert TemporalLeakage(independent, 100).scale(2.0) == 0.5
+    assert bayesian_dp_threshold(disjoint) == math.inf
+    assert bayesian_dp_threshold(pf.MarkovChain([[0.8, 0.2], [0.4, 0.6]])) == 4 * math.log(4)
 
 
 # -- cohort ----------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 import csv
 import io
+import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,6 +17,7 @@ from reproduction.authors_code import authors_scales
 from reproduction.claims import leading, paper_rows
 from reproduction.comparison import SOURCES, comparison_table, reported_values, stated_rows
 
+ROOT = Path(__file__).parents[2]
 FIGURE_4 = "Figure 4, upper row"
 
 
@@ -183,3 +186,14 @@ def test_authors_programs_agree(made):
     other = other.query("script == 'run_realData'")
     assert set(other["verdict"]) == {verdicts.NOT_IN_PAPER}
     assert (other["reason"] != "").all()
+
+
+def test_the_page_explains_the_verdicts_and_its_commands_exist():
+    page = (ROOT / "docs/artifact.md").read_text(encoding="utf-8")
+    rows = page.partition("| verdict |")[2].partition("\n\n")[0].splitlines()[2:]
+    explained = (row.split("|")[1:3] for row in rows)
+    assert {name.strip(): text.strip() for name, text in explained} == verdicts.VERDICTS
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    named = set(re.findall(r"`make ([a-z-]+)`", page))
+    assert {"reproduce", "test", "bench"} <= named
+    assert named <= set(re.findall(r"^([a-z-]+):", makefile, flags=re.MULTILINE))

@@ -1,8 +1,13 @@
 """Scales, errors, releases, timings and examples of a complete run, against the library."""
 
+import os
+import runpy
+from pathlib import Path
+from types import SimpleNamespace
+
+import numba
 import numpy as np
 import pytest
-from script_runs import run_script
 
 import pufferflow as pf
 from pufferflow.mechanisms import compute_scale
@@ -10,6 +15,40 @@ from reproduction import tidy
 from reproduction.chains import load_chains
 from reproduction.data.sample import load_sample, pooled
 from reproduction.examples import CLIQUES, PEOPLE, contagion, flu_table
+
+SCRIPTS = Path(__file__).parents[2] / "workflow" / "scripts"
+
+
+class Named(dict):
+    """Input, output or params of a rule: by name, by number, and as a list of all."""
+
+    __getattr__ = dict.__getitem__
+
+    def __getitem__(self, key):
+        return list(self.values())[key] if isinstance(key, int) else super().__getitem__(key)
+
+    def __iter__(self):
+        return iter(self.values())
+
+
+def run_script(name, input, output, **params):
+    """Run a script of the workflow in this process, as its rule would; paths are by name."""
+    given, made = (Named({key: _text(path) for key, path in of.items()}) for of in (input, output))
+    log = str(Path(made[0]).with_suffix(".log"))
+    threads, before = numba.config.NUMBA_NUM_THREADS, dict(os.environ)
+    snakemake = SimpleNamespace(
+        input=given, output=made, params=Named(params), threads=threads, log=[log]
+    )
+    try:
+        runpy.run_path(str(SCRIPTS / f"{name}.py"), init_globals={"snakemake": snakemake})
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def _text(path):
+    return [str(one) for one in path] if isinstance(path, list) else str(path)
+
 
 SYNTHETIC = {"repetitions": 500, "seed": 20170514}
 
