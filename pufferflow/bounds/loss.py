@@ -20,9 +20,6 @@ from pufferflow.bounds.solver import LeakageEquation, beginning, post_fixed_poin
 from pufferflow.bounds.walks import Stretch
 from pufferflow.models.powers import followers, largest_after
 
-_SMALL, _COSTLY = 1e-5, 3 * 10**7
-"""A cost for which leakages are proportional to c; work of bounds that justifies a guess."""
-
 
 class ProcessLoss:
     """Upper bounds of the loss over the windows of a process, for all c-DP mechanisms.
@@ -41,27 +38,19 @@ class ProcessLoss:
 
     def loss(self, cost: float) -> Loss:
         """Return a bound for mechanisms whose density changes by at most e^cost with one entry."""
-        self._forget()  # results do not depend on earlier searches
+        self._begin()  # results do not depend on earlier searches
         return self._nearby(cost)
 
     def scale(self, epsilon: float, upper: float) -> tuple[float, int] | None:
         """Return the smallest scale with loss ≤ ε, rounded up, and a node; None if ≥ ``upper``."""
-        self._forget()
-        return scale_below(self._nearby, epsilon, upper, max(1 / upper, self._guess(epsilon)))
+        growth = self._begin()
+        cost = max(1 / upper, epsilon / growth if growth else 0.0)
+        return scale_below(self._nearby, epsilon, upper, cost)
 
-    def _forget(self) -> None:
-        for side in (self._forward, self._backward):
-            side.starts.clear()
-
-    def _guess(self, epsilon: float) -> float:
-        """Return a starting cost, for leakages proportional to c; 0 if that takes too long."""
-        sides, sets = (self._forward, self._backward), list[DistributionSet]()
-        for side in sides:
-            sets += side.side.sets
-        quick = all(any(rows.centre for rows in side.side.sets) for side in sides)
-        if self._process.exact or not (quick or any(rows.work > _COSTLY for rows in sets)):
-            return 0.0
-        return epsilon / (self._process.window + sum(side.guess() for side in sides))
+    def _begin(self) -> float:
+        """Discard earlier results; return the loss over c at small c, estimated high, or 0."""
+        known = [side.begin() for side in (self._forward, self._backward)]
+        return self._process.window + 3 * max(known) if any(known) else 0.0
 
     def _nearby(self, cost: float) -> Loss:
         """Return the loss, starting from the post-fixed points of the last cost."""
@@ -123,9 +112,7 @@ class _Leakages:
 
     def __init__(self, process: Process, side: Side) -> None:
         self.side, self._process = side, process
-        # post-fixed points in units of c, from the last one
-        self.starts: dict[int, Floats] = {}
-        self._beginnings: dict[int, Floats] = {}
+        self._starts: list[Floats] = []  # leakages of the last c, in units of it
         k = len(process.distance)
         self._zeros, self._away = np.zeros((k, k)), 1 - np.eye(k)
         self._trees = no_trees(k if side.early is not None or process.exact else 0)
@@ -176,39 +163,20 @@ class _Leakages:
 
     def _tail(self, cost: float, costs: Floats, cap: Floats, floor: Floats) -> Floats:
         """Return a bound for all nodes after one with leakages ``floor``, the least of all sets."""
-        tail = cap
+        tail, extra = cap, self.side.margin * self._away if self.side.margin else self._zeros
         for number, rows in enumerate(self.side.sets):
-            start = self.starts.get(number)
-            start = self._beginning(number) if start is None else start
-            found = self._fixed(rows, costs, cap, floor, start * cost)
-            self.starts[number] = found / cost
+            early = isinstance(rows, ExactRows) and self.side.early is not None
+            least = floor if early else self._zeros
+            equation = LeakageEquation(rows, costs, cap, extra=extra, floor=least)
+            found = post_fixed_point(equation, self._starts[number] * cost)
+            self._starts[number] = found / cost
             tail = np.minimum(tail, found)
             if isinstance(rows, ExactRows) and rows.spread < 1e-7 * cost:
                 break
         return tail
 
-    def _fixed(
-        self, rows: DistributionSet, costs: Floats, cap: Floats, floor: Floats, start: Floats
-    ) -> Floats:
-        early = isinstance(rows, ExactRows) and self.side.early is not None
-        extra = self.side.margin * self._away if self.side.margin else self._zeros
-        equation = LeakageEquation(
-            rows, costs, cap, extra=extra, floor=floor if early else self._zeros
-        )
-        return post_fixed_point(equation, start)
-
-    def guess(self) -> float:
-        """Return the approximate leakages, in units of c, for small c."""
-        sets = list(enumerate(self.side.sets))
-        if near := [number for number, rows in sets if rows.centre is not None]:
-            return min(float(self._beginning(number).max()) for number in near)
-        costs, cap = self._limits(_SMALL)
-        starts = [(rows, self._beginning(number) * _SMALL) for number, rows in sets]
-        found = [self._fixed(rows, costs, cap, self._zeros, start) for rows, start in starts]
-        return min(float(leakages.max()) for leakages in found) / _SMALL
-
-    def _beginning(self, number: int) -> Floats:
-        """Return initial leakages in units of c, the same in every search."""
-        if number not in self._beginnings:
-            self._beginnings[number] = beginning(self.side.sets[number])
-        return self._beginnings[number]
+    def begin(self) -> float:
+        """Start from leakages at small c; return the largest, in units of c, 0 if unknown."""
+        sets = self.side.sets if not self._process.exact else ()
+        self._starts = [beginning(rows) for rows in sets]
+        return float(self._starts[0].max()) if sets and sets[0].centre is not None else 0.0
