@@ -10,7 +10,7 @@ from pufferflow._util.units import exact_seconds, steps_of, text_of
 from pufferflow.errors import ParameterError
 
 SideInformation: TypeAlias = Literal["none", "any"]
-"""What an adversary may know besides Θ: nothing, or any other records of the participant."""
+"""Side information: none, or any other records of the participant."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class ProtectionOptions(TypedDict, total=False):
 
 
 NARROWEST = Protection()
-"""One record is hidden, from an adversary who knows no other one."""
+"""One record is protected, from an adversary without side information."""
 
 PROTECTION = ("window", "side_information")
 """The options for it."""

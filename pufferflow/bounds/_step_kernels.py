@@ -31,7 +31,7 @@ FARTHEST = 1e250
 
 _FAR = 1e150
 _LITTLE = 1e-9
-"""Excess by Lemma 7, in units of c, below which Lemma 6 is not tried."""
+"""Excess by Lemma 7, in units of c, below which Lemma 6 is not used."""
 
 
 @kernel(inner=True)

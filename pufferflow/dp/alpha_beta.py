@@ -151,7 +151,7 @@ class AlphaBeta:
         return self.alpha + self.beta
 
     def standard_error(self, count: float, domain_count: int) -> float:
-        """Return the standard error for a query with so many tuples of the data and of D."""
+        """Return the standard error for a query with these numbers of tuples."""
         count = check_positive(count, "count", or_zero=True)
         if (others := check_whole(domain_count, "domain_count", 0) - count) < 0:
             raise ParameterError("more tuples of the data meet the query than of the domain")

@@ -45,7 +45,7 @@ class RandomisedResponse:
         At least two, all distinct; anything else is a ParameterError.
     truth : float
         At least 1/k, which reveals nothing, and below 1. Two fair coins, "heads: the truth, tails:
-        what the second coin shows", are two categories with ``truth`` = 3/4: ln 3-DP.
+        the second coin", are two categories with ``truth`` = 3/4: ln 3-DP.
     """
 
     categories: tuple[str, ...]

@@ -97,7 +97,7 @@ def _violation(
     """Return a sequence of the full length that violates in one direction, or None."""
     z3, rows = load("z3", "the solver"), model.observation_matrix
     both = zip(model.initial_distributions[secret], model.initial_distributions[other], strict=True)
-    # only the difference of the two forward vectors matters, where it can differ from 0
+    # only nonzero differences of the two forward vectors matter
     predicted = {i: z3.RealVal(str(p - limit * q)) for i, (p, q) in enumerate(both) if p or q}
     sequence, constraints = [z3.Real(f"observation_{t}") for t in range(steps)], []
     for t, observed in enumerate(sequence):
