@@ -448,7 +448,7 @@ class _Rows:
             raise DataError(f"{self.table.where}: {what}") from None
 
     def _plain(self, text: str) -> str:
-        """Return a number in Python's notation, "none" if it is not written with the signs given."""
+        """Return a number in Python's notation, "none" if it has other signs than given."""
         if not self.signs:
             return text
         text, decimal, thousands = text.strip(), self.schema.decimal or ".", self.schema.thousands
