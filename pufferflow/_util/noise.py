@@ -1,4 +1,4 @@
-"""Noise: exact samplers of OpenDP, double-precision noise, and the cost of several releases."""
+"""Noise: exact samplers of OpenDP, and the cost of several releases."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pufferflow._util.checks import check_numbers, check_positive, check_type
+from pufferflow._util.checks import check_positive
 from pufferflow._util.optional import load
 from pufferflow._util.types import Floats
 from pufferflow.errors import ParameterError
@@ -71,7 +71,7 @@ def discrete_laplace(noise: ArrayLike, scale: float) -> Floats:
 
 
 class LaplaceNoise:
-    """Noise from a scale, for the results of all mechanisms."""
+    """A scale of Laplace noise, for the results of all mechanisms."""
 
     mechanism: str
     scale: float | None
@@ -86,13 +86,3 @@ class LaplaceNoise:
             why = f"{self.mechanism} is not applicable ({self.reason})"
             raise ParameterError(f"{why}; choose another mechanism")
         return self.scale * check_positive(lipschitz, "lipschitz")
-
-    def release(self, values: ArrayLike, lipschitz: float, rng: np.random.Generator) -> Floats:
-        """Return ``values`` plus independent Laplace noise of scale ``lipschitz * scale``.
-
-        The noise has double precision and comes from ``rng``: it is for experiments, and not safe
-        against attacks on the low bits of floating-point noise.
-        """
-        exact = check_numbers(values, "values")
-        check_type(rng, "rng", np.random.Generator)
-        return exact + rng.laplace(0.0, self.noise_scale(lipschitz), exact.shape)
