@@ -1,4 +1,4 @@
-"""The loss that noise really has, from the exact distribution of the data."""
+"""Exact losses of Laplace noise, from the distributions of the data, and lower bounds."""
 
 import lazy_loader
 

@@ -1,8 +1,7 @@
 """Compiled loops over distributions of counts.
 
-Probabilities are pairs (m, e) for m · 2^e, m about 1 or 0, so that far tails keep their digits
-whatever their size. Everything added is positive: relative errors only add up, and nothing is ever
-cut off.
+Probabilities are pairs (m, e) for m · 2^e, m about 1 or 0, so that far tails keep their digits. All
+terms are positive: relative errors only add up, and nothing is truncated.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ NOTHING = -(2**40)
 """Exponent of a sum without terms."""
 
 SPREAD = 400
-"""Bits that the numbers of a part may span: products of two stay within floats."""
+"""Largest range of a part in bits: products of two numbers do not overflow."""
 
 
 @kernel
@@ -33,7 +32,7 @@ def shifted(m: float, e: Any) -> float:
 
 @kernel
 def taken_apart(value: float) -> tuple[Any, Any]:
-    """As math.frexp of a normal number, in a fifth of its time: from its bits."""
+    """Return math.frexp of a normal number, from its bits, in a fifth of the time."""
     bits = np.float64(value).view(np.int64)
     mantissa = np.int64((bits & ~(0x7FF << 52)) | (1022 << 52)).view(np.float64)
     return mantissa, (bits >> 52) - 1022
@@ -84,7 +83,7 @@ def prepend_record(rows: Numbers, moves: Ints, given: Numbers, out: Numbers) -> 
 
 @kernel
 def _parts(m: Floats, e: Ints) -> list[tuple[int, Any, Floats]]:
-    """Parts that span at most ``SPREAD`` bits: where each begins, its exponent, and its floats."""
+    """Return parts of at most ``SPREAD`` bits: first index, exponent and floats of each."""
     parts = []
     begin, low, high = 0, np.int64(2**40), np.int64(NOTHING)
     for n in range(len(m) + 1):
@@ -105,8 +104,8 @@ def distributions(
 ) -> None:
     """Fill the distribution of past + own + future from each start, given each secret.
 
-    A secret is (first, last, own): the past is that of its first state, the future that of its
-    last, and itself adds ``own``. ``sizes`` are the logarithms of the sums, by which they are
+    A secret is (first, last, own): the past depends on its first state, the future on its last one,
+    and its own count is ``own``. ``sizes`` are the logarithms of the sums, by which they are
     divided.
     """
     (before, powers), (after, tops), (m, e) = past, future, out
@@ -176,10 +175,10 @@ def smooth(values: Floats, decay: float) -> None:
 
 @kernel
 def movable(first: Numbers, second: Numbers, slack: float, reach: int) -> bool:
-    """Whether the first can be moved by at most ``reach`` places into slack times the second.
+    """Return whether mass of the first, moved by at most ``reach``, fits into slack · the second.
 
-    Leftmost place first: all sources reach equally far, so this finds a plan wherever there is one,
-    up to (2 reach + 4) roundings relative to each mass.
+    Mass is moved from left to right, which finds a plan if there is one, as all sources reach
+    equally far, up to (2 reach + 4) roundings relative to each mass.
     """
     (p, p_exponents), (q, q_exponents) = first, second
     room, place = q * slack, 0
@@ -192,7 +191,7 @@ def movable(first: Numbers, second: Numbers, slack: float, reach: int) -> bool:
             gap = q_exponents[place] - p_exponents[n]
             here = shifted(room[place], min(gap, 900))
             if here > rest:
-                if gap < 900:  # beyond, what is taken is negligible
+                if gap < 900:  # otherwise the taken mass is negligible
                     room[place] = shifted(here - rest, -gap)
                 rest = 0.0
             else:

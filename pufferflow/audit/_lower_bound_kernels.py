@@ -1,4 +1,4 @@
-"""Compiled loops of the bound from below: products of matrices under an exponential tilt.
+"""Compiled loops of the lower bound: products of matrices under an exponential tilt.
 
 A side of a secret is a product K D_1 K D_2 … K D_n · end of a matrix K ≥ 0 and diagonal matrices:
 D_t is 1 on the states that the query counts t records away and ``low`` = e^(−c) on the others.
@@ -15,7 +15,7 @@ import numpy as np
 from pufferflow._util.jit import kernel
 
 TINY = 1e-270
-"""Entries below it count as 0, or as twice this: errors of underflow are far below."""
+"""Smaller entries count as 0, or as twice this; errors of underflow are much smaller."""
 
 _TIE = 1e-13
 
@@ -40,7 +40,7 @@ def _step(rows: Any, values: Any, inside: Any, low: float, out: Any) -> None:
 def pull_back(transposed: Any, end: Any, sets: Any, low: float, least: float, values: Any) -> None:
     """Fill ``values[t]`` with K D_{t+1} … K D_n · end, over its largest entry, for t = n, …, 0.
 
-    What is too small for floats becomes ``least``: 0, or for a bound from above 2 · TINY. Every
+    Entries that underflow become ``least``: 0, or 2 · TINY for an upper bound. Every
     other factor has a relative error of at most k + 6 roundings.
     """
     values[len(sets)] = end / end.max()
@@ -65,9 +65,9 @@ def _means(first: Any, second: Any, values: Any, low: float, inside: Any) -> tup
 
 @kernel
 def _choose(first: Any, second: Any, values: Any, low: float, inside: Any) -> bool:
-    """Make (first · D · values)/(second · D · values) largest; whether the set changed.
+    """Maximise (first · D · values)/(second · D · values); return whether the set changed.
 
-    That ratio R is largest where the set holds the states whose own ratio is above R (Dinkelbach).
+    The ratio R is largest if the set contains the states with a ratio above R (Dinkelbach).
     """
     changed = False
     for _ in range(len(values) + 1):
@@ -88,15 +88,15 @@ def _choose(first: Any, second: Any, values: Any, low: float, inside: Any) -> bo
 def sweep(
     matrices: Any, sets: Any, low: float, pair: Any, tables: Any, begin: int
 ) -> tuple[float, int]:
-    """Change the sets of one record after another, there and back, so that two values differ more.
+    """Improve the sets of all records in turn, forward and backward, for one pair of values.
 
-    Where no single set can be improved no query at all is better (Theorem 10 of docs/leakage.md).
+    If no single set can be improved no other query is better (Theorem 10 of docs/leakage.md).
 
     ``matrices`` are K and its transpose, ``sets`` of shape (n, k), ``pair`` the rows of K whose
-    ratio is to be large. ``tables`` hold what stands behind each record, from :func:`pull_back`,
-    and what the two rows give there, of shapes (n + 1, k), (n, k) and (n, k). ``begin`` is the
-    record to begin with: 0, then what the last sweep returned second, where its way back changed a
-    set last; −1 for none. First comes the logarithm of the ratio, rounded to nearest.
+    ratio is maximised. ``tables`` hold the products behind each record, from :func:`pull_back`, and
+    those of the two rows before it, of shapes (n + 1, k), (n, k) and (n, k). ``begin`` is the first
+    record: 0, then the second result of the last sweep, the last change on its way back; −1 for
+    none. The first result is the logarithm of the ratio, rounded to nearest.
     """
     (matrix, transposed), (values, first, second) = matrices, tables
     if begin == 0:

@@ -3,8 +3,8 @@
 Given one secret an event has probability F = Σ r_u p_u f_u / Σ r_u p_u, where r is the distribution
 of X_1, p_u = P(secret | X_1 = u) and f_u the probability given both; another event given another
 secret has G = Σ r_u q_u g_u / Σ r_u q_u. F ≤ G if and only if Σ_uv r_u r_v c_uv ≥ 0, with
-c_uv = p_u q_v (g_v − f_u). For all r that is so if it is for all mixtures of two starts (proved in
-docs/histograms.md): if and only if s_uu ≥ 0 and s_uv ≥ −√(s_uu s_vv) for all u and v, where s is
+c_uv = p_u q_v (g_v − f_u). This holds for all r if it holds for all mixtures of two starts (proved
+in docs/histograms.md): if and only if s_uu ≥ 0 and s_uv ≥ −√(s_uu s_vv) for all u and v, where s is
 the symmetric part of c. All arrays hold logarithms.
 """
 
@@ -34,22 +34,22 @@ def _add(a: float, b: float) -> float:
 
 @kernel
 def _margin(a: float, tolerance: float) -> float:
-    """By how much a logarithm must exceed ``a`` to be proved no smaller."""
+    """Return the margin by which a logarithm must exceed ``a`` to be proved no smaller."""
     return tolerance * (1 + 2.0**-8 * abs(a)) if a > -np.inf else 0.0
 
 
 @kernel
 def _own(p: float, q: float, f: float, g: float, tolerance: float) -> float:
-    """Log p q (g − f), rounded down; −∞ where that is not surely positive."""
+    """Return log p q (g − f), rounded down; −∞ if that is not proved positive."""
     over = f + _margin(f, tolerance) - g
     return p + q + g + math.log(-math.expm1(over)) if over < 0 and p + q > -np.inf else -np.inf
 
 
 @kernel
 def exceeds(p: Pair, q: Pair, f: Pair, g: Pair, tolerance: float) -> tuple[bool, float]:
-    """Whether F ≤ G is not proved of the mixtures of two starts, logarithms up to ``tolerance``.
+    """Return whether F ≤ G is unproved for mixtures of two starts, with this ``tolerance``.
 
-    Second comes the weight of the other start where the form is least, as a logarithm of odds.
+    The second result is the weight of the other start at the minimum of the form, as log odds.
     """
     one, other = p[0] + q[1], p[1] + q[0]
     near = max(one, other)
@@ -69,7 +69,7 @@ def exceeds(p: Pair, q: Pair, f: Pair, g: Pair, tolerance: float) -> tuple[bool,
 
 @kernel
 def never_above(p: Floats, q: Floats, f: Floats, g: Floats, tolerance: float) -> bool:
-    """Whether F ≤ G is proved of all initial distributions, logarithms up to ``tolerance``."""
+    """Return whether F ≤ G is proved for all initial distributions, with this ``tolerance``."""
     for u in range(len(p)):
         if p[u] + q[u] > -np.inf and not f[u] + _margin(f[u], tolerance) <= g[u]:
             return False
@@ -87,8 +87,8 @@ def raise_shift(
     """Return the smallest w ≥ ``shift`` with P(N ≤ n | s) ≤ P(N ≤ n + w | s') for all n, s and s'.
 
     ``sizes`` are log P(state | start), shape (starts, states); ``below`` and ``above``
-    log P(N ≤ n | start, state) and log P(N > n | start, state), of which either proves, shape
-    (starts, states, counts). ``pair`` is filled with the two states that raised the value last.
+    log P(N ≤ n | start, state) and log P(N > n | start, state), either of which is a proof, shape
+    (starts, states, counts). ``pair`` is filled with the last two states that raised the value.
     """
     for x in range(sizes.shape[1]):
         for y in range(sizes.shape[1]):
@@ -110,7 +110,7 @@ def raise_shift(
 
 @kernel
 def _mixed(p: Pair, f: Pair, odds: float) -> float:
-    """Log F of a mixture of two starts."""
+    """Return log F of a mixture of two starts."""
     (first, other), weight = f, p[1] - p[0] + odds
     if weight > 0:
         first, other, weight = other, first, -weight
@@ -129,12 +129,12 @@ def raise_gap(
 ) -> None:
     """Raise the first two ``gaps``, attained and bound, to the largest log ratio of densities.
 
-    Over mixtures of starts, pairs of secrets, and outputs: where the bound is exceeded, to what
-    the mixture that exceeds it most attains, until none does (Dinkelbach).
+    The maximum is over mixtures of starts, pairs of secrets, and outputs: while a mixture exceeds
+    the bound, it is raised to the value of the worst one (Dinkelbach).
 
     ``sizes`` are log P(secret | start), shape (starts, secrets), ``values`` the log densities, of
-    shape (starts, secrets, outputs), of which some ``outputs`` are looked at. ``place`` names the
-    node, secrets and output that attain the third gap, others only if they attain more by
+    shape (starts, secrets, outputs), of which some ``outputs`` are compared. ``place`` has the
+    node, secrets and output of the third gap, replaced only by larger ones beyond the
     ``tolerance``.
     """
     starts, secrets = sizes.shape
@@ -157,6 +157,6 @@ def raise_gap(
                 gaps[0] = max(gaps[0], gap)
                 if gap > level:
                     gaps[1] = gap + 2 * ROUNDING
-                else:  # what is not proved need not be false
+                else:  # unproved inequalities may hold
                     gaps[1] += step
                     step *= 2

@@ -1,8 +1,8 @@
 """The distribution of a count given one record of a chain, for every record, state and start.
 
-X_i = x splits a chain: the records before i and those after it are independent given it. How likely
-each count of the past is, together with X_i = x, follows by one pass forwards over P, and of the
-future by one pass backwards. Nothing is subtracted or cut off, so relative errors only add up, in
+X_i = x splits a chain: the records before i and those after it are independent given it. The joint
+probabilities of X_i = x and the count of the past follow by one forward pass over P, those of the
+future by one backward pass. Nothing is subtracted or truncated, so relative errors only add up, in
 far tails too.
 """
 
@@ -29,7 +29,7 @@ from pufferflow.models.chain import MarkovChain
 
 
 def starts_of(chain: MarkovChain) -> Floats:
-    """Return the initial distributions meant, one a row: the chain's own, or every single state.
+    """Return the initial distributions as rows: the chain's own, or every single state.
 
     Raises ChainError: a probability is positive and beyond the range of floats.
     """
@@ -45,16 +45,16 @@ def starts_of(chain: MarkovChain) -> Floats:
 
 
 def roundings(chain: MarkovChain, count: float) -> float:
-    """Bound on the relative error after ``count`` roundings, and that of a stationary start."""
+    """Return a bound of the relative error by ``count`` roundings and a stationary start."""
     start = 2 * chain.stationary_error if chain.start == "stationary" else 0.0
     return 1.1 * (UNIT_ROUNDOFF * count + start)
 
 
 def relative_error(chain: MarkovChain, length: int, most: int) -> float:
-    """Bound on the relative error of each probability, and of each sum of them.
+    """Return a bound of the relative error of each probability, and of each sum of them.
 
     Each pass makes at most 2k + 8 roundings a record, the rows of P another k + 8, the convolution
-    and the sums two for each of the ``most`` values of the count; so does what they are divided by.
+    and the sums two for each of the ``most`` values of the count; so does their divisor.
     """
     return roundings(chain, length * (6.0 * chain.states + 40) + 6.0 * most + 64)
 
@@ -68,9 +68,9 @@ def counts_at_records(
 ) -> Iterator[tuple[Floats, Numbers]]:
     """Yield the distributions of Σ_t weights[X_t] at every record i that begins a window.
 
-    A secret is the first and the last state of a window, and what the window adds; each state adds
-    its weight, at least 0. First come log P(X_i = first), of shape (starts, secrets), −∞ where it
-    cannot be, then the distributions, of shape (starts, secrets, counts), zeros where it cannot be.
+    A secret is the first and the last state of a window, and its addend; each state adds its
+    weight, at least 0. First come log P(X_i = first), of shape (starts, secrets), −∞ if impossible,
+    then the distributions, of shape (starts, secrets, counts), zeros if impossible.
     """
     moves, most, matrix = np.array(weights, dtype=np.int64), max(weights), chain.transition_matrix
 
@@ -93,7 +93,7 @@ def counts_at_records(
 def _last_first(
     first: Numbers, step: Callable[[Numbers], Numbers], count: int
 ) -> Iterator[Numbers]:
-    """Yield what ``count``, …, 1 and 0 steps make of ``first``, some 2 √count of them kept."""
+    """Yield ``first`` after ``count``, …, 1 and 0 steps, keeping about 2 √count of them."""
     stride, kept, now = math.isqrt(count) + 1, [first], first
     for n in range(1, count + 1):
         now = step(now)
@@ -113,12 +113,12 @@ def numbers(values: Floats) -> Numbers:
 
 
 def empty_numbers(*shape: int) -> Numbers:
-    """Return arrays to be filled."""
+    """Return empty arrays."""
     return np.empty(shape), np.empty(shape, dtype=np.int64)
 
 
 def log_sums(given: Numbers, decay: float = 1.0) -> tuple[Floats, Floats]:
-    """Logarithms of Σ_{j ≤ n} decay^(n − j) p(j) and Σ_{j > n} decay^(j − n) p(j), for each p."""
+    """Return logs of Σ_{j ≤ n} decay^(n − j) p(j) and Σ_{j > n} decay^(j − n) p(j), per p."""
     size, (below, above) = given[0].shape[-1], (np.empty(given[0].shape) for _ in range(2))
     rows = given[0].reshape(-1, size), given[1].reshape(-1, size)
     fill_log_sums(rows, decay, below.reshape(-1, size), above.reshape(-1, size))

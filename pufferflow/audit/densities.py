@@ -25,23 +25,23 @@ Value: TypeAlias = int | tuple[int, ...]
 """A state or the states of a window; a count or a histogram."""
 
 LARGEST_DECAY = 150.0
-"""Smallest scale of a count is one over this."""
+"""The inverse of the smallest scale of a count."""
 
 LARGEST_EXPONENT = 500.0
 """Largest T · bins / (2 · scale) of a histogram: its densities stay above e^(−500)."""
 
 LARGEST_MEMORY = 2**31
-"""Bytes for the densities of a histogram."""
+"""Largest number of bytes of the densities of a histogram."""
 
 
 class Densities:
-    """Densities of a noisy query, of one distribution without noise for all scales.
+    """Densities of a noisy query at any scale, from its distribution without noise.
 
-    A histogram of T records in j bins has (T + 1)^(j − 1) places (the last count follows from the
-    others) and its density (T + 1)^j outputs; of a count, the bin of the states not counted has no
+    A histogram of T records in j bins has (T + 1)^(j − 1) values (the last count follows from the
+    others) and its density (T + 1)^j outputs; for a count, the bin of the other states has no
     noise. Secrets may be the values of w consecutive records. The past depends on the first of them
-    alone, the future on the last, and the query on what all of them add: windows that share these
-    three share their densities.
+    alone, the future on the last, and the query on their sum: windows with equal first and last
+    states and sums have the same densities.
 
     Raises ParameterError: the query does not fit, or is too large.
     """
@@ -59,7 +59,7 @@ class Densities:
                 f"outputs, {Decimal(memory) / 2**30:.3g} GiB of densities; use a shorter length or "
                 "fewer bins (HistogramQuery(bins=…))"
             )
-        # how far a record in each state moves the place of what is counted
+        # addend of each state to the index of the query's value
         self.moves = [(length + 1) ** (self.free - 1 - j) if j < self.free else 0 for j in bins]
         # the smallest scale for which densities are computed
         coarse = length * self.axes / (query.lipschitz * LARGEST_EXPONENT)
@@ -68,7 +68,7 @@ class Densities:
         self.secrets = self._windows()
 
     def _windows(self) -> dict[tuple[int, int, int], tuple[int, ...]]:
-        """Windows that can occur, one of all that share first and last state and what they add."""
+        """Return the possible windows, one for each first state, last state and sum."""
         edges = self.chain.transition_matrix > 0
         paths: dict[tuple[int, int, int], tuple[int, ...]]
         paths = {(x, x, own): (x,) for x, own in enumerate(self.moves)}
@@ -81,14 +81,14 @@ class Densities:
         return paths
 
     def named(self, x: int, y: int, place: int) -> tuple[tuple[Value, Value], Value]:
-        """Return two secrets by their indices and an output by its place as reported."""
+        """Return two secrets and an output, given by their indices, as reported."""
         windows = list(self.secrets.values())
         first, other = (one if len(one) > 1 else one[0] for one in (windows[x], windows[y]))
         output = np.unravel_index(place, (self.length + 1,) * self.axes)
         return (first, other), place if self._counts else tuple(int(w) for w in output)
 
     def error(self, decay: float) -> float:
-        """Bound on the error of every log density under noise of scale 1 / ``decay``.
+        """Return a bound of the error of every log density under noise of scale 1 / ``decay``.
 
         e^(−c), of relative error (c + 2)u, is used at most T times with 3 roundings each along
         every axis; a logarithm of size at most cT + log(T + 1) an axis has 7 relative ones, and
@@ -106,17 +106,17 @@ class Densities:
         return counts_at_records(self.chain, self.length, self.moves, secrets, self._window)
 
     def logs(self, given: Numbers, decay: float) -> Floats:
-        """Log densities under noise of scale 1 / ``decay``, up to a common term.
+        """Return log densities under noise of scale 1 / ``decay``, up to a common term.
 
-        Of shape (starts, secrets, outputs), at the outputs with whole coordinates from 0 to T; −∞
-        for secrets that are impossible.
+        They have shape (starts, secrets, outputs), at the outputs with whole coordinates from 0 to
+        T; −∞ for secrets that are impossible.
         """
         if self._counts:
             return np.asarray(np.logaddexp(*log_sums(given, math.exp(-decay))))
         size = self.length + 1
         places = np.flatnonzero(given[0].any(axis=(0, 1)))
         outputs = places
-        if self.axes > 1:  # the last coordinate is what is left of T
+        if self.axes > 1:  # the last coordinate is the rest of T
             digits = np.unravel_index(places, (size,) * self.free)
             outputs = places * size + self.length - np.sum(digits, axis=0)
         values = np.zeros((*given[0].shape[:2], size**self.axes))

@@ -1,7 +1,7 @@
 """The exact Pufferfish loss of Laplace noise on counts and histograms of Markov chains.
 
-Whole outputs from 0 to T suffice, larger scales lose less, and of any initial distribution mixtures
-of two starts suffice: docs/histograms.md proves all three.
+Integer outputs from 0 to T suffice, larger scales lose less, and for any initial distribution
+mixtures of two starts suffice: docs/histograms.md proves all three.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import AnyFamily, finite_chains
 
 LARGEST_WORK = 3e12
-"""Multiplications for one loss beyond which it is not tried: half an hour or more."""
+"""Largest number of multiplications for one loss: half an hour or more."""
 
 TOLERANCE = 1e-9
-"""How far, relatively, the smallest scale may be above the exact one, or its loss below ε."""
+"""Relative tolerances of the smallest scale, and of its loss below ε."""
 
 
 @dataclass(frozen=True)
@@ -45,14 +45,14 @@ class PrivacyLoss:
     query, length, scale, window
         As for :func:`privacy_loss`.
     loss, lower : float
-        Never below, and never above the exact loss, in nats; the two differ by rounding only.
+        Upper and lower bound of the exact loss, in nats; the two differ by rounding only.
     node : int or None
-        A worst record, from 1, of windows the first one; None if no output distinguishes secrets.
+        A worst record, from 1, for windows the first one; None if no output distinguishes secrets.
     pair : tuple of int, of tuples, or None
-        The secrets X_node = x and X_node = x' whose densities have that ratio, states from 0; of
-        windows, two of the windows (their states) that have it.
+        The secrets X_node = x and X_node = x' whose densities have that ratio, states from 0; for
+        windows the states of two of them.
     output : int, tuple of int or None
-        The output at which they have it. An end of [0, length] stands for everything beyond it too.
+        The output with that ratio. An end of [0, length] stands also for all outputs beyond it.
     chain : int
         Index in the family, from 0, of the chain that decides.
     """
@@ -76,10 +76,10 @@ class PrivacyLoss:
 def privacy_loss(
     family: AnyFamily, length: int, scale: float, query: Query, *, window: int = 1
 ) -> PrivacyLoss:
-    """Exact Pufferfish loss of independent Laplace noise on ``query``.
+    """Return the exact Pufferfish loss of independent Laplace noise on ``query``.
 
-    The largest |log ratio| of the densities of the output given X_i = x and X_i = x' over all
-    chains of the family, all records i, all pairs of states both of positive probability, and all
+    It is the largest |log ratio| of the densities of the output given X_i = x and X_i = x' over all
+    chains of the family, all records i, all pairs of states of positive probability, and all
     outputs.
 
     Parameters
@@ -94,7 +94,7 @@ def privacy_loss(
         coordinate has ``query.lipschitz`` times it.
     query : CountQuery or HistogramQuery
     window : int
-        Secrets are the values of so many consecutive records; above 1 for counts only.
+        Number of consecutive records whose values are a secret; above 1 for counts only.
 
     Raises
     ------
@@ -106,9 +106,9 @@ def privacy_loss(
 
     Notes
     -----
-    A count takes O(T³k + T²k²) steps for T records and k states (on a terminal a progress bar says
-    how long); a histogram of j bins O(T k (jT^j + T^(2j−2)/(2j−1)!)) and k arrays of (T + 1)^j
-    numbers. With any initial distribution both grow by k, and the search over pairs by k³/2.
+    A count takes O(T³k + T²k²) steps for T records and k states (a terminal shows a progress
+    bar); a histogram of j bins O(T k (jT^j + T^(2j−2)/(2j−1)!)) and k arrays of (T + 1)^j numbers.
+    With any initial distribution both grow by k, and the search over pairs by k³/2.
     """
     return privacy_losses(family, length, [scale], query, window=window)[0]
 
@@ -116,7 +116,7 @@ def privacy_loss(
 def privacy_losses(
     family: AnyFamily, length: int, scales: Sequence[float], query: Query, *, window: int = 1
 ) -> list[PrivacyLoss]:
-    """:func:`privacy_loss` at several scales, in little more time than at one."""
+    """Return :func:`privacy_loss` at several scales, in little more time than at one."""
     chains = finite_chains(family, "the exact loss")
     # the search for a scale may pass through very large ones
     noises = [check_positive(scale, "scale") for scale in check_list(scales, "scales")]
@@ -136,13 +136,13 @@ def privacy_losses(
 def smallest_scale(
     family: AnyFamily, length: int, epsilon: float, query: Query, *, window: int = 1
 ) -> PrivacyLoss:
-    """Smallest Laplace scale whose exact loss is at most ε, for this query and length only.
+    """Return the smallest Laplace scale with exact loss at most ε, for this query and length only.
 
-    Found by root search: the loss falls as the scale grows (see the module). The scale returned has
-    a proved loss of at most ε, so it is never below the smallest one. It exceeds that by no more
-    than about 1e-9 of it, or has a loss within 3e-9 of ε, and what the bound on rounding adds to
-    the loss, some 1e-13 of T: for an ε near that it is T/ε, which is enough for any query. It is
-    never below the smallest scale :func:`privacy_loss` can handle.
+    The loss falls as the scale grows (see the module). The returned scale has a proved loss of at
+    most ε, so it is never below the smallest one. It exceeds that by at most about 1e-9
+    relatively, or its loss is within 3e-9 of ε and of the bound on rounding, about 1e-13 T: for an
+    ε near that it is T/ε, which suffices for any query. It is never below the smallest scale of
+    :func:`privacy_loss`.
 
     Parameters
     ----------
@@ -210,9 +210,9 @@ def _losses(
 
 
 def check_work(family: AnyFamily, length: int, query: Query, window: int = 1) -> float:
-    """Estimate the multiplications of one loss, rather too many than too few.
+    """Return a cautious estimate of the multiplications of one loss.
 
-    Raises ParameterError: they are more than are tried, or the query does not fit.
+    Raises ParameterError: they are too many, or the query does not fit.
     """
     records = check_whole(length, "length")
     check_type(query, "query", CountQuery, HistogramQuery)
@@ -232,7 +232,7 @@ def check_work(family: AnyFamily, length: int, query: Query, window: int = 1) ->
 
 
 def _work(densities: Densities, window: int) -> float:
-    """Passes, convolution and smoothing for all records, starts and states, and all pairs."""
+    """Return the work of passes, convolutions and smoothing, and of all pairs."""
     k, n = densities.chain.states, float(densities.length)
     starts = k if densities.chain.start == "any" else 1
     places, outputs = (n + 1) ** densities.free, (n + 1) ** densities.axes

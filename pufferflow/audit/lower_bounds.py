@@ -22,33 +22,33 @@ from pufferflow.models.families import AnyFamily, as_family
 Pair = tuple[int, int]
 
 FIRST_RECORDS, MOST_RECORDS, MOST_PRODUCTS = 64, 20_000, 12_000_000
-"""Records of a side that are looked at first; twice as many as long as they matter; at most."""
+"""Initial number of records of a side, doubled as long as they matter, and its maximum."""
 
 FEW_NODES, FEW_STATES, ALL_SUBSETS, SWEEPS, ROUNDS = 12, 5, 8, 60, 8
-"""So many nodes are all looked at; of so many states all pairs; all sets; improvements at most."""
+"""Largest numbers: nodes of a full search, states for all pairs, for all sets, improvements."""
 
 
 @dataclass(frozen=True)
 class LowerBound:
-    """A scale that is too small: smaller Laplace noise on a count of visits is not private.
+    """A lower bound: smaller Laplace noise on a count of visits is not private.
 
     The query is the number of records t with a state in S_t; :meth:`counted` gives S_t.
 
     Attributes
     ----------
     epsilon, length : float, int
-        ε, and the segment length that decides.
+        ε, and the worst segment length.
     scale : float
-        Every Laplace scale below it breaks ε for the count; rounded down. 0 if no record has two
-        values.
+        Every smaller Laplace scale has a loss above ε for the count; rounded down. 0 if no record
+        has two values.
     node, pair : int, tuple of int
-        The record whose values are distinguished, from 1, and these two, as indices of states.
+        The worst record, from 1, and its two values, as indices of states.
     states : tuple of int
         S_t at the node.
     chain : int
-        Index in the family, from 0, of the chain that decides.
+        Index in the family, from 0, of the worst chain.
     earlier, later : tuple of tuples of int
-        S_t of the records counted before and after the node, with growing distance from it.
+        S_t of the counted records before and after the node, by increasing distance.
     """
 
     epsilon: float
@@ -62,7 +62,7 @@ class LowerBound:
     later: tuple[tuple[int, ...], ...] = field(default=(), repr=False)
 
     def counted(self, record: int) -> tuple[int, ...]:
-        """S_t of one record, from 1: the states that count there, none beyond those looked at."""
+        """Return S_t of one record, from 1; it is empty beyond the searched records."""
         distance = abs(record - self.node)
         sets = (self.states, *(self.earlier if record < self.node else self.later))
         return sets[distance] if distance < len(sets) else ()
@@ -71,24 +71,24 @@ class LowerBound:
 def lower_bound(
     family: AnyFamily, length: Lengths, epsilon: float, *, alternating: bool = True
 ) -> LowerBound:
-    """Largest scale found below which Laplace noise on a 1-Lipschitz count is not ε-private.
+    """Return a scale below which Laplace noise on a 1-Lipschitz count is not ε-private.
 
-    Noise of scale σ on the number N of records t with a state in S_t loses, for outputs beyond all
-    counts, exactly the logarithm of E[e^(N/σ) | X_i = x] / E[e^(N/σ) | X_i = x'], a product of
-    transfer matrices. The sets S_t are found one after another, for the pair of values that loses
-    most; where none of them can be improved, no other 1-Lipschitz query distinguishes these two
-    values better, counts or not. Any sets give a valid bound. Compared with
-    :func:`pufferflow.leakage` it shows how far that scale can be from the best.
+    For outputs beyond all counts the loss of noise of scale σ on the number N of records t with a
+    state in S_t is the logarithm of E[e^(N/σ) | X_i = x] / E[e^(N/σ) | X_i = x'], a product of
+    transfer matrices. The sets S_t are optimised one after another, for the worst pair of values;
+    if none can be improved, no 1-Lipschitz query distinguishes these two values better. Any sets
+    give a valid bound. Its distance to the scale of :func:`pufferflow.leakage` bounds that from the
+    optimal scale.
 
     Parameters
     ----------
     family : Family or MarkovChain
-        Θ; some chain of it is enough, the worst one is reported. Of any initial distribution the
-        stationary one is taken, or the uniform one where there is none.
+        Θ; the result is for its worst chain. For any initial distribution the stationary one is
+        used, or the uniform one if there is none.
     length : int or sequence of int
     epsilon : float
-        ε > 0. Below about 1e-8, where rounding leaves little of the losses, and above 200 the bound
-        is 1/ε, the scale that one record needs by itself.
+        ε > 0. Below about 1e-8, because of rounding, and above 200 the bound is 1/ε, the scale for
+        a single record.
     alternating : bool
         Whether sets may change with time; else one S counts for all records.
 
@@ -125,7 +125,7 @@ class _Side:
     error: float
 
     def logs(self, sets: Bools, cost: float, least: float = 0.0) -> Floats:
-        """Log E[e^(c · count) | x] up to a constant, rounded down or up but for roundings."""
+        """Return log E[e^(c · count) | x] up to a constant and rounding errors."""
         values = np.empty((len(sets) + 1, len(self.given)))
         end = constant(self.end(len(sets)))
         pull_back(self.transposed, end, sets, math.exp(-cost), least, values)
@@ -133,9 +133,9 @@ class _Side:
             return np.asarray(np.log(values[0]) - np.log(self.given))
 
     def best(self, pair: Pair, cost: float, sets: Bools) -> Bools:
-        """Sets that distinguish two values best.
+        """Return the sets that distinguish two values best.
 
-        More records are looked at as long as the tilted distributions differ at the last ones.
+        Records are added as long as the tilted distributions differ at the last ones.
         """
         k, low = len(self.given), math.exp(-cost)
         most = min(self.steps, MOST_RECORDS, max(4 * FIRST_RECORDS, MOST_PRODUCTS // k**2))
@@ -145,7 +145,7 @@ class _Side:
             tables = np.empty((records + 1, k)), np.empty((records, k)), np.empty((records, k))
             pull_back(self.transposed, constant(self.end(records)), sets, low, 0.0, tables[0])
             value, begin = -math.inf, 0
-            for _ in range(SWEEPS):  # a call a sweep: signals arrive between them
+            for _ in range(SWEEPS):  # a call per sweep: signals arrive between calls
                 new, begin = sweep((self.matrix, self.transposed), sets, low, pair, tables, begin)
                 if begin < 0 or not new > value + 1e-12 * abs(new):
                     break
@@ -165,7 +165,7 @@ class _Side:
 
 @dataclass(frozen=True, eq=False)
 class _Query:
-    """A count and what it distinguishes: the sets of a node, before and after it; two values."""
+    """A count: the sets of a node, before and after it, and the pair of values."""
 
     node: int
     pair: Pair
@@ -175,7 +175,7 @@ class _Query:
     value: float = 0.0
 
     def loss(self, cost: float) -> float:
-        """Its loss at c, rounded down."""
+        """Return its loss at c, rounded down."""
         (x, y), lost = self.pair, 0.0
         value, size = cost * (int(self.own[x]) - int(self.own[y])), cost
         for side, sets in zip(self.sides, self.sets, strict=True):
@@ -188,7 +188,7 @@ class _Query:
 
 
 class _Search:
-    """The query of one chain that leaks more than ε at the least c."""
+    """The search for the query of one chain with a loss above ε at the smallest c."""
 
     def __init__(self, chain: MarkovChain, length: int, epsilon: float) -> None:
         self._matrix, self._length, self._epsilon = chain.transition_matrix, length, epsilon
@@ -205,7 +205,7 @@ class _Search:
         self._warm: dict[tuple[int, Pair], Bools] = {}
 
     def _distribution(self, node: int) -> Floats:
-        """Distribution of X_node."""
+        """Return the distribution of X_node."""
         node = 1 if self._stationary else node
         if node not in self._distributions:
             power = np.linalg.matrix_power(self._matrix, node - 1)
@@ -213,11 +213,11 @@ class _Search:
         return self._distributions[node]
 
     def _possible(self, node: int) -> Bools:
-        """Values of a record that are surely possible."""
+        """Return the values of a record that are surely possible."""
         return self._distribution(node) > 1e-250
 
     def _sides(self, node: int) -> tuple[_Side, _Side]:
-        """The records before a node, and after it."""
+        """Return the records before a node, and after it."""
         k, given = len(self._matrix), self._distribution(node)
         one, moved = np.ones(k), 0 if self._stationary else node
         error = self._error + 16.0 * (k + 8) * UNIT_ROUNDOFF * moved
@@ -230,7 +230,7 @@ class _Search:
         )
 
     def bound(self, chain: int, alternating: bool) -> LowerBound:
-        """The bound; by one set for all records unless ``alternating``."""
+        """Return the bound, by one set for all records unless ``alternating``."""
         nodes = range(1, min(self._length, len(self._matrix) ** 2 + 1) + 1)
         node = next((node for node in nodes if self._possible(node).sum() > 1), None)
         if node is None:
@@ -251,7 +251,7 @@ class _Search:
         return LowerBound(*found, earlier, later)
 
     def _least(self, best: _Query) -> tuple[_Query, float]:
-        """The query that changes with time and needs the least c found, and that c."""
+        """Return the time-inhomogeneous query with the smallest c, and that c."""
         least, near = self._epsilon, None
         cost = self._epsilon / (1 + float(self._distances.max()))
         for _ in range(ROUNDS):
@@ -268,7 +268,7 @@ class _Search:
         return best, least
 
     def _everywhere(self, cost: float, near: _Query | None) -> _Query | None:
-        """The query that loses most at a c; near one where it is known."""
+        """Return the query with the largest loss at a c, near another one if given."""
         seen: dict[int, _Query | None] = {}
         pairs = self._pairs if near is None else [near.pair]
 
@@ -298,22 +298,22 @@ class _Search:
         return seen[node]
 
     def _even(self, query: _Query | None) -> bool:
-        """Whether other nodes near by lose the same."""
+        """Return whether neighbouring nodes have the same loss."""
         if query is None or not self._stationary:
             return False
         return all(len(s) < side.steps for s, side in zip(query.sets, query.sides, strict=True))
 
     def _at(self, node: int, cost: float, pairs: list[Pair]) -> _Query | None:
-        """The query that loses most of the values of one node, from some pairs of them on.
+        """Return the query with the largest loss of one node, starting from some pairs of values.
 
-        The best sets for a pair may distinguish another one better, which is then looked at.
+        The best sets for a pair may distinguish another one better, which is then optimised.
         """
         sides, possible, found = self._sides(node), self._possible(node), None
         visited: set[Pair] = set()
         for pair in (pair for pair in pairs if possible[list(pair)].all()):
             while pair not in visited:
                 visited.add(pair)
-                for i, side in enumerate(sides):  # from those found last
+                for i, side in enumerate(sides):  # from the last ones
                     warm = self._warm.get((i, pair), self._nothing)[: side.steps]
                     self._warm[i, pair] = side.best(pair, cost, warm.copy())
                 before, after = self._warm[0, pair], self._warm[1, pair]
@@ -326,7 +326,7 @@ class _Search:
 
     @cached_property
     def _pairs(self) -> list[Pair]:
-        """Pairs of values to look at: all of few, else those distinguished best as c → 0."""
+        """Return pairs of values to search: all of few, else those distinguished best as c → 0."""
         k = len(self._matrix)
         pairs = list(permutations(range(k), 2))
         if k <= (FEW_STATES if self._length <= FEW_NODES else 2):
@@ -337,14 +337,14 @@ class _Search:
 
     @cached_property
     def _distances(self) -> Floats:
-        """How well later and earlier records distinguish two values as c → 0, about."""
+        """Return approximate distances of values by later and earlier records as c → 0."""
         start = self._distribution(1)
         with np.errstate(divide="ignore", invalid="ignore"):
             back = np.nan_to_num(self._matrix.T * start / start[:, None])
         total = np.zeros(self._matrix.shape)
         for power in (back if self._stationary else self._matrix, self._matrix):
             records = 1
-            while records < self._length:  # the distances fall: each stands for as many more
+            while records < self._length:  # the distances decrease: each represents as many more
                 distance = np.abs(power[:, None] - power[None, :]).sum(axis=-1) / 2
                 total += records * distance
                 if distance.max() < 1e-2 or records > MOST_RECORDS:
@@ -353,11 +353,10 @@ class _Search:
         return total
 
     def _one_set(self, best: _Query, cost: float) -> tuple[_Query, float]:
-        """The query with the same S for all records that needs the least c found, and that c.
+        """Return the query with the same S for all records and the smallest c, and that c.
 
-        It starts from the set that counts next to the node of the best query, and changes it as
-        long as that reveals more: all sets are tried where states are few, else those that gain or
-        lose one state.
+        The search starts from the set next to the node of the best query, and improves it: over all
+        sets for few states, else over those with one state more or less.
         """
         k, last = len(self._matrix), self._length
         chosen = np.concatenate([*best.sets, np.zeros((1, k))]).mean(axis=0) > 0.5
@@ -379,7 +378,7 @@ class _Search:
         return found, least
 
     def _of_one_set(self, node: int, trials: Bools, like: _Query, cost: float) -> _Query:
-        """The best of some sets, each counted throughout, as far from a node as ``like`` looks."""
+        """Return the best of some constant sets, with as many records as ``like``."""
         sides, possible = self._sides(node), self._possible(node)
         lengths = [
             min(side.steps, max(FIRST_RECORDS, 2 * len(own)))
@@ -392,11 +391,11 @@ class _Search:
             value, pair = _farthest(logs, possible)
             found.append(_Query(node, pair, sides, own, (before, after), value))
         most = max(query.value for query in found) * (1 - 1e-12)
-        return next(query for query in found if query.value >= most)  # of equal ones the first
+        return next(query for query in found if query.value >= most)  # the first of equal ones
 
 
 def _farthest(logs: Floats, possible: Bools) -> tuple[float, Pair]:
-    """The largest difference of the logs of two values, and these two."""
+    """Return the largest difference of the logs of two values, and these two."""
     known = np.flatnonzero(np.isfinite(logs) & possible)
     if len(known) < 2:
         return -math.inf, (0, 0)

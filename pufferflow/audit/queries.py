@@ -19,12 +19,12 @@ class CountQuery:
     Parameters
     ----------
     states : iterable of int
-        The states counted: rows of the transition matrix, from 0.
+        The counted states: rows of the transition matrix, from 0.
 
     Raises
     ------
     ParameterError
-        It is empty or holds something that is not a state.
+        It is empty or has an element that is not a state.
     """
 
     states: frozenset[int]
@@ -39,7 +39,7 @@ class CountQuery:
             )
 
     def bin_of_states(self, chain: MarkovChain) -> list[int]:
-        """Return 0 for the states counted and 1 for all others of ``chain``."""
+        """Return 0 for the counted states and 1 for all others of ``chain``."""
         return _bins(chain, [self.states, {*range(chain.states)} - self.states])
 
     def __str__(self) -> str:
@@ -53,7 +53,7 @@ class HistogramQuery:
     Parameters
     ----------
     bins : sequence of iterables of int, optional
-        The states of every bin, rows of the transition matrix from 0; every state in exactly one
+        The states of every bin, rows of the transition matrix from 0; every state is in exactly one
         bin. By default every state is a bin.
 
     Raises
@@ -102,12 +102,12 @@ def _states(states: Iterable[int], name: str) -> frozenset[int]:
     for state in listed:
         if not isinstance(state, Integral) or isinstance(state, bool) or state < 0:
             what = "a negative number" if isinstance(state, Integral) else named_type(state)
-            raise ParameterError(f"{name}: {what} is no state; states are the integers from 0")
+            raise ParameterError(f"{name}: {what} is not a state; states are the integers from 0")
     return frozenset(map(int, listed))
 
 
 def _bins(chain: MarkovChain, parts: Sequence[Iterable[int]]) -> list[int]:
-    """Return the bin of every state of a chain, each of which is in one."""
+    """Return the bin of every state of a chain; raises ParameterError."""
     bin_of = {state: j for j, part in enumerate(parts) for state in part}
     k = chain.states
     if beyond := [state for state in bin_of if state >= k]:

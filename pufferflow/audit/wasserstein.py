@@ -5,16 +5,16 @@ The query is N = Σ_t f(X_t) with integer weights f; the secrets are X_i = x. Fo
     W∞ ≤ w  if and only if  P(N ≤ n | s) ≤ P(N ≤ n + w | s') for all n and both orders of the
     secrets.
 
-*Rounding.* Probabilities have small relative errors (:mod:`pufferflow.audit.count_distributions`),
-however far out in a tail; a tail of 1e-600 moves quantiles. Each inequality is proved by P(N ≤ n)
-or by P(N > n), whichever is the smaller, and for all initial distributions where any is possible
+*Rounding.* Probabilities have small relative errors (:mod:`pufferflow.audit.count_distributions`)
+even far out in a tail; a tail of 1e-600 moves quantiles. Each inequality is proved by the smaller
+one of P(N ≤ n) and P(N > n), and for all initial distributions if any is possible
 (:mod:`pufferflow.audit._mixture_kernels`): W is an upper bound, and nearly always exact.
 
-*Ties.* P(N ≤ n | s) = P(N ≤ n + w | s') happens, for example where successive records are
-independent: there rounding decides, and a change of the last digit of P changes W∞. Then mass is
-moved explicitly: a plan that moves the distribution given s by at most w into (1 + 2^-30) times
-that given s', and back, proves that Laplace noise of scale w / (ε − 2^-29) is ε-private, since it
-adds at most log(1 + 2^-30) and rounding to the loss.
+*Ties.* P(N ≤ n | s) = P(N ≤ n + w | s') occurs, for example for independent records: then W∞
+depends on rounding of the last digit of P. In this case mass is moved explicitly: a plan that moves
+the distribution given s by at most w into (1 + 2^-30) times that given s', and back, proves that
+Laplace noise of scale w / (ε − 2^-29) is ε-private, since it adds at most log(1 + 2^-30) and
+rounding to the loss.
 """
 
 from __future__ import annotations
@@ -44,28 +44,28 @@ from pufferflow.errors import ParameterError
 from pufferflow.models.chain import MarkovChain
 
 TIE = 2.0**-29
-"""Loss that an explicit transport plan may add."""
+"""Loss by an explicit transport plan."""
 
 
 @dataclass(frozen=True)
 class ChainSensitivity:
-    """W of an integer count along a chain, and where it is attained.
+    """W of an integer count along a chain, and the node and pair that attain it.
 
     Attributes
     ----------
     W : int
-        Largest W∞, in units of the weights; never below the exact value, ties apart (see the
+        Largest W∞, in units of the weights; never below the exact value, except for ties (see the
         module).
     strict : int
-        Upper bound without transport plans; above W only where probabilities tie.
+        Upper bound without transport plans; above W only for ties.
     length : int
-        The segment length that decides.
+        The worst segment length.
     node : int or None
-        The node that decides, from 1; None where W is 0.
+        The worst node, from 1; None if W is 0.
     pair : tuple of int or None
-        Its secrets, two states counted from 0; None where W is 0 or a transport plan decides.
+        Its secrets, two states from 0; None if W is 0 or by a transport plan.
     chain : int
-        Index in the family, from 0, of the chain that decides.
+        Index in the family, from 0, of the worst chain.
     """
 
     W: int
@@ -76,7 +76,7 @@ class ChainSensitivity:
     chain: int = 0
 
     def scale(self, epsilon: float) -> float:
-        """Laplace scale of the count, rounded up: W/ε, or for ties the proved one next to it."""
+        """Return the Laplace scale of the count, rounded up: W/ε, or slightly more for ties."""
         strict = divide_up(self.strict, epsilon)
         if self.strict > self.W and epsilon > 2 * TIE:
             return min(strict, self.W / (epsilon - TIE) * (1 + 4 * UNIT_ROUNDOFF))
@@ -88,27 +88,27 @@ def chain_sensitivity(
     lengths: Sequence[int] | int,
     weights: Sequence[int],
 ) -> ChainSensitivity:
-    """W of the query N = Σ_t weights[X_t] over a finite family, all nodes and all pairs of states.
+    """Return W of N = Σ_t weights[X_t] over a finite family, all nodes and all pairs of states.
 
     All segments count: W may be larger for a short one than for a long one (two alternating states:
     the number of visits to one of them is constant over even lengths). A sum over independent
-    segments has the largest of their W at most, for the other segments add the same distribution on
-    both sides.
+    segments has at most the largest W of all segments, as the other segments add the same
+    distribution on both sides.
 
     Parameters
     ----------
     chains : MarkovChain or sequence of MarkovChain
         Θ.
     lengths : int or sequence of int
-        Segment lengths; each costs about T³ (range of the weights)² / 6 operations a state, and k
+        Segment lengths; each takes about T³ (range of the weights)² / 6 operations per state, and k
         times as many with start "any".
     weights : sequence of int, shape (k,)
-        What a visit to each state adds.
+        Addend of a visit to each state.
 
     Raises
     ------
     ParameterError
-        The weights are not one integer a state, or a length is below 1.
+        The weights are not one integer per state, or a length is below 1.
     ChainError
         An initial probability is beyond the range of floats.
     """
@@ -133,7 +133,7 @@ def chain_sensitivity(
 
 
 def work(chain: MarkovChain, length: int, weights: Sequence[int]) -> float:
-    """Multiplications that :func:`chain_sensitivity` takes for one chain and length, roughly."""
+    """Return roughly the multiplications of :func:`chain_sensitivity` for a chain and length."""
     starts = chain.states if chain.start == "any" else 1
     span = length * max(max(weights) - min(weights), 1)
     tables = chain.states**2 * starts * length * span
@@ -143,7 +143,7 @@ def work(chain: MarkovChain, length: int, weights: Sequence[int]) -> float:
 
 @lru_cache(maxsize=256)  # the same for all ε
 def _sensitivity(chain: MarkovChain, length: int, weights: tuple[int, ...]) -> ChainSensitivity:
-    """As :func:`chain_sensitivity` for one chain and one length, the smallest weight being 0."""
+    """Return :func:`chain_sensitivity` for one chain and length, with smallest weight 0."""
     error = relative_error(chain, length, length * max(weights) + 1)
     W, strict, node, pair = 0, 0, None, None
     secrets = [(x, x, own) for x, own in enumerate(weights)]
@@ -162,7 +162,7 @@ def _sensitivity(chain: MarkovChain, length: int, weights: tuple[int, ...]) -> C
 
 
 def _moves(given: Numbers, sizes: Floats, reach: int) -> bool:
-    """Whether plans move every distribution by at most ``reach`` into every other.
+    """Return whether plans move every distribution by at most ``reach`` into every other.
 
     For all mixtures of starts at once: with weights q the probabilities given s, times P(s) P(s'),
     are Σ q_u q_v P_u(·, s) P_v(s'), so it is enough to move, for each pair of starts, P_u(·, s)
@@ -171,7 +171,7 @@ def _moves(given: Numbers, sizes: Floats, reach: int) -> bool:
     starts, states = sizes.shape
 
     def mixed(rows: list[int], state: int, logs: Floats) -> Numbers:
-        """The sum of the distributions from two starts times e^log."""
+        """Return the sum of the distributions from two starts times e^log."""
         m, e = empty_numbers(1, 1, given[0].shape[2])
         whole = np.floor(np.maximum(logs / math.log(2.0), NOTHING))
         weights = np.exp(logs - whole * math.log(2.0))[None], whole.astype(np.int64)[None]

@@ -75,44 +75,24 @@ def _gather(n: int, tree: Any, work: Any, order: Any) -> None:
 def weigh(pair: Any, tree: Any, work: Any, order: Any) -> Any:
     """Compute tilted P, Q and flows of a tree with potentials; return the value log (p·h)/(q·h)."""
     p, q, _, n = pair
-    u, P, Q, flow, rises = work[0], work[1], work[2], work[3], work[4]
-    high_p, high_q, low = -np.inf, -np.inf, np.inf
+    u, P, Q, flow = work[0], work[1], work[2], work[3]
+    high_p, high_q = -np.inf, -np.inf
     for v in range(n):
-        low = min(low, u[v])
         if p[v] > 0:
             high_p = max(high_p, u[v])
         if q[v] > 0:
             high_q = max(high_q, u[v])
-    near = max(high_p, high_q) - low < 0.5
-    if near:
-        high_p = high_q = low
-    apart = math.exp(high_p - high_q) if abs(high_p - high_q) < 50 else 0.0
-    sum_p, sum_q, excess = 0.0, 0.0, 0.0
+    sum_p, sum_q = 0.0, 0.0
     for v in range(n):
-        rise = math.exp(u[v] - high_p) if p[v] > 0 or (q[v] > 0 and apart > 0) else 0.0
-        rises[v] = rise
-        P[v] = p[v] * rise
-        if q[v] > 0:
-            Q[v] = q[v] * (rise * apart if apart > 0 else math.exp(u[v] - high_q))
-        else:
-            Q[v] = 0.0
+        P[v] = p[v] * math.exp(u[v] - high_p) if p[v] > 0 else 0.0
+        Q[v] = q[v] * math.exp(u[v] - high_q) if q[v] > 0 else 0.0
         sum_p += P[v]
         sum_q += Q[v]
-    if near:  # without cancellation
-        for v in range(n):
-            if p[v] != q[v]:
-                excess += (p[v] - q[v]) * math.expm1(u[v] - low)
-        excess /= sum_q
-        value = math.log1p(excess)
-        for v in range(n):
-            flow[v] = rises[v] * ((p[v] - q[v]) - excess * q[v]) / sum_p
-    else:
-        value = math.log(sum_p) - math.log(sum_q) + (high_p - high_q)
-        for v in range(n):
-            flow[v] = P[v] / sum_p - Q[v] / sum_q
+    value = math.log(sum_p) - math.log(sum_q) + (high_p - high_q)
     for v in range(n):
         P[v] /= sum_p
         Q[v] /= sum_q
+        flow[v] = P[v] - Q[v]
     _gather(n, tree, work, order)
     return value
 

@@ -21,7 +21,7 @@ A chain has a matrix per phase of its period, observations if it is hidden; ther
 every chain, or the one family. All bound the loss at the scale itself. A proof is one of
 
 ``{}``
-    All records of a segment together, T / scale; of a mixing family what follows from its overlap.
+     All records of a segment together, T / scale; for a mixing family the bound by its overlap.
 ``{"witnesses": [[[x, y, WITNESS], …], …], "forward": SIDE, "backward": SIDE, "observations": i}``
     A program (:mod:`pufferflow.verify.interpret`). A side is ``{"prefix": [STEP, …], "start": [[A,
     …], …], "cycle": [STEP, …]}``: steps for the nodes with 1, 2, … nodes on that side; for all
@@ -32,15 +32,15 @@ every chain, or the one family. All bound the loss at the scale itself. A proof 
     the parent; of sets of rows flows and shares. ``observations`` names trees for pairs of them.
 ``{"quilts": [[first, last, left, right], …]}``
     Ranges of nodes that cover 1 … T, each with the Markov quilt at distances left and right, null
-    where there is none.
+    for no quilt node.
 ``{"count": {"weights": [0, 1], "lengths": [T, …], "W": W, "slack": "0"}}``
     A single count, for wasserstein alone (:mod:`pufferflow.verify.counts`).
 
-The certificate of a release with Gaussian noise has one more key, with what is spent besides: with
+The certificate of a release with Gaussian noise has one more key, with its further costs: with
 c = 1/scale it is (ε, δ)-private (docs/approximate.md, Theorems A and C)::
 
     "approximate": {"delta": "1e-6", "event_delta": "0", "rho": "1/…"}
 
-The interpreter decides what is stated: a program is run before it is written, and the scale raised
-until its bound is at most ε.
+Before a certificate is written the interpreter runs its program, and the scale is raised until the
+bound is at most ε.
 """

@@ -13,7 +13,7 @@ Document = dict[str, Any]
 
 
 def exact_family(theta: Family) -> Document:
-    """Return the family as certificates write it."""
+    """Return the family in the format of certificates."""
     [(kind, terms)] = theta.document().items()
     match kind:
         case "mixing":
@@ -31,7 +31,7 @@ def exact_family(theta: Family) -> Document:
 
 
 def _sets(terms: Document) -> Document:
-    """What is known of the rows, and of the reversed chain's where there are bounds of them."""
+    """Return the sets of rows, and of the reversed chain's rows if they have bounds."""
     found: Document = {}
     for name, given in terms.items():
         if name == "backward":
@@ -52,11 +52,11 @@ def _chain(terms: Document) -> Document:
 
 
 _RIGHT = {"low": (0, 1), "high": (1, np.inf), "transition_matrix": (1, 1)}
-"""Sums that rows may have."""
+"""Possible sums of rows."""
 
 
 def _row(row: list[float], name: str = "transition_matrix") -> list[str]:
-    """Shortest decimals where their sum is right, otherwise these divided by their sum."""
+    """Return shortest decimals if their sum is 1, otherwise these divided by their sum."""
     numbers, (least, most) = [Fraction(repr(p)) for p in row], _RIGHT[name]
     total = sum(numbers, Fraction())
     right = least <= total <= most

@@ -1,4 +1,4 @@
-"""Programs: leakages that the engine finds, proved by running the verifier's interpreter."""
+"""Programs: leakages of the engine, proved by running the verifier's interpreter."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ from pufferflow.verify.interpret import Interpreter
 from pufferflow.verify.model import Node, Place, SetModel
 from pufferflow.verify.parse import Claim, Matrix, Pair, Proof, Step, Witness, read
 
-# above what is found, relatively: decimals and exact rows differ a little from floats
+# relative excess: decimals and exact rows differ slightly from floats
 _MARGIN = 1e-9
 _ROUNDS, _GUESSES = 40, 6
 _FARTHEST, _MOST_EXCESS = 2**20, 100.0
-# states of families between bounds, and work on their early nodes
+# states of interval families, and work on their early nodes
 _MOST_COUPLED, _MOST_EARLY = 12, 20_000
-# single nodes: how many to try, what may be lost by stating fewer or old trees, work on them
+# single nodes: number of trials, loss by fewer steps or old trees, work
 _EARLY, _ENOUGH, _MOST_WORK = (1, 4, 16, 64, 150, 400), 1e-3, 2e7
 _POWERS = [m << j for j in range(20) for m in ((2, 3) if j else (1, 2, 3))]
-# rounded to decimals, shares still sum to at most 1; what is left stays where it is
+# rounded to decimals, shares still sum to at most 1; the rest does not move
 _BELOW = 1 - 4e-15
 
 Document = dict[str, Any]
 Map: TypeAlias = tuple[Any, Bools, int]
-"""What values reveal through a node so many steps away, by the engine; which pairs cannot be."""
+"""Leakages through a node some steps away, by the engine; mask of impossible pairs."""
 
 
 class Writer:
     """The program of one member of a family.
 
-    ``known`` are its rows, and those backwards, where they lie in sets.
+    ``known`` has its rows, and those of the reversed chain, if they lie in sets.
     """
 
     def __init__(self, claim: Claim, member: Any, known: list[Any], early: Pair) -> None:
@@ -79,13 +79,13 @@ class Writer:
         return document
 
     def _add(self, found: list[Any]) -> int:
-        """Note witnesses, and return where."""
+        """Add witnesses, and return their index."""
         self.witnesses.append(found)
         self.parsed.append(read(dict[Pair, Witness], found, "witnesses"))
         return len(self.witnesses) - 1
 
     def _side(self, forward: bool) -> tuple[Document, Floats]:
-        """One side, and the leakages of a node in the middle."""
+        """Return one side, and the leakages of a node in the middle."""
         model, run, sets = self.model, self.run, isinstance(self.model, SetModel)
         phases, start = model.phases(forward), run.count(0)
         far = model.node(forward, (phases[0], self.around, False), run.growth(start))
@@ -93,7 +93,7 @@ class Writer:
         coupled, power = not sets or (same and self.k <= _MOST_COUPLED), None
         if not (coupled and same and (forward or not sets)):
             power, bound = self._power(forward)
-            if sets and coupled:  # flows throughout, or ratios throughout where these bound more
+            if sets and coupled:  # flows throughout, or ratios throughout if their bound is smaller
                 coupled = bool(self._coupled(forward, 1, 0.0).max() <= bound.max())
                 power = None if coupled else power
         many = min(self.early[not forward], self.around)
@@ -106,7 +106,7 @@ class Writer:
         guess, noted = self.cap, len(self.witnesses)
         if coupled:
             guess = self._coupled(forward, many + 1, _logs(tables[-1]))
-        if power:  # no lower than all nodes that are so many steps away from a late one
+        if power:  # at least those of all nodes at this distance from a late one
             floor = np.maximum.reduce([_logs(table) for table in tables[-power:]])
             other = self._through_ratios(forward, power, floor)
             if coupled:
@@ -114,7 +114,7 @@ class Writer:
             guess, power = (guess, None) if guess.max() <= other.max() else (other, power)
         tables = tables[-(power or 1) :]
         places = [(phase, many + 1, False) for phase in phases]
-        for _ in range(_ROUNDS):  # a table from which a period leads nowhere above it
+        for _ in range(_ROUNDS):  # a table that a period maps to or below itself
             del self.witnesses[noted:], self.parsed[noted:]
             stated = _decimals(guess)
             begin = run.begin(tables, read(Matrix, stated, "start"))
@@ -134,9 +134,9 @@ class Writer:
         coupled: bool,
         power: int | None,
     ) -> tuple[list[Document], list[Table]]:
-        """Steps for places one after the other, and the tables that these prove.
+        """Return steps for successive places, and the tables that they prove.
 
-        Of single nodes the shortest that prove about as much as any.
+        Single nodes get the shortest steps whose bounds are about the smallest.
         """
         steps, tables, growths = list[Document](), [start], [self.run.growth(start)]
         logs, old = [_logs(start)], -1
@@ -170,7 +170,7 @@ class Writer:
     def _through(
         self, forward: bool, place: Place, logs: list[Floats], power: int
     ) -> tuple[int, Floats]:
-        """Through how many steps any distribution reveals least of a node, and how much."""
+        """Return the number of steps with the smallest leakage of a node, and that leakage."""
         (phase, _, early), i = place, len(logs)
         powers = [power] if self.model.period == 1 else [min(power, i)]
         if early:
@@ -184,7 +184,7 @@ class Writer:
         return min(found, key=lambda way: (way[1].max(), way[1].sum()))
 
     def _found(self, forward: bool, node: Node, leakages: Floats) -> tuple[list[Any], Floats]:
-        """Witnesses for a node from the leakages of its neighbour, and what they prove."""
+        """Return witnesses for a node from the leakages of its neighbour, and their bounds."""
         assert node.rows is not None
         if not isinstance(self.model, SetModel):
             values = _mask(node.values, self.k)
@@ -198,8 +198,8 @@ class Writer:
         return [[x + 1, y + 1, _written(f)] for x, y, f in flows if f], affine.bound(costs)
 
     def _trees(self, rows: Floats, possible: Bools, leakages: Floats) -> tuple[list[Any], Floats]:
-        """The best trees for distributions of a neighbour with these leakages."""
-        if not np.array_equal(self._last.rows, rows):  # else those found last are nearly the best
+        """Return the best trees for distributions of a neighbour with these leakages."""
+        if not np.array_equal(self._last.rows, rows):  # otherwise the last ones are nearly the best
             self._last = ExactRows(rows, 1e-15, possible)  # an error: equal rows have a tree too
         bound = self._last.bound(costs_of(leakages, self.costs))
         return [[x + 1, y + 1, parents] for x, y, parents in self._last.parents()], bound
@@ -207,7 +207,7 @@ class Writer:
     # -- leakages, in floats -----------------------------------------------------------------------
 
     def _coupled(self, forward: bool, j: int, floor: Floats | float) -> Floats:
-        """What couplings bound of every node with j nodes or more on that side."""
+        """Return bounds by couplings of every node with j nodes or more on that side."""
         if isinstance(self.model, SetModel):
             anything = np.zeros_like(self.cap, dtype=np.bool_)
             return self._fixed([(self._affine(forward), anything, 1)], 0.0, floor)
@@ -228,18 +228,18 @@ class Writer:
         return self.cap
 
     def _nodes(self, forward: bool, j: int, table: Table) -> list[Node]:
-        """The nodes of a period with j nodes or more on that side, each from a table."""
+        """Return the nodes of a period with j nodes or more on that side, each from a table."""
         growth = self.run.growth(table)
         phases = self.model.phases(forward)
         return [self.model.node(forward, (phase, j, False), growth) for phase in phases]
 
     def _outside(self, node: Node) -> Bools:
-        """Pairs of values that a node cannot have."""
+        """Return the pairs of values that a node cannot have."""
         values = _mask(node.values, self.k)
         return np.asarray(~(values[:, None] & values) & (self.away > 0))
 
     def _power(self, forward: bool) -> tuple[int, Floats]:
-        """Through how many steps any distribution reveals least, and how much."""
+        """Return the number of steps with the smallest leakage, and that leakage."""
         model, power, best, m = self.model, 1, self._through_ratios(forward, 1, 0.0), 2
         most = min(self.around, _FARTHEST if model.period == 1 else model.period)
         most = 1 if model.hidden and model.informed else most
@@ -251,7 +251,7 @@ class Writer:
         return power, best
 
     def _through_ratios(self, forward: bool, power: int, floor: Floats | float) -> Floats:
-        """What ratios so many steps away bound."""
+        """Return bounds by ratios of nodes ``power`` steps away."""
         model, steps = self.model, list[tuple[list[Any], Bools, int]]()
         nodes = self._nodes(forward, self.around, self.run.count(0))
         for i, (phase, node) in enumerate(zip(model.phases(forward), nodes, strict=True), 1):
@@ -262,7 +262,7 @@ class Writer:
         return np.asarray(np.minimum.reduce([self._fixed(maps, 0.0, floor) for maps in every]))
 
     def _reweighted(self, forward: bool, phase: int, power: int) -> list[Any]:
-        """Distributions of a node so many steps away, of which each bounds what it reveals."""
+        """Return sets of distributions of a node ``power`` steps away; each bounds the leakage."""
         found = []
         for tables in self.model.weights(forward, phase, power):
             low, high = (_floats(table).T for table in tables)
@@ -273,7 +273,7 @@ class Writer:
         return found
 
     def _fixed(self, maps: list[Map], extra: float, floor: Floats | float) -> Floats:
-        """A post-fixed point of the maps of a period, a little above the least."""
+        """Return a post-fixed point of the maps of a period, slightly above the smallest."""
         away = self.away * (extra + _MARGIN * self.cost)
         floor = np.minimum(np.maximum(floor, np.where(maps[-1][1], np.inf, 0.0)), self.cap)
         period = _Period(maps, self.costs, self.cost, self.cap)
@@ -283,7 +283,7 @@ class Writer:
 
 
 class _Period:
-    """The maps of a period one after the other: the engine's equations take one map."""
+    """The composition of the maps of a period, as one map for the engine's equations."""
 
     def __init__(self, maps: list[Map], costs: Floats, cost: float, cap: Floats) -> None:
         self.maps, self.costs, self.cost, self.cap = maps, costs, cost, cap
@@ -291,7 +291,7 @@ class _Period:
         self.limit = np.where(outside, np.inf, side.limit + (power - 1) * cost)
 
     def bound(self, costs: Floats) -> Floats:
-        """Leakages after a period."""
+        """Return leakages after a period."""
         history = [costs]
         for side, outside, power in self.maps:
             far = history[max(len(history) - power, 0)]
@@ -301,7 +301,7 @@ class _Period:
         return np.asarray(table)
 
     def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
-        """Derivative of the last values by the costs: the product of those of the maps to them."""
+        """Return the derivative of the last values by the costs, a product over the maps."""
         size = self.limit.size
         products = [csr_array(eye_array(size))]
         for side, outside, power in self.maps:
@@ -317,9 +317,10 @@ class _Period:
 def early_nodes(
     chain: Any, length: int, scale: float, protection: Protection, share: float
 ) -> Pair:
-    """How many nodes forward and behind have steps of their own, of a program at this scale.
+    """Return the numbers of nodes forward and backward with steps of their own.
 
-    The fewest that hardly change the engine's loss, if they take that share of a check of seconds.
+    They are the smallest that hardly change the engine's loss, if their share of the check is
+    small.
     """
     informed, losses = protection.side_information == "any", dict[Pair, float]()
     for early in _EARLY:
@@ -328,7 +329,7 @@ def early_nodes(
         work = (60 if informed else 12) * len(process.distance) ** 3
         if sum(single) * work > share * _MOST_WORK:
             break
-        if not informed:  # a program's late nodes have no blocks of different numbers of steps
+        if not informed:  # a program's late nodes have no blocks of several lengths
             process = replace(process, backward=replace(process.backward, blocks=Blocks()))
         if single not in losses:
             losses[single] = ProcessLoss(process).loss(1 / scale).value
@@ -349,17 +350,17 @@ def _written(flows: RobustFlows) -> Document:
 
 
 def _floats(table: Any) -> Floats:
-    """A table of balls in floats."""
+    """Return a table of balls as floats."""
     return np.array([[float(value.mid()) for value in row] for row in table])
 
 
 def _logs(table: Table) -> Floats:
-    """A from E, in floats and a little above."""
+    """Return A from E, as floats slightly above."""
     return np.array([[max(float(value.log()), 0.0) for value in row] for row in table])
 
 
 def _decimals(leakages: Floats) -> list[list[str]]:
-    """A table as it is written, rounded up."""
+    """Return a table as decimals, rounded up."""
     return [[f"{a * (1 + 4e-10):.10g}" for a in row] for row in leakages.tolist()]
 
 

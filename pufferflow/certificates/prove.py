@@ -1,4 +1,4 @@
-"""The certificate of a scale: a program is run at it, and it is raised until the loss is ≤ ε."""
+"""The certificate of a scale, which is raised until the loss proved by its program is ≤ ε."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ from pufferflow.verify.parse import Claim as Exact
 from pufferflow.verify.parse import Proof, parse, read
 
 _SLACK = "1e-9"
-"""Above 2^-30, by which the plans of :mod:`pufferflow.audit.wasserstein` exceed a distribution."""
+"""Slack above 2^-30, that of the plans of :mod:`pufferflow.audit.wasserstein`."""
 _NEARLY, _CLOSELY, _LESS_CLOSELY = 1e-13, 1e-5, 1e-4
-"""Excess that is not worth another trial: of closed forms and quilts, of programs, of long ones."""
+"""Excess that ends the trials: for closed forms and quilts, for programs, for long ones."""
 _ENOUGH, _LOOSER = 1.005, 2.0**-40
-"""Excess that is not worth a longer proof, or more ranges of nodes."""
+"""Excess that does not justify a longer proof, or more ranges of nodes."""
 _TRIALS, _HOPELESS, _JUMP = 15, 2, 0.005
-"""Scales that are tried, losses over ε that none near is below, and steps where none is proved."""
+"""Number of trial scales, loss over ε that ends the search, and factor if none is proved."""
 _NOWHERE = "no bound of the loss near this scale is at most epsilon"
 _MOST_PHASES = 40_000
-"""Phases times the square of the states, beyond which a proof takes minutes."""
+"""Largest number of phases times squared states; beyond it a proof takes minutes."""
 
 _CORRELATED = (
     "its records are correlated, and of correlated ones 1/epsilon hides none; use mqm-exact"
@@ -53,7 +53,7 @@ Proofs = Callable[[Exact], list[Document]]
 
 @dataclass(frozen=True)
 class Claim:
-    """What a certificate is asked for.
+    """The requested claim of a certificate.
 
     For wasserstein ``count`` has the weights of all states and the lengths.
     """
@@ -68,7 +68,7 @@ class Claim:
 
 
 def prove(claim: Claim) -> Document:
-    """Return the certificate of a scale, which may be a little larger than asked for.
+    """Return the certificate of a scale, which may be slightly larger than the requested one.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def prove(claim: Claim) -> Document:
             "scale": repr(claim.scale),
             "proofs": [],
         }
-        # nothing is revealed by other records, but for roundings
+        # other records reveal nothing, up to rounding
         alone = claim.mechanism == "entry-dp"
         best, refused, most = None, "", claim.scale * (1 + 1e-8 if alone else 2)
         for least, near, proofs in _proofs(claim):
@@ -109,17 +109,17 @@ def prove(claim: Claim) -> Document:
 
 
 def _smallest(document: Document, most: float, near: float, proofs: Proofs) -> Document:
-    """Return the certificate with about the smallest scale that is proved, up to a largest one.
+    """Return the certificate with about the smallest provable scale, at most ``most``.
 
-    The first that is tried is the document's, and none is smaller; the loss of others is ``near``
-    ε, relatively. Raises CertificateError: there is none, with the reason.
+    The first trial is the document's scale, the smallest one; other losses are relatively ``near``
+    ε. Raises CertificateError: there is none, with the reason.
     """
     least, exact = float(document["scale"]), parse(document)
     highest = 1 / least if least else math.inf
     best, why, trials, jump = None, _NOWHERE, 0, _JUMP
 
     def loss(cost: float) -> float:
-        """The loss over ε."""
+        """Return the loss over ε."""
         nonlocal best, why, trials, jump
         trials, scale = trials + 1, min(1 / cost, most) if cost < highest else least
         if trials > _TRIALS:
@@ -147,7 +147,7 @@ def _smallest(document: Document, most: float, near: float, proofs: Proofs) -> D
 
 
 def _proofs(claim: Claim) -> Iterator[tuple[float, float, Proofs]]:
-    """Yield the least scale, how near ε to get, and how proofs are made: longer ones later."""
+    """Yield the smallest scale, the tolerance, and the maker of proofs: longer ones later."""
     family, length, epsilon = claim.family, claim.length, claim.epsilon
     chains = family.chains if isinstance(family, ChainFamily | BinaryInterval) else ()
     informed = claim.protection.side_information != "none"
@@ -183,7 +183,7 @@ def _proofs(claim: Claim) -> Iterator[tuple[float, float, Proofs]]:
 
 
 def _require_provable(family: Family) -> None:
-    """Refuse at once what no program proves, or only after minutes."""
+    """Raise if there is no program, or only one that takes minutes."""
     if isinstance(family, PeriodicChain) and family.period * family.states**2 > _MOST_PHASES:
         raise ParameterError(
             f"a period of {family.period} phases of {family.states} states takes too long to "
@@ -197,7 +197,7 @@ def _require_provable(family: Family) -> None:
 
 
 def _count(claim: Claim, weights: list[int], lengths: list[int]) -> Document:
-    """A W that the distributions of the count are within, with slack if equal up to rounding."""
+    """Return the proof with W for the distributions of the count, with slack for ties."""
     known = chain_sensitivity(claim.family.chains, lengths, weights)
     ties = known.W * claim.epsilon < known.strict * (claim.epsilon - TIE)
     reach, slack = (known.W, _SLACK) if ties else (known.strict, "0")
@@ -209,7 +209,7 @@ def _together(exact: Exact) -> list[Document]:
 
 
 def _quilts(chains: Sequence[MarkovChain], exact: Exact) -> list[Document]:
-    # fewer ranges serve at a slightly larger scale, and nearly always suffice at this one
+    # fewer ranges suffice at a slightly larger scale, and nearly always at this one
     looser = replace(exact, scale=exact.scale * (1 + Fraction(_LOOSER)))
     pairs = list(zip(chains, exact.family.members, strict=True))
     for precision in PRECISIONS:

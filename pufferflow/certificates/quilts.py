@@ -1,4 +1,4 @@
-"""Quilts that serve many nodes at once, chosen by what the verifier reads from them."""
+"""Quilts for ranges of nodes, chosen by the verifier's bounds."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from pufferflow.verify.interpret import Interpreter
 from pufferflow.verify.parse import Claim, Proof
 
 MOST_RANGES = 5_000
-"""Ranges of one chain at most (single nodes count)."""
+"""Largest number of ranges of one chain, single nodes included."""
 _KNOWN_QUILTS = 12
 
 Form: TypeAlias = tuple[int | None, int | None]
 
 
 def quilts_of_chain(chain: MarkovChain, exact: Any, claim: Claim) -> list[list[int | None]]:
-    """Return ranges of nodes with a quilt each whose losses are at most ε, as far as there are any.
+    """Return ranges of nodes with a quilt each whose losses are at most ε, as far as possible.
 
-    A quilt serves a whole range of nodes where the bound of its first node suffices: a two-sided
-    one up to T − b, a left-only one up to T, a right-only one as long as its card is small enough.
-    Where no known quilt serves, a single node gets its best one, which joins the known ones. The
-    search in floats proposes, the verifier's rules decide.
+    A quilt serves a whole range of nodes if the bound of its first node suffices: a two-sided one
+    up to T − b, a left-only one up to T, a right-only one as long as its card is small enough. If
+    no known quilt serves, a single node gets its best one, which is added to the known ones. The
+    search in floats proposes quilts, the verifier's rules check them.
     """
     loss = Interpreter(claim, exact, Proof(), Work(MOST_WORK)).quilt
     tables, windows = influence_tables(chain, "exact", claim.window), claim.windows
@@ -34,18 +34,18 @@ def quilts_of_chain(chain: MarkovChain, exact: Any, claim: Claim) -> list[list[i
     worst = search.worst_node()
     left, right = worst.left, worst.right
     forms: list[Form] = [(left, right), (None, right), (left, None), (None, None)]
-    waits: dict[Form, tuple[int, int]] = {}  # node from which to try again, nodes waited for
+    waits: dict[Form, tuple[int, int]] = {}  # node of the next trial, and distance to it
     ranges: list[list[int | None]] = []
 
     def served(first: int, form: Form) -> int:
-        """The last node of the longest range from ``first`` on, or the one before."""
+        """Return the last node of the longest range from ``first`` on, or ``first`` − 1."""
         (a, b), (again, waited) = form, waits.get(form, (0, 0))
         end = windows - (b or 0)
         if first > end or first <= (a or 0) or first < again:
             return first - 1
         if loss(first, end, a, b) <= claim.epsilon:
             return end
-        # the bound falls with the node, but costs a power of P: do not ask at every node
+        # the bound falls with the node, but takes a power of P: do not compute it at every node
         if a is not None:
             waits[form] = first + 2 * waited + 1, 2 * waited + 1
         if a is not None or loss(first, first, a, b) > claim.epsilon:

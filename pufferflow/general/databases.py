@@ -1,4 +1,4 @@
-"""Scenarios as distributions of whole databases: the query given a record, and group privacy."""
+"""Scenarios as distributions of databases: the query given a record, and group privacy."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Database = tuple[Hashable, ...]
 
 @dataclass(frozen=True)
 class GroupSensitivity:
-    """What group privacy needs: the query's largest change by all records of one group, rounded up.
+    """The query's largest change by all records of one group, rounded up, for group privacy.
 
-    ``group`` decides. Only if the groups are ``independent`` of each other in every scenario does
-    protection of groups protect the values of single records (Theorem 3.3).
+    ``group`` is the worst one. Only if the groups are ``independent`` of each other in every
+    scenario does group privacy protect the values of single records (Theorem 3.3).
     """
 
     sensitivity: float
@@ -31,7 +31,7 @@ class GroupSensitivity:
     independent: bool
 
     def scale(self, epsilon: float) -> float:
-        """Laplace scale of group differential privacy, rounded up."""
+        """Return the Laplace scale of group differential privacy, rounded up."""
         return divide_up(self.sensitivity, check_epsilon(epsilon))
 
 
@@ -100,7 +100,7 @@ class Databases:
         return GroupSensitivity(float_up(max(changes)), decisive, independent)
 
     def _largest_change(self, group: Sequence[int]) -> Fraction:
-        """Of the query, between databases that differ in the records of a group alone."""
+        """Return the largest change between databases that differ in one group only."""
         answers: dict[Database, list[Fraction]] = defaultdict(list)
         for database, answer in self.query.items():
             rest = tuple(value for i, value in enumerate(database) if i not in group)
@@ -109,9 +109,9 @@ class Databases:
 
 
 def _are_independent(given: Mapping[Database, Fraction], groups: Sequence[Sequence[int]]) -> bool:
-    """Whether a distribution of databases is the product of its marginals, one a group.
+    """Return whether a distribution of databases is the product of its marginals by group.
 
-    It is if it is where it is positive, as all of it sums to 1.
+    It suffices to compare positive probabilities, as they sum to 1.
     """
     marginals: list[dict[Database, Fraction]] = [defaultdict(Fraction) for _ in groups]
     parts = {

@@ -1,4 +1,4 @@
-"""Distributions on finitely many rational numbers, exactly, and the distances between two."""
+"""Exact distributions on finitely many rational numbers, and distances between them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Distribution: TypeAlias = dict[Fraction, Fraction]
 """Positive probabilities of values, by increasing value."""
 
 MOST_BITS = 10**8
-"""Size of the probabilities of a distribution over one denominator at most."""
+"""Largest size of the probabilities of a distribution over one denominator."""
 
 
 def wasserstein_infinity(p: Distribution, q: Distribution) -> Fraction:
-    """W∞: the largest gap between the quantile functions (Algorithm 1)."""
+    """Return W∞, the largest gap between the quantile functions (Algorithm 1)."""
     (xs, below), (ys, others) = ((list(d), list(accumulate(d.values()))) for d in (p, q))
     # both quantile functions are constant between these levels
     levels = {*below, *others}
@@ -30,7 +30,7 @@ def wasserstein_infinity(p: Distribution, q: Distribution) -> Fraction:
 
 
 def max_divergence(p: Distribution, q: Distribution) -> float:
-    """D∞(p‖q) = max log p(x)/q(x) in nats, rounded up; infinite if p has a value that q lacks."""
+    """Return D∞(p‖q) = max log p(x)/q(x) in nats, rounded up; ∞ if p has a value that q lacks."""
     if not q.keys() >= p.keys():
         return math.inf
     return float_up(log_bound(max((p[value] / q[value] for value in p), default=Fraction(1))))
@@ -48,8 +48,8 @@ def distribution(given: Any, name: str = "the distribution") -> Distribution:
 def probabilities(given: Any, name: str) -> dict[Any, Fraction]:
     """Return a mapping to probabilities exactly, divided by their sum.
 
-    Raises ParameterError: ``given`` is no mapping, a number is no probability, their sum is not 1
-    up to rounding, or they have no common denominator of a size to compute with.
+    Raises ParameterError: ``given`` is not a mapping, a number is not a probability, their sum is
+    not 1 up to rounding, or their common denominator is too large.
     """
     if not isinstance(given, Mapping):
         raise ParameterError(f"{name} is {named_type(given)}; give a mapping to probabilities")
@@ -74,5 +74,5 @@ def normalised(weights: Mapping[Any, Fraction]) -> dict[Any, Fraction]:
 
 
 def named(name: object) -> str:
-    """Return how messages write the name of a secret or a scenario."""
+    """Return the name of a secret or a scenario for messages."""
     return shown_name(" = ".join(map(str, name)) if isinstance(name, tuple) else name)

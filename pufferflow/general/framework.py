@@ -36,10 +36,10 @@ from pufferflow.general.distributions import (
 from pufferflow.general.tables import read_table
 
 PAIR_WORK, VALUE_WORK = 1e5, 1e4
-"""Operations per pair of secrets and per value of a distribution in W∞: exact fractions."""
+"""Operations of W∞, in exact fractions, per pair of secrets and per value of a distribution."""
 
 LARGEST = 2**60
-"""Noise and values on the lattice at most: the sampler's integers have 64 bits."""
+"""Largest noise and values on the lattice: the sampler's integers have 64 bits."""
 
 Pair: TypeAlias = tuple[Hashable, Hashable]
 Pairs: TypeAlias = Iterable[Iterable[Hashable]]
@@ -47,23 +47,23 @@ Pairs: TypeAlias = Iterable[Iterable[Hashable]]
 
 @dataclass(frozen=True)
 class WassersteinSensitivity:
-    """W of Algorithm 1, rounded up, and what decides it: a scenario and a pair, None if W is 0."""
+    """W of Algorithm 1, rounded up, with the worst scenario and pair, None if W is 0."""
 
     W: float
     scenario: Hashable | None
     pair: Pair | None
 
     def scale(self, epsilon: float) -> float:
-        """Laplace scale W/ε of the query, rounded up."""
+        """Return the Laplace scale W/ε of the query, rounded up."""
         return divide_up(self.W, check_epsilon(epsilon))
 
 
 @dataclass(frozen=True)
 class CloseAdversary:
-    """Distance Δ of an adversary's belief from Θ in nats, rounded up (Theorem 2.4).
+    """Distance Δ of an adversary's prior from Θ in nats, rounded up (Theorem 2.4).
 
-    Infinite if something is possible for the adversary and not under Θ, or the other way round. It
-    is that from the closest scenario; the secret decides there, None if Δ is 0.
+    It is infinite if something is possible for the adversary and not under Θ, or vice versa. The
+    scenario is the closest one, and the secret the worst one there, None if Δ is 0.
     """
 
     delta: float
@@ -71,7 +71,7 @@ class CloseAdversary:
     secret: Hashable | None
 
     def loss(self, epsilon: float) -> float:
-        """Privacy loss ε + 2Δ against the adversary of what is ε-private for Θ, rounded up."""
+        """Return the loss ε + 2Δ against the adversary if it is ε for Θ, rounded up."""
         budget = check_positive(epsilon, "epsilon")
         return math.nextafter(budget + 2 * self.delta, math.inf) if self.delta else budget
 
@@ -85,10 +85,10 @@ class PufferfishFramework:
     Parameters
     ----------
     distributions : mapping
-        ``distributions[scenario][secret][value]`` is P(F = value | secret, scenario). A secret to
-        which a scenario gives probability 0 is left out there.
+        ``distributions[scenario][secret][value]`` is P(F = value | secret, scenario). Secrets with
+        probability 0 in a scenario are left out there.
     pairs : iterable of pairs of secrets, optional
-        Those that must be indistinguishable (default: any two that are possible in one scenario).
+        Pairs that must be indistinguishable (default: any two that are possible in one scenario).
 
     Attributes
     ----------
@@ -97,8 +97,8 @@ class PufferfishFramework:
 
     Examples
     --------
-    Four people meet, and N of them have the flu with P(N = 0, …, 4) = .1, .15, .5, .15, .1, whoever
-    they are (section 3): given that Ann is well, or ill, N has these distributions.
+    Four people meet, and N of them have the flu with P(N = 0, …, 4) = .1, .15, .5, .15, .1 (section
+    3): given that Ann is well, or ill, N has these distributions.
 
     >>> import pufferflow as pf
     >>> well = {0: "0.2", 1: "0.225", 2: "0.5", 3: "0.075"}
@@ -138,8 +138,8 @@ class PufferfishFramework:
         Parameters
         ----------
         scenarios : mapping
-            ``scenarios[scenario][database]`` is a probability. A database is a tuple, one entry a
-            record.
+            ``scenarios[scenario][database]`` is a probability. A database is a tuple with an entry
+            per record.
         query : callable
             F of a database.
         records : iterable of str, optional
@@ -156,7 +156,7 @@ class PufferfishFramework:
         Parameters
         ----------
         source : path
-            A CSV file (``"-"`` is standard input) with the columns ``scenario`` (may be left out),
+            A CSV file (``"-"`` is standard input) with the columns ``scenario`` (optional),
             ``secret``, ``value`` and ``probability``: a row is P(F = value | secret, scenario). Or,
             instead of ``secret``, a column for each record: a row is P(database | scenario) with
             the query as ``value``, and the secrets are the strings ``record=state``.
@@ -178,7 +178,7 @@ class PufferfishFramework:
         return framework
 
     def wasserstein(self) -> WassersteinSensitivity:
-        """W of Algorithm 1: max over θ and pairs (s, s') of W∞(P(F | s, θ), P(F | s', θ)).
+        """Return W of Algorithm 1: max over θ and (s, s') of W∞(P(F | s, θ), P(F | s', θ)).
 
         Releasing F with Laplace noise of ``scale(epsilon)``, which is W/ε rounded up, is ε-private.
         """
@@ -194,13 +194,13 @@ class PufferfishFramework:
         return widest
 
     def release(self, value: Any, epsilon: float) -> int | float:
-        """Release the query by the Wasserstein Mechanism, with exact noise of scale W/ε.
+        """Return the query's value with exact noise of scale W/ε (Wasserstein Mechanism).
 
         All values of the query under Θ are F_0 + g·n with integers n. Discrete noise with
         P(Z = z) ∝ exp(−|z| g ε/W), from the operating system, is added to n: its probabilities
         change by at most e^(ε d/W) between values of the query at distance d, as the densities of
         Laplace noise do, so the proof of Algorithm 1 holds. Releases of the same query are together
-        Σ ε_k-private, for one coupling serves all; of different queries no such sum is known.
+        Σ ε_k-private, as they have one coupling; different queries need not compose.
 
         Parameters
         ----------
@@ -218,7 +218,7 @@ class PufferfishFramework:
         if exact is None or exact not in values:
             raise ParameterError("the value to release is impossible in every scenario; check both")
         noisy, W, first = exact, self.wasserstein().W, min(values)
-        if W:  # else the query reveals nothing
+        if W:  # otherwise the query reveals nothing
             unit = math.lcm(*(v.denominator for v in values))
             step = Fraction(math.gcd(*(int((v - first) * unit) for v in values)), unit)
             scale = float_up(Fraction(W) / budget / step) if math.isfinite(W) else W
@@ -229,11 +229,11 @@ class PufferfishFramework:
         return int(noisy) if noisy.denominator == 1 else float(noisy)
 
     def privacy_loss(self, scale: float) -> float:
-        """Largest log-ratio of the densities of F + Lap(scale) given the two secrets of a pair.
+        """Return the largest log-ratio of the densities of F + Lap(scale) given a pair of secrets.
 
-        In nats, rounded up; at most ε if ``scale`` is W/ε. Between neighbouring values of F the
-        ratio is (A e^2x + B)/(C e^2x + D), monotone in x, and beyond the last ones it is constant:
-        the largest stands at a value of F.
+        It is in nats, rounded up; at most ε if ``scale`` is W/ε. Between neighbouring values of F
+        the ratio is (A e^2x + B)/(C e^2x + D), monotone in x, and beyond the last ones it is
+        constant: the maximum is at a value of F.
         """
         worst = 0.0
         with ctx.workprec(100):
@@ -250,11 +250,11 @@ class PufferfishFramework:
         return worst
 
     def close_adversary(self, belief: Mapping[Any, Any]) -> CloseAdversary:
-        """Distance of an adversary who believes a scenario outside Θ; ``.loss(ε)`` is ε + 2Δ.
+        """Return the distance of an adversary with a prior outside Θ; ``.loss(ε)`` is ε + 2Δ.
 
-        Theorem 2.4: Δ = min over θ of max over s of max(D∞(θ̃|s ‖ θ|s), D∞(θ|s ‖ θ̃|s)), here of
-        the query alone, on which all that is released depends. The secrets are those of pairs that
-        the adversary considers possible.
+        Theorem 2.4: Δ = min over θ of max over s of max(D∞(θ̃|s ‖ θ|s), D∞(θ|s ‖ θ̃|s)), for the
+        distributions of the query. The secrets are those of pairs with positive probability for the
+        adversary.
 
         Parameters
         ----------
@@ -278,16 +278,16 @@ class PufferfishFramework:
         return min(distances, key=lambda distance: distance.delta)
 
     def group_sensitivity(self, groups: Iterable[Iterable[str]]) -> GroupSensitivity:
-        """Largest change of the query when all records of one correlated group change.
+        """Return the largest change of the query when all records of one correlated group change.
 
-        Over all databases given, also those of probability 0 (Definitions 2.2 and B.2). If the
-        groups are independent in every scenario, W for pairs of values of a record is at most this
-        (Theorem 3.3).
+        The maximum is over all given databases, also those of probability 0 (Definitions 2.2 and
+        B.2). If the groups are independent in every scenario, W for pairs of values of a record is
+        at most this (Theorem 3.3).
 
         Parameters
         ----------
         groups : iterable of iterables of str
-            Names of the records of each group; a record in none is a group of its own.
+            Names of the records of each group; other records are groups of their own.
         """
         if self._databases is None:
             raise ParameterError("group privacy needs distributions of databases; give those")
@@ -302,7 +302,7 @@ class PufferfishFramework:
         raise ParameterError(f"no scenario gives two secrets {both} positive probability")
 
     def _possible(self, given: Mapping[Hashable, Distribution]) -> list[Pair]:
-        """Pairs of which both secrets have positive probability."""
+        """Return the pairs whose secrets both have positive probability."""
         return [(s, t) for s, t in self.pairs if s in given and t in given]
 
 
@@ -316,7 +316,7 @@ def _given_secrets(given: Any, scenario: Hashable) -> dict[Hashable, Distributio
 
 
 def _pairs_within(groups: Iterable[list[Hashable]]) -> list[Pair]:
-    """Any two secrets of one group, each pair once."""
+    """Return any two secrets of one group, each pair once."""
     pairs: dict[frozenset[Hashable], Pair] = {}
     for secrets in groups:
         work = math.comb(len(secrets), 2) * PAIR_WORK
@@ -327,7 +327,7 @@ def _pairs_within(groups: Iterable[list[Hashable]]) -> list[Pair]:
 
 
 def _log_densities(given: Distribution, points: list[Fraction], inverse: arb) -> list[arb]:
-    """Log of E[exp(−|w − F|/scale)] at each point w, from what lies to its left and right."""
+    """Return log E[exp(−|w − F|/scale)] at each point w, from the sums left and right of it."""
     masses = [ball(given.get(w, Fraction(0))) for w in points]
     decays = [(-inverse * ball(w - v)).exp() for v, w in pairwise(points)]
     left, right = masses.copy(), masses.copy()

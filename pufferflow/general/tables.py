@@ -16,7 +16,7 @@ Table = tuple[dict[str, dict[Any, Any]], list[str], dict[tuple[str, ...], str]]
 
 
 def read_table(source: str | os.PathLike[str]) -> Table:
-    """Read a CSV file, or ``"-"`` for standard input.
+    """Return the scenarios of a CSV file, or of standard input for ``"-"``.
 
     Raises DataError: it cannot be read, its columns are wrong, or two rows contradict each other.
     """

@@ -11,7 +11,7 @@ from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._util.types import Bools, Floats, Ints
 
 INFINITE = 1e100
-"""Stands for +∞ in the tables (finite, so sums never give NaN)."""
+"""Represents +∞ in the tables (finite, so sums never give NaN)."""
 
 
 @kernel(steps=lambda power, support, events, *_: len(events) * len(power) ** 2)
@@ -23,9 +23,9 @@ def max_ratios(
 
     With ``backward`` it is P^n(z, x) / P^n(z, x'). Only the z marked in ``events`` count.
     ``margin`` is added for the relative errors of P^n. Entries below the safe minimum count as 0
-    in the denominator and, where ``support`` says that they are not zero, as that minimum in the
-    numerator. 0/0 does not count: such an event happens under neither secret. (It comes out as
-    0 · ∞, which is NaN, and no comparison lets NaN through.)
+    in the denominator and, if positive by ``support``, as that minimum in the numerator. 0/0 does
+    not count: such an event is impossible under both secrets. (It yields 0 · ∞, which is NaN, and
+    comparisons with NaN are false.)
     """
     start, stop = rows
     k, width = len(power), len(events)
@@ -42,7 +42,7 @@ def max_ratios(
                 elif support[z, x] if backward else support[x, z]:
                     numerator[x, z] = SAFE_MINIMUM
     out[start:stop] = 0.0
-    # a block of ``inverse`` serves all x while it is in the cache; four ratios a load of ``out``
+    # a block of ``inverse`` serves all x while it is cached; four ratios per load of ``out``
     for block in range(0, four, 32):
         for x in range(start, stop):
             largest = out[x]
@@ -81,7 +81,7 @@ def max_influence(initial: Floats, left: Floats, right: Floats) -> tuple[float, 
 
 @kernel(steps=lambda *_: 64)
 def middle_of(low: int, high: int) -> int:
-    """Where to cut [low, high], low < high: the roundest number below high, for few powers of P."""
+    """Return where to cut [low, high], low < high: the roundest number, for few powers of P."""
     differing, step = (low - 1) ^ (high - 1), 1
     while step <= differing // 2:
         step *= 2
@@ -98,10 +98,10 @@ def search_quilts(
     sides: tuple[Ints, Ints, Ints],
     found: tuple[Ints, Floats, Ints],
 ) -> None:
-    """Branch and bound over rectangles of quilts, until a table is missing or ``work`` is done.
+    """Search rectangles of quilts (branch and bound) until a table is missing or ``work`` is done.
 
-    Nothing is returned: where a kernel returns arrays Python code runs, and an exception that a
-    signal raises there would be lost. ``stack`` and ``found`` are updated in place.
+    ``stack`` and ``found`` are updated in place: Python code runs when a kernel returns arrays, and
+    an exception by a signal would be lost there.
 
     Parameters
     ----------
@@ -109,20 +109,20 @@ def search_quilts(
         Rectangles i1..i2 × j1..j2 of positions among the distances, the next one last; lower bounds
         of the max-influence in each; their number, shape (1,).
     work : int
-        About how many entries of tables to look at before returning, so that signals arrive.
+        Approximate number of table entries to read before returning, so that signals arrive.
     nodes : before, after, window
-        Of a range of nodes how many there are up to its last one, how many from its first one on,
-        and the records that each stands for; cards are the largest over the range (Lemma 4.6).
+        Of a range of nodes the number up to its last one, the number from its first one on, and the
+        records of each; cards are the largest over the range (Lemma 4.6).
     scores : epsilon, enough
         ε, and the score at or below which the search may stop.
     terms : initial, mask, tables
         First term of eq. 5 with and without a left quilt node, and all other tables.
     sides : distances, lefts, rights
-        Distances, 0 for no quilt node, and by their positions the tables, −1 where one is missing.
+        Distances, 0 for no quilt node, and by their positions the tables, −1 for missing ones.
     found : pairs, best, quilt
-        Pairs of secrets that decided before, below their number: they alone bound the influence
-        from below, which discards most rectangles. The smallest score so far with its influence,
-        and the positions of its quilt.
+        Their number and the last deciding pairs of secrets: these alone bound the influence from
+        below, which discards most rectangles. The smallest score so far with its influence, and the
+        positions of its quilt.
     """
     rectangles, lowest, counts = stack
     before, after, window = nodes
@@ -152,7 +152,7 @@ def search_quilts(
         if influence < epsilon and far / (epsilon - influence) * slack < best[0]:
             exact, x, y = max_influence(term, left, right)
             work -= initial.size
-            if exact > influence:  # decided by a new pair, which takes the place of the oldest
+            if exact > influence:  # decided by a new pair, which replaces the oldest
                 oldest = 1 + pairs[0, 0] % (len(pairs) - 1)
                 pairs[oldest, 0], pairs[oldest, 1] = x, y
                 pairs[0, 0] += 1
@@ -163,7 +163,7 @@ def search_quilts(
         if influence >= epsilon or near / (epsilon - influence) >= best[0]:
             continue
         i, j = middle_of(i1, i2) if i1 < i2 else i2, middle_of(j1, j2) if j1 < j2 else j2
-        # the quarter nearest to the node is searched first, for good quilts are found early
+        # the quarter nearest to the node is searched first, as it has good quilts
         for farther, later in ((1, 1), (1, 0), (0, 1), (0, 0)):
             if (farther and i == i2) or (later and j == j2) or (i == i2 and j == j2):
                 continue

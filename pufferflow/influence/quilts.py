@@ -2,8 +2,8 @@
 
 These facts keep the work independent of the length T and of the size of quilts.
 
-*Windows.* Secrets may be what happened during w consecutive records. Given these, past and future
-are independent, the past depends on the first one alone and the future on the last: so the
+*Windows.* Secrets may be the values of w consecutive records. Given these, past and future are
+independent, the past depends on the first one alone and the future on the last: so the
 max-influence of a quilt at distances a before and b after a window is eq. 5 with the forward term
 taken over pairs of last values that can follow the pair of first ones, and X_N is larger by w − 1
 records. A node below is the first record of a window, so there are T − w + 1 of them.
@@ -12,31 +12,31 @@ records. A node below is the first record of a window, so there are T − w + 1 
 so a rectangle of quilts, a in [a1, a2] and b in [b1, b2], scores at least
 card(a1, b1) / (ε − e(a2, b2)).
 
-*Octaves.* Between a power of two and the next one only ``SPACES`` distances are looked at. Every
-quilt gives a valid score, so looking at fewer never lowers the scale. It raises it by a factor of
-at most 1 + 1/``SPACES``: with its distances rounded up, or without a quilt node where the chain
-ends before, a quilt has so many more nodes at most and no more influence (*Distance*). The exact
-scale never rises with ε, nor falls with T; the scale found may, by no more than that factor unless
-the *Limit* is reached.
+*Octaves.* Between a power of two and the next one only ``SPACES`` distances are searched. Every
+quilt gives a valid score, so searching fewer never lowers the scale. It raises it by a factor of at
+most 1 + 1/``SPACES``: with its distances rounded up, or without a quilt node if the chain ends
+before, a quilt has at most this factor more nodes and no more influence (*Distance*). The exact
+scale never rises with ε, nor falls with T; the computed one may, by at most that factor unless the
+*Limit* is reached.
 
 *Likeness.* Nodes that share the first term of eq. 5 share all scores of two-sided quilts, so a node
-whose best quilt is two-sided bounds all of them: where that quilt does not fit, one of its sides
+whose best quilt is two-sided bounds all of them: if that quilt does not fit, one of its sides
 alone, or the trivial quilt, covers no more nodes and has no larger influence. A left-only best
-quilt likewise bounds all nodes to the right, a right-only one all nodes to the left. Bisection
+quilt similarly bounds all nodes to the right, a right-only one all nodes to the left. Bisection
 over such nodes therefore suffices.
 
 *Ranges.* Other nodes are searched in ranges with a common bound of the first term, the range with
 the largest score first. A range is halved unless its best quilt is no worse than the worst node.
-Two bounds hold from a node f on. Whatever the start, max over z of log P^n(z, x') / P^n(z, x) does
-for n = f − 1 (``InfluenceTables.any_initial``). Of a given start, with reversed steps
-R(x, y) = m_i(y) P(y, x) / m_{i+1}(x), whose rows are distributions, m_{i+1+t} / m_{i+1} =
-R (m_{i+t} / m_i) is an average of what it was, provided the nodes i, i + t, … can take the same
-states; so its range never grows with i. The ranges of log (m_{f+t} / m_f), added for the powers of
-two t that make up a distance, bound how far log m_i(x') / m_i(x) moves from node f on.
+Two bounds hold from a node f on. For any start, max over z of log P^n(z, x') / P^n(z, x) does
+for n = f − 1 (``InfluenceTables.any_initial``). For a given start, with reversed steps R(x, y) =
+m_i(y) P(y, x) / m_{i+1}(x), whose rows are distributions, m_{i+1+t} / m_{i+1} = R (m_{i+t} / m_i)
+is an average of its previous values, provided the nodes i, i + t, … can take the same states; so
+its range never grows with i. The ranges of log (m_{f+t} / m_f), added for the powers of two t that
+make up a distance, bound how far log m_i(x') / m_i(x) moves from node f on.
 
-*Limit.* The bound of a range of nodes is one of each of them, so where it stands for them all the
-scale is never too low. It does once ``RANGE_LIMIT`` ranges have been searched; of 360 slow chains
-that were tried this raised the scale of one, by 0.003 %.
+*Limit.* The bound of a range of nodes holds for each of them, so it may replace their scores
+without lowering the scale. It does so once ``RANGE_LIMIT`` ranges have been searched; in a test of
+360 slow chains this raised the scale of one, by 0.003 %.
 
 *Rounding.* Every table is an upper bound. P^n is a product of non-negative numbers, so each entry
 of a computed power has a relative error of at most about n (k + 3) roundings, whatever the order of
@@ -67,27 +67,27 @@ from pufferflow.models.powers import Supports, followed, followers, largest_afte
 Convention: TypeAlias = Literal["exact", "published"]
 
 MASKED = -1e200
-"""Marks a pair of states that are not both secrets; outweighs ``INFINITE``."""
+"""Marks a pair of states that are not both secrets; its size exceeds ``INFINITE``."""
 
 CONVERGED = 1e-12
-"""How far the first term may still be from its limit (in nats) when nodes count as equal."""
+"""Largest distance of the first term from its limit (in nats) if nodes count as equal."""
 
 KERNEL_WORK = 10**8
-"""Entries of tables that a kernel looks at before signals can arrive: tenths of a second."""
+"""Table entries that a kernel reads between signals: tenths of a second."""
 
 SPACES = 2**10
-"""Distances from a power of two to the next one that are looked at for quilt nodes."""
+"""Number of searched distances of quilt nodes from a power of two to the next one."""
 
 RANGE_LIMIT = 1000
-"""Ranges of nodes searched at most, fewer where there are many states (*Limit*)."""
+"""Largest number of searched ranges of nodes, smaller for many states (*Limit*)."""
 
-_FIRST_WORK = 2**10  # twice as much each time, for kernels are interpreted until there is more
+_FIRST_WORK = 2**10  # doubled each time: kernels are interpreted until there is more work
 _MOST_BYTES = 2**27
 _ROWS_PER_THREAD = 100
 
 
 class Candidate(NamedTuple):
-    """A node (from 1) with its best quilt: distances of the quilt nodes, None where there is none.
+    """A node (from 1) with its best quilt: distances of the quilt nodes, None for no quilt node.
 
     The influence and the score, card / (ε − influence), are upper bounds.
     """
@@ -102,8 +102,8 @@ class Candidate(NamedTuple):
 class InfluenceTables:
     """The three terms of eq. 5 for one chain, as tables over pairs of secrets (x, x').
 
-    The convention "published" looks at all states of the left quilt node, as eq. 5 is printed,
-    "exact" only at those that it can take (Definition 4.1). Secrets are of ``window`` records:
+    The convention "published" includes all states of the left quilt node, as eq. 5 is printed,
+    "exact" only its possible states (Definition 4.1). Secrets are of ``window`` records:
     pairs are of their first values, and the forward term is the largest over their last ones.
     """
 
@@ -112,9 +112,9 @@ class InfluenceTables:
         self.step_error = 2.0 * (chain.states + 3) * UNIT_ROUNDOFF
         self.everything = np.ones(chain.states, dtype=np.bool_)
         self.deciding = np.zeros((25, 2), dtype=np.int64)
-        """Pairs of secrets that decided somewhere, their number in row 0 (``search_quilts``)."""
+        """Deciding pairs of secrets, their number in row 0 (``search_quilts``)."""
         self.quilts: list[tuple[int, int]] = []
-        """The best quilts found last, by the positions of their distances: a start for searches."""
+        """The last best quilts, by the positions of their distances, as a start for searches."""
         self._last = followers(chain.transition_matrix, window) if window > 1 else None
         self._begin()
 
@@ -123,17 +123,17 @@ class InfluenceTables:
         both = np.eye(len(matrix)), matrix
         self._powers = {n: (constant(power), power > 0) for n, power in enumerate(both)}
         self.stack = np.zeros((64, *matrix.shape))
-        """All tables; the first one is zero and stands for no quilt node."""
+        """All tables; the first one is zero and represents no quilt node."""
         self._known: dict[bytes, dict[int, int]] = {}
         self._used = 1
 
     def trim(self) -> None:
-        """Start anew where the tables take much memory."""
+        """Reset the tables if they take much memory."""
         if 8 * self.chain.states**2 * (len(self._powers) + self._used) > _MOST_BYTES:
             self._begin()
 
     def power(self, n: int) -> tuple[Floats, Bools]:
-        """P^n, which may underflow, and its exact support: its highest bits times the lowest."""
+        """Return P^n, which may underflow, and its exact support, as a product of two powers."""
         if n not in self._powers:
             low = n & -n
             parts = (n - low, low) if n != low else (n // 2, n // 2)
@@ -145,11 +145,11 @@ class InfluenceTables:
         return self._powers[n]
 
     def known(self, states: Bools | None) -> dict[int, int]:
-        """Indices in the stack of the tables at hand, by distance: :meth:`at` with these states."""
+        """Return indices in the stack of the existing tables, by distance, for these states."""
         return self._known.setdefault(b"" if states is None else states.tobytes(), {0: 0})
 
     def at(self, n: int, states: Bools | None = None) -> int:
-        """Index in the stack of the table of a quilt node at distance n.
+        """Return the index in the stack of the table of a quilt node at distance n.
 
         To the right it is that of max over z of log P^n(x, z) / P^n(x', z), the largest over the
         last values of windows. To the left, with the ``states`` that the quilt node can take, it is
@@ -178,7 +178,7 @@ class InfluenceTables:
             out[:] = largest_after(out, self._last)
 
     def any_initial(self, n: int) -> Floats:
-        """Table of max over z of log P^n(z, x') / P^n(z, x) (C.4).
+        """Return the table of max over z of log P^n(z, x') / P^n(z, x) (C.4).
 
         An upper bound of log m_i(x') / m_i(x) for every initial distribution and every i > n: both
         probabilities are mixtures of the rows of P^n, and a ratio of mixtures is at most the
@@ -193,12 +193,12 @@ influence_tables = lru_cache(8)(InfluenceTables)
 
 
 def masked(table: Floats, secrets: Bools) -> Floats:
-    """A table without the pairs that are not both ``secrets``."""
+    """Return a table in which pairs that are not both ``secrets`` are excluded."""
     return np.where(np.logical_and.outer(secrets, secrets), table, MASKED)
 
 
 def initial_term(distribution: Floats, error: float) -> Floats:
-    """Table of log m(x') / m(x) for a distribution m with relative entry error ``error``."""
+    """Return the table of log m(x') / m(x) for m with relative entry error ``error``."""
     numerators = np.log(np.maximum(distribution, SAFE_MINIMUM))
     denominators = np.where(distribution >= SAFE_MINIMUM, numerators, -INFINITE)
     sizes = np.abs(numerators)[None, :] + np.abs(denominators)[:, None]
@@ -208,7 +208,7 @@ def initial_term(distribution: Floats, error: float) -> Floats:
 
 @cache
 def distances_of(spaces: int) -> Ints:
-    """Distances that are looked at, increasing (*Octaves*); 0 stands for no quilt node."""
+    """Return the searched distances, increasing (*Octaves*); 0 represents no quilt node."""
     octave = np.arange(spaces, 2 * spaces)
     octaves = [octave << n for n in range(64 - spaces.bit_length())]
     return np.concatenate([np.arange(spaces), *octaves])
@@ -222,12 +222,12 @@ class Nodes(NamedTuple):
     initial: Floats  # first term with a left quilt node, shape (k, k)
     mask: Floats  # and without one
     reach: int  # largest distance of a left quilt node
-    settled: bool  # whether, up to there, the left quilt nodes of all nodes take the same states
-    uniform: bool  # whether the bound is as good as that of each node, up to rounding
+    settled: bool  # whether the left quilt nodes of all nodes up to it take the same states
+    uniform: bool  # whether the bound equals that of each node, up to rounding
 
 
 class QuiltSearch:
-    """Best quilts of the nodes of one chain; see the module's text for the ideas."""
+    """Best quilts of the nodes of one chain; the module's docstring explains the search."""
 
     def __init__(self, tables: InfluenceTables, length: int, epsilon: float) -> None:
         self.tables, self.chain, self.epsilon = tables, tables.chain, epsilon
@@ -236,12 +236,12 @@ class QuiltSearch:
         self._trivial, self._distances = divide_up(length, epsilon), distances_of(SPACES)
         edges = tables.power(1)[1]
         self.supports = Supports(tables.chain.initial_support, edges, self.length)
-        self._horizon = self.length  # beyond it all nodes of equal support are equal
+        self._horizon = self.length  # later nodes of equal support are equal
 
     # -- nodes -----------------------------------------------------------------------------------
 
     def worst_node(self) -> Candidate:
-        """The node with the largest best score, which is σ_max of Algorithm 3, rounded up."""
+        """Return the node with the largest best score, σ_max of Algorithm 3, rounded up."""
         queue, worst = self._all_nodes(), Candidate(1, None, None, 0.0, 0.0)
         searched, settled = 0, self.supports.settled
         while queue and -queue[0][0] > worst.score:
@@ -272,7 +272,7 @@ class QuiltSearch:
         return worst
 
     def _all_nodes(self) -> list[tuple[float, int, int, int]]:
-        """Ranges of all nodes, as a heap; those that are equal up to the last node come first."""
+        """Return ranges of all nodes, as a heap; ranges of equal nodes come first."""
         first, stride, end, early = self.supports.settled, self._stride, self.length, []
         if first > 1:
             early.append((-self._trivial, 1, min(first - 1, end), 1))
@@ -289,7 +289,7 @@ class QuiltSearch:
 
     @cached_property
     def _stride(self) -> int:
-        """The multiple of the period by which the distributions of a given start move least."""
+        """Return the multiple of the period with the smallest moves of the distributions."""
         period = stride = self.supports.period
         if self.chain.start == "given" and self.length > self.supports.settled:
             node = self.supports.settled + 8 * period * self.chain.states
@@ -300,7 +300,7 @@ class QuiltSearch:
         return stride
 
     def nodes(self, first: int, last: int = 0, stride: int = 1) -> Nodes:
-        """Every ``stride``-th of the nodes first..last; a single one by default."""
+        """Return every ``stride``-th of the nodes first..last; a single one by default."""
         tables, start, alone = self.tables, self.chain.start, last <= first
         settled, last = self.supports.settled, max(first, last)
         same = alone or (first >= settled and stride % self.supports.period == 0)
@@ -324,7 +324,7 @@ class QuiltSearch:
         return Nodes(first, last, initial, mask, reach, same, uniform)
 
     def _distribution(self, node: int) -> Floats:
-        """Distribution of X_node under a given start."""
+        """Return the distribution of X_node under a given start."""
         distribution = self.chain.initial_distribution
         assert distribution is not None
         for bit in range((node - 1).bit_length()):
@@ -333,7 +333,7 @@ class QuiltSearch:
         return distribution
 
     def _moves(self, distribution: Floats, node: int, stride: int, steps: int) -> float:
-        """Bound of how far log m_i(x')/m_i(x) moves in so many strides from a node (*Ranges*)."""
+        """Return a bound of the move of log m_i(x')/m_i(x) in ``steps`` strides (*Ranges*)."""
         states, moves = self.supports.at(node), 0.0
         now, inside = distribution[states], np.ix_(states, states)
         for level in range(steps.bit_length()):
@@ -348,19 +348,19 @@ class QuiltSearch:
     # -- quilts ----------------------------------------------------------------------------------
 
     def influence(self, nodes: Nodes, a: int, b: int) -> float:
-        """Max-influence of the quilt at distances ``a`` and ``b``, 0 for none on that side."""
+        """Return the max-influence of the quilt at ``a`` and ``b``, 0 for none on that side."""
         both = self.tables.at(a, self._states(nodes, a)), self.tables.at(b)
         tables = (self.tables.stack[index] for index in both)
         found = _kernels.max_influence(nodes.initial if a else nodes.mask, *tables)[0]
         return math.inf if found >= INFINITE / 2 else found
 
     def _states(self, nodes: Nodes, a: int) -> Bools:
-        """States that the left quilt node at distance ``a`` can take."""
+        """Return the states that the left quilt node at distance ``a`` can take."""
         known = nodes.settled and self.tables.convention == "exact"
         return self.supports.at(nodes.first - a) if known else self.tables.everything
 
     def _at_hand(self, states: Bools | None, distances: Ints) -> Ints:
-        """Indices of the tables of increasing distances, −1 for those that are not at hand."""
+        """Return indices of the tables of increasing distances, −1 for missing ones."""
         indices, known = np.full(len(distances), -1), self.tables.known(states)
         given, at_hand = np.array(list(known)), np.array(list(known.values()))
         at = np.searchsorted(distances[:-1], given)
@@ -369,7 +369,7 @@ class QuiltSearch:
         return indices
 
     def best_quilt(self, nodes: Nodes, enough: float = 0.0) -> Candidate:
-        """Best quilt of some nodes, or any whose score is at most ``enough``."""
+        """Return the best quilt of some nodes, or any whose score is at most ``enough``."""
         tables, distances, after = self.tables, self._distances, self.length - nodes.last
         best, quilt = np.array([self._trivial, 0.0]), np.zeros(2, int)
         tables.trim()
@@ -395,7 +395,7 @@ class QuiltSearch:
                     (distances, lefts, rights),
                     (tables.deciding, best, quilt),
                 )
-                if top[0]:  # for want of a table, or of work
+                if top[0]:  # a table or work is missing
                     _, i, _, j = stack[0][top[0] - 1]
                     if lefts[i] >= 0 and rights[j] >= 0:
                         work *= 2
@@ -405,7 +405,7 @@ class QuiltSearch:
                     if rights[j] < 0:
                         rights[j] = tables.at(int(distances[j]))
 
-        # a first good quilt shows how far the others can reach: a + b − 1 < ε · best
+        # a first good quilt bounds the others: a + b − 1 < ε · best
         powers = np.searchsorted(distances, 2 ** np.arange(62, 2, -1))
         tried = tables.quilts or np.stack([powers, powers], axis=1)
         search([(i, i, j, j) for i, j in np.minimum(tried, ends)])

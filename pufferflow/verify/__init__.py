@@ -1,10 +1,10 @@
-"""Checking a certificate, with interval arithmetic and none of the code that computes scales.
+"""The verification of certificates, with interval arithmetic and none of the code of scales.
 
 A certificate states a family of chains as exact numbers, ε, the length T, a Laplace scale, and a
-program that proves the scale; its format is described in :mod:`pufferflow.certificates`, which
-makes it. ``parse`` turns the file into typed records, ``model`` holds chains in balls (Arb: balls
-that contain the exact numbers), ``rules`` what one step proves, and ``interpret`` follows the
-program. ``counts`` checks the distributions of a single count.
+program that proves the scale; :mod:`pufferflow.certificates` describes the format. ``parse`` turns
+the file into typed records, ``model`` has chains in balls (Arb: balls that contain the exact
+numbers), ``rules`` the bounds of one step, and ``interpret`` runs the program. ``counts`` checks
+the distributions of a single count.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ from pufferflow.verify.parse import (
 )
 
 MOST_WORK = 6 * 10**7
-"""Operations beyond which a check ends unless more are allowed: half a minute to a minute."""
+"""Default largest number of operations of a check: half a minute to a minute."""
 
 PRECISIONS = (128, 256, 512, 1024, 2048, 4096)
-"""Bits of the balls, tried in turn until they are narrow enough to decide."""
+"""Bits of the balls, increased until they are narrow enough to decide."""
 
 
 @dataclass(frozen=True)
 class Verification:
-    """What a certificate proves: at its scale the loss is at most ε.
+    """The proved claim of a certificate: at its scale the loss is at most ε.
 
     Attributes
     ----------
     subject : str
-        What the scale is for: mechanism, ε, family, segments, what is hidden from whom.
+        The claim: mechanism, ε, family, segments, secrets and side information.
     scale : str
-        As the certificate writes it.
+        The scale in the certificate.
     loss : Fraction
-        What is proved to be the most that is lost at that scale, in nats; at most ε.
+        The proved upper bound of the loss at that scale, in nats; at most ε.
     precision : int
-        Bits that were needed.
+        Number of bits of the proof.
     """
 
     subject: str
@@ -66,20 +66,19 @@ class Verification:
 
 
 def verify_certificate(document: object, *, most_work: float = MOST_WORK) -> Verification:
-    """Check a certificate, given as parsed JSON.
+    """Return the loss that a certificate, given as parsed JSON, proves.
 
     Parameters
     ----------
     document : object
-        What :func:`pufferflow.certify` returns.
+        A certificate, as :func:`pufferflow.certify` returns it.
     most_work : float
-        Operations on numbers of 128 bits that the check may take; the default takes about half a
-        minute.
+        Largest number of operations on numbers of 128 bits; the default takes about half a minute.
 
     Returns
     -------
     Verification
-        The loss that is proved.
+        The claim and the proved loss.
 
     Raises
     ------
@@ -112,9 +111,7 @@ def _check_delta(claim: Claim, given: Approximate) -> None:
 
 
 def proved_loss(claim: Claim, most_work: float = MOST_WORK) -> tuple[Fraction, int]:
-    """Return the loss that is proved with ever more bits.
-
-    Up to those which ε asks for or that change nothing.
+    """Return the loss proved with more and more bits, until it is at most ε or does not change.
 
     Raises CertificateError: nothing is proved, or not by ``most_work`` operations.
     """

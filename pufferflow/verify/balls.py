@@ -12,31 +12,31 @@ from flint import arb, arb_mat, ctx, fmpq
 
 from pufferflow.verify.parse import require
 
-Row: TypeAlias = list[arb]  # exactly 0 where a value is impossible, otherwise known to be positive
+Row: TypeAlias = list[arb]  # exactly 0 for impossible values, otherwise provably positive
 Table: TypeAlias = list[Row]
 
 ONE, ZERO, INFINITE = arb(1), arb(0), arb.pos_inf()
 
 
 class UndecidedError(Exception):
-    """The balls are too wide at the present precision."""
+    """The balls are too wide at the current precision."""
 
 
 class Work:
-    """Operations on balls of 128 bits that a check may take."""
+    """The limit on operations on balls of 128 bits."""
 
     def __init__(self, most: float) -> None:
         self.most, self.spent = most, 0
 
     def spend(self, operations: int) -> None:
-        """Note what is done next; raises CertificateError if it is too much."""
+        """Add operations; raises CertificateError if they exceed the limit."""
         self.spent += operations * (1 + ctx.prec // 512)
         why = f"its check takes over {self.most:.1e} operations; allow more (`most_work`)"
         require(self.spent <= self.most, why)
 
 
 def ball(number: Any) -> arb:
-    """Return a ball around an exact number, or the ball that it is."""
+    """Return a ball around an exact number; balls are unchanged."""
     return arb(
         fmpq(number.numerator, number.denominator) if isinstance(number, Fraction) else number
     )
@@ -49,7 +49,7 @@ def exact(end: arb) -> Fraction:
 
 
 def certain(matrix: arb_mat) -> Table:
-    """Return the entries of a matrix, each known to be positive or exactly 0."""
+    """Return the entries of a matrix, each provably positive or exactly 0."""
     table: Table = matrix.tolist()
     if not all(p > 0 or p.is_zero() for row in table for p in row):
         raise UndecidedError
@@ -62,7 +62,7 @@ def largest(values: Iterable[arb]) -> arb:
 
 
 def below(one: Table, other: Table) -> bool:
-    """Whether no entry of a table is above that of another one."""
+    """Return whether no entry of a table is above that of another one."""
     pairs = zip(one, other, strict=True)
     return all(p <= q for rows in pairs for p, q in zip(*rows, strict=True))
 

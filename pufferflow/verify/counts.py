@@ -2,14 +2,14 @@
 
 Algorithm 1 of Song, Wang and Chaudhuri, SIGMOD 2017.
 
-A certificate states what a visit to each state adds to the count N (``weights``), the lengths of
-the segments, and W. It is a proof if for every chain, length, node i and two values s, s' of X_i
+A certificate states the addends to the count N of a visit to each state (``weights``), the lengths
+of the segments, and W. It is a proof if for every chain, length, node i and two values s, s' of X_i
 the distribution of N given s can be moved into the one given s' by at most W:
 
 * with ``slack`` 0, if F_s(n) ≤ F_s'(n + W) for all n. Then the scale W / ε suffices.
 * otherwise, if a plan moves it into (1 + slack) times the distribution given s'. Then noise of
-  scale σ loses at most W / σ + log(1 + slack). This serves distributions that agree but for
-  rounding, where no precision decides the above.
+  scale σ loses at most W / σ + log(1 + slack). This is for distributions that are equal up to
+  rounding, for which no precision decides the inequality above.
 
 All distributions are computed as polynomials in balls, P(N = n, X_i = x) being the coefficients of
 a product of one polynomial for the nodes up to i and one for those after it. With any initial
@@ -42,9 +42,9 @@ from pufferflow.verify.model import Model
 from pufferflow.verify.parse import Chain, Claim, Count, Proof, require
 
 _ACCURATE = 48
-"""Bits from which on balls are not to blame where there is no plan."""
+"""Bits from which on a missing plan is not due to wide balls."""
 
-Polynomials: TypeAlias = list[arb_poly]  # one a state
+Polynomials: TypeAlias = list[arb_poly]  # one per state
 
 
 def count_loss(claim: Claim, known: Any, proof: Proof, work: Work) -> Fraction:
@@ -77,9 +77,9 @@ def count_loss(claim: Claim, known: Any, proof: Proof, work: Work) -> Fraction:
 
 
 def _operations(known: Chain, length: int, count: Count) -> int:
-    """At every node a distribution for every state and start, and every two compared.
+    """Return the work: at every node a distribution per state and start, and all comparisons.
 
-    A ball that is kept is ten.
+    A stored ball counts as ten.
     """
     k, width = known.states, length * max(count.weights) + 1
     starts = k if known.initial_distribution == "any" else 1
@@ -101,7 +101,7 @@ class Given(NamedTuple):
 
     @property
     def possible(self) -> bool:
-        """Whether the state can be taken at all; otherwise all are exactly 0."""
+        """Whether the state is possible; otherwise all are exactly 0."""
         return not self.total.is_zero()
 
 
@@ -137,7 +137,7 @@ def _shifted(polynomials: Polynomials, weights: list[int]) -> Polynomials:
 
 
 def _given(past: arb_poly, future: arb_poly, width: int) -> Given:
-    """The distribution with these two factors; places that no path attains are exactly 0."""
+    """Return the distribution with these two factors; impossible counts are exactly 0."""
     masses, possible = (past * future).coeffs(), (_support(past) * _support(future)).coeffs()
     masses = [p if some else arb(0) for p, some in zip(masses, possible, strict=True)]
     masses += [arb(0)] * (width - len(masses))
@@ -150,7 +150,7 @@ def _support(polynomial: arb_poly) -> fmpz_poly:
 
 
 def _dominates(first: list[Given], second: list[Given], reach: int, _slack: Fraction) -> bool:
-    """Whether F(n) ≤ F'(n + reach) for all n and, by the criterion above, mixtures of starts."""
+    """Return whether F(n) ≤ F'(n + reach) for all n and mixtures of starts (see above)."""
     starts = range(len(first))
     entries = [[_differences(first[u], second[v], reach) for v in starts] for u in starts]
     if not all(_certainly(c >= 0, c < 0) for u in starts for c in entries[u][u]):
@@ -160,7 +160,7 @@ def _dominates(first: list[Given], second: list[Given], reach: int, _slack: Frac
 
 
 def _differences(first: Given, second: Given, reach: int) -> list[arb]:
-    """c_uv for all n: P F' − P' F, or P' G − P G' with G = P − F, whichever is known better."""
+    """Return c_uv for all n: P F' − P' F, or P' G − P G' with G = P − F, the narrower ball."""
     count = max(0, len(first.masses) - reach)
     p, q = first.total, second.total
     below = arb_poly(second.below[reach:]) * p - arb_poly(first.below[:count]) * q
@@ -169,7 +169,7 @@ def _differences(first: Given, second: Given, reach: int) -> list[arb]:
 
 
 def _copositive(entries: list[list[arb]]) -> bool:
-    """Whether the form with these coefficients, c_uu ≥ 0, is ≥ 0 for mixtures of two starts."""
+    """Return whether the form with these coefficients, c_uu ≥ 0, is ≥ 0 for all mixtures."""
     for u, v in combinations(range(len(entries)), 2):
         size, right = entries[u][v] + entries[v][u], 4 * entries[u][u] * entries[v][v]
         if not size >= 0 and not _certainly(size * size <= right, size * size > right):
@@ -178,16 +178,16 @@ def _copositive(entries: list[list[arb]]) -> bool:
 
 
 def _certainly(true: bool, false: bool) -> bool:
-    """Return what is certain."""
+    """Return the proved truth value, or raise UndecidedError."""
     if not (true or false):
         raise UndecidedError
     return true
 
 
 def _plans(first: list[Given], second: list[Given], reach: int, slack: Fraction) -> bool:
-    """Whether plans move the first by ≤ ``reach`` into (1 + slack) times the second.
+    """Return whether plans move the first by ≤ ``reach`` into (1 + slack) times the second.
 
-    For every mixture.
+    They exist for every mixture of starts.
     """
     for u, v in combinations_with_replacement(range(len(first)), 2):
         masses = _mixed(first[u], first[v], second[v].total, second[u].total)
@@ -203,9 +203,9 @@ def _mixed(first: Given, second: Given, size: arb, other: arb) -> list[arb]:
 
 
 def _movable(masses: list[arb], rooms: list[arb], reach: int) -> bool:
-    """Whether the masses fit, filling the rooms from the left.
+    """Return whether the masses fit, filling the capacities from the left.
 
-    All reach equally far, so no other plan does better.
+    All masses reach equally far, so no other plan is better.
     """
     rooms = [room.lower() for room in rooms]
     place = 0

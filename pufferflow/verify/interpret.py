@@ -1,14 +1,14 @@
-"""The interpreter of certificates: the largest loss that a proof leaves at the stated scale.
+"""The interpreter of certificates: the bound of the loss that a proof gives at its scale.
 
-State: a table E[x][y] ≥ e^A[x][y], how much the values x and y of a node reveal through all nodes
-on one side of it.
+State: a table E[x][y] ≥ e^A[x][y], bounds of the leakage of the values x and y of a node through
+all nodes on one side of it.
 
 * COUNT: with n nodes on that side E ≤ e^(nc), c = 1/scale.
 * STEP: E of a node from E of its neighbour, for each pair by a witness
   (:mod:`pufferflow.verify.rules`), or under any distribution of the node ``power`` steps away;
   pairs that have neither get COUNT.
 * CLOSE: a period that ends at or below the table from which it starts serves all nodes (Theorem 2).
-* RATIO: E of a node by the largest ratios of what lies n steps away, the n − 1 between by COUNT:
+* RATIO: E of a node by the largest ratios of the node n steps away, the n − 1 between by COUNT:
   Markov quilts.
 * READ: e^(wc) · E forward · E backward at every node, or along one tree more for every two
   observations.
@@ -54,14 +54,14 @@ from pufferflow.verify.parse import (
 )
 from pufferflow.verify.rules import by_flows, by_tree, largest_ratios, overlapping, reweighted
 
-_LARGEST = 10**6  # cost m·c of a block beyond which mixing is left out
+_LARGEST = 10**6  # largest cost m·c of a block for which mixing is used
 
 
 def interpret(claim: Claim, work: Work) -> Fraction:
-    """Return an upper bound of the loss at the stated scale, in balls of the present precision.
+    """Return an upper bound of the loss at the stated scale, in balls of the current precision.
 
-    Raises CertificateError: nothing is proved; UndecidedError: more bits are needed, or nothing is
-    proved.
+    Raises CertificateError: there is no proof; UndecidedError: more bits are needed, or there is no
+    proof.
     """
     every, proofs, counts = claim.family.members, claim.proofs, claim.mechanism == "wasserstein"
     require(len(proofs) == len(every), f"there are {len(proofs)} proofs for {len(every)} members")
@@ -77,18 +77,18 @@ def interpret(claim: Claim, work: Work) -> Fraction:
 
 
 class Interpreter:
-    """Follows the proof for one member of a family, in balls of the present precision."""
+    """The run of a proof for one member of a family, in balls of the current precision."""
 
     def __init__(self, claim: Claim, member: Member, proof: Proof, work: Work) -> None:
         self.claim, self.member, self.proof, self.work = claim, member, proof, work
         self.cost, self.around = 1 / ball(claim.scale), claim.windows - 1
         self.together = claim.length / claim.scale
-        """COUNT alone: what all records reveal together."""
+        """COUNT alone: the loss of all records together."""
         self._ratios, self._of_node = cache(self._ratios_of_rows), cache(self._ratios_of_node)
 
     @cached_property
     def model(self) -> Model:
-        """What is known of the nodes."""
+        """The distributions of the nodes."""
         informed = self.claim.side_information == "any"
         if isinstance(self.member, Chain):
             return Model(self.member, self.work, informed)
@@ -111,9 +111,9 @@ class Interpreter:
     # -- STEP and CLOSE ----------------------------------------------------------------------------
 
     def step(self, forward: bool, place: Place, step: Step, near: Table, far: Table) -> Table:
-        """STEP: E at a place from its neighbour's growth and that of a node ``power`` steps away.
+        """Return E at a place from its neighbour's growth and that ``power`` steps away (STEP).
 
-        Nothing is above COUNT.
+        It is at most COUNT.
         """
         phase, j, early = place
         model, power, listed = self.model, step.power or 1, self.proof.listed(step.witnesses)
@@ -139,11 +139,11 @@ class Interpreter:
     def follow(
         self, forward: bool, start: Table, places: Sequence[Place], steps: Sequence[Step]
     ) -> list[Table]:
-        """E at places one after the other, by a step each; ``start`` is that of the node before."""
+        """Return E at successive places, by a step each; ``start`` is that of the node before."""
         tables, growths = [start], [self.growth(start)]
         for i, (place, step) in enumerate(zip(places, steps, strict=True), 1):
             power, late = step.power or 1, self.model.period == 1 and not place[2]
-            # a table of all late nodes is one of those that far away
+            # a table of all late nodes holds for those at this distance
             why = f"no node is {power} steps away from step {i} of a side"
             require(power <= i or late, why)
             far = growths[max(i - power, 0)]
@@ -152,9 +152,9 @@ class Interpreter:
         return tables
 
     def begin(self, early: Iterable[Table], stated: Matrix) -> Table:
-        """A table for all nodes but early ones: no lower than the stated one and those of some.
+        """Return a table for late nodes: at least the stated one and those of ``early`` nodes.
 
-        These are the ``early`` nodes from which its steps may lead.
+        These are the nodes from which its steps may lead.
         """
         require(len(stated) == self.model.k, "a cycle starts from one row per state")
         begin = [[ball(a).exp().upper() for a in row] for row in stated]
@@ -163,12 +163,12 @@ class Interpreter:
         return _entrywise(arb.min, begin, self.count(self.around))
 
     def tables(self, forward: bool) -> tuple[list[Table], dict[int, Table]]:
-        """E of the nodes with 0, 1, … nodes on a side, and of all others at each phase."""
+        """Return E of the nodes with 0, 1, … nodes on a side, and of all others at each phase."""
         side, model = self.proof.forward if forward else self.proof.backward, self.model
         assert side is not None
         every = [*side.prefix, *(side.cycle or [])]
         both = any(s.power for s in every) and any(s.witnesses is not None for s in every)
-        # a flow may pass through values that cannot occur, of which ratios say nothing
+        # a flow may pass through impossible values, which have no ratios
         why = "flows and ratios bound different tables, use one of them"
         require(not both or not isinstance(model, SetModel), why)
         why = "nodes have steps of their own only where one matrix serves all"
@@ -191,7 +191,7 @@ class Interpreter:
     # -- READ --------------------------------------------------------------------------------------
 
     def losses(self) -> Iterator[Fraction]:
-        """The loss at every node that stands for others."""
+        """Yield the loss at every node that represents others."""
         proof, around = self.proof, self.around
         if isinstance(self.member, Mixing):
             yield self.mixing(self.member)
@@ -216,16 +216,16 @@ class Interpreter:
                 yield self.read(values, (0, node, not late), forward, before)
 
     def loss(self, revealed: arb, records: int) -> Fraction:
-        """Bound of the loss of so many records of which others reveal so much."""
+        """Return a bound of the loss of ``records`` and of the leakage of others."""
         if not revealed.is_finite():
             return self.together
         log = exact(revealed.log().upper()) if revealed != 1 else Fraction()
         return min(self.together, records / self.claim.scale + log)
 
     def read(self, values: int, place: Place, forward: Table, backward: Table) -> Fraction:
-        """Loss of windows with these first values: of two first and two last ones.
+        """Return the loss of windows with these first values: over two first and two last ones.
 
-        The two are the same of a single record.
+        First and last values are equal for a single record.
         """
         hidden, model = self.claim.hidden, self.model
         ends = model.ends(values, place[0], hidden)
@@ -241,9 +241,9 @@ class Interpreter:
         return self.loss(largest([ONE, *products]), hidden)
 
     def observed(self, values: Iterable[int], place: Place, growth: Table) -> Fraction:
-        """Loss between two observations of a node.
+        """Return the loss between two observations of a node.
 
-        Of the worst values, or along a tree from their distributions.
+        It is that of the worst values, or along a tree of their distributions.
         """
         model, listed, worst = self.model, self.proof.listed(self.proof.observations), ONE
         why = "observations have trees only if no record is known, and one matrix serves all"
@@ -262,7 +262,7 @@ class Interpreter:
         return max(self.loss(ONE, 1), self.loss(worst, 0))  # at least that of the record itself
 
     def mixing(self, family: Mixing) -> Fraction:
-        """Loss of a mixing family, which has no program."""
+        """Return the loss of a mixing family, which has no program."""
         informed = self.claim.side_information == "any"
         if not self.around or informed or family.steps > _LARGEST * self.claim.scale:
             return self.together
@@ -271,7 +271,7 @@ class Interpreter:
     # -- RATIO -------------------------------------------------------------------------------------
 
     def quilts(self, quilts: Sequence[Quilt]) -> Iterator[Fraction]:
-        """Losses of ranges of nodes, if every node is in exactly one and the quilts fit."""
+        """Yield losses of ranges of nodes, if every node is in exactly one and the quilts fit."""
         windows, covered = self.claim.windows, 0
         for first, last, left, right in quilts:
             why = f"nodes {first} to {last} do not follow node {covered} of {windows}"
@@ -286,7 +286,7 @@ class Interpreter:
         require(covered == windows, f"nodes {covered + 1} to {windows} have no quilt")
 
     def quilt(self, first: int, last: int, left: int | None, right: int | None) -> Fraction:
-        """Loss of nodes first … last with a quilt at left and right (Lemma 4.6)."""
+        """Return the loss of nodes first … last with a quilt at left and right (Lemma 4.6)."""
         model = self.model
         chain = isinstance(self.member, Chain) and model.period == 1 and not model.hidden
         why = "quilts prove scales of chains with one matrix, and for no side information"
@@ -311,7 +311,7 @@ class Interpreter:
         return _entrywise(mul, self.count(n - 1), largest_ratios(rows, values))
 
     def _ratios_of_node(self, node: int, single: bool) -> Table:
-        """Bound of m(y) / m(x) for a node's distributions m; unless ``single``, of later ones too.
+        """Return bounds of m(y) / m(x) for a node, and for later ones unless ``single``.
 
         Those are mixtures of the rows of P^n, and a ratio of mixtures is at most the largest one.
         """

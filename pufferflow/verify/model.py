@@ -1,4 +1,4 @@
-"""What is known of nodes and their neighbours: of a chain, of all chains with rows in given sets.
+"""Distributions of nodes and their neighbours, for a chain or all chains with rows in sets.
 
 Products of non-negative balls never cancel, so an entry that can be positive is positive in the
 balls too, given enough bits; and the zeros of Arb are exact.
@@ -33,18 +33,17 @@ from pufferflow.verify.balls import (
 from pufferflow.verify.parse import Balls, Chain, Intervals, require
 from pufferflow.verify.rules import entry_bounds
 
-_MOST_SETS = 10_000  # of values that the nodes of a chain may have
+_MOST_SETS = 10_000  # of possible values of the nodes of a chain
 
 Place: TypeAlias = tuple[int, int, bool]
 """Phase of a node, nodes on that side of it, and whether there are no more."""
 
 
 class Node(NamedTuple):
-    """What is known of a node and of its neighbour on one side.
+    """The distributions of a node's neighbour on one side.
 
-    ``values`` and ``neighbours`` are those that the two can have, ``rows`` the distributions of the
-    neighbour (or sets of them) given each value, None where they are not known, ``excess`` a factor
-    for what is not exactly so.
+    ``values`` and ``neighbours`` are the possible values of the two, ``rows`` the distributions of
+    the neighbour (or sets of them) given each value, or None, ``excess`` a factor for their error.
     """
 
     values: int
@@ -54,7 +53,7 @@ class Node(NamedTuple):
 
 
 class Model:
-    """A chain, at the present precision; if ``informed``, any other records may be known."""
+    """A chain, at the current precision; ``informed``: with any side information."""
 
     def __init__(self, chain: Chain, work: Work, informed: bool = False) -> None:
         self.chain, self.work, self.informed = chain, work, informed
@@ -74,7 +73,7 @@ class Model:
     # -- values ------------------------------------------------------------------------------------
 
     def _possible_sets(self) -> tuple[list[int], int]:
-        """Values of the nodes until these repeat, and the node from which on they do."""
+        """Return the values of the nodes until these repeat, and the first node that repeats."""
         values = self._closed if self.start == "stationary" else self.everything
         if isinstance(self.start, list):
             values = _support(self.start)
@@ -88,7 +87,7 @@ class Model:
 
     @cached_property
     def _closed(self) -> int:
-        """Values of the only closed class at the first phase, or 0 if there are several."""
+        """Return the values of the only closed class at the first phase; 0 if there are several."""
         reach = [1 << x for x in range(self.k)]
         for following in self._following:
             reach = [union(following, values) for values in reach]
@@ -101,21 +100,21 @@ class Model:
         return closed
 
     def possible(self, node: int) -> int:
-        """Values of a node, the first being 0; with a period those of a phase."""
+        """Return the values of a node, the first being 0; with a period those of a phase."""
         known, again = len(self._sets), self._again
         return self._sets[node if node < known else again + (node - again) % (known - again)]
 
     def sets(self, first: int, last: float) -> set[int]:
-        """All sets of values that some node of a range has."""
+        """Return all sets of values of the nodes of a range."""
         end = int(min(last + 1, first + len(self._sets)))
         return set(map(self.possible, range(first, end)))
 
     def values(self, first: int, last: float) -> int:
-        """Values of some node of a range."""
+        """Return all values of the nodes of a range."""
         return reduce(or_, self.sets(first, last))
 
     def ends(self, values: int, phase: int, w: int) -> dict[int, list[int]]:
-        """The last values of windows by their first ones."""
+        """Return the last values of windows by their first ones."""
         if self.period > 1 and w > 1:
             last = list(members(self.possible(phase + w - 1)))
             return dict.fromkeys(members(values), last)
@@ -125,7 +124,7 @@ class Model:
     # -- distributions -----------------------------------------------------------------------------
 
     def _power_of_two(self, j: int, phase: int) -> arb_mat:
-        """The product of the next 2^j matrices."""
+        """Return the product of the next 2^j matrices."""
         if j == 0:
             return arb_mat(self.rows[phase])
         first, half = self._doubled(j - 1, phase), (phase + (1 << (j - 1))) % self.period
@@ -133,7 +132,7 @@ class Model:
         return first * self._doubled(j - 1, half)
 
     def _after(self, rows: arb_mat, n: int, phase: int = 0) -> arb_mat:
-        """What rows at a phase become in n steps."""
+        """Return rows at a phase after n steps."""
         self.work.spend(rows.nrows() * self.k**2 * n.bit_count() // 8)
         for j in range(n.bit_length()):
             if n >> j & 1:
@@ -142,12 +141,12 @@ class Model:
         return rows
 
     def power(self, n: int, phase: int = 0) -> arb_mat:
-        """The product of the next n matrices from a phase on."""
+        """Return the product of the next n matrices from a phase on."""
         identity = arb_mat([[int(x == y) for y in range(self.k)] for x in range(self.k)])
         return self._after(identity, n, phase)
 
     def distribution(self, node: int) -> Table:
-        """The distribution of a node, or at a phase, up to a factor; of any start one for each."""
+        """Return the distribution of a node, or at a phase, up to a factor; one for each start."""
         if self.start == "stationary":
             return [self.stationary[node % self.period]]
         if isinstance(self.start, list):
@@ -156,7 +155,7 @@ class Model:
 
     @cached_property
     def stationary(self) -> Table:
-        """The distribution that a period leads to itself, at every phase, up to a factor."""
+        """Return the stationary distribution at every phase, up to a factor."""
         self.work.spend(self.k**3 * self.period)
         whole = certain(reduce(mul, map(arb_mat, self.rows)))
         inside = list(members(self._closed))
@@ -178,7 +177,7 @@ class Model:
         return found
 
     def distance(self, node: int) -> arb:
-        """Largest quotient of m(x)/π(x) over a node's distributions m; ∞ if there is none."""
+        """Return the largest quotient of m(x)/π(x) over a node's distributions m, or ∞."""
         factor = ONE
         if self._closed != self.everything:
             return INFINITE
@@ -192,12 +191,12 @@ class Model:
     # -- neighbours --------------------------------------------------------------------------------
 
     def phases(self, forward: bool) -> list[int]:
-        """Those of a period, away from the node where it starts."""
+        """Return the phases of a period, away from the node where it starts."""
         phases = list(range(self.period))
         return phases[::-1] if forward else [*phases[1:], 0]
 
     def node(self, forward: bool, place: Place, growth: Table) -> Node:
-        """What is known at a place."""
+        """Return the distributions at a place."""
         phase, j, early = place
         if forward:
             rows = None if self.informed else self.rows[phase]
@@ -218,7 +217,7 @@ class Model:
         return Node(values, self.everything, rows, excess)
 
     def _excess(self, node: int, after: int, growth: Table) -> arb:
-        """Lemma 7 of ``docs/leakage.md``: what a node that is nearly stationary may reveal besides.
+        """Return the factor of Lemma 7 of ``docs/leakage.md`` for a node that is nearly stationary.
 
         e^ω, e^ω' are the distances of the node and of the one ``after`` it, of which later ones
         have none larger, e^W is the largest growth.
@@ -231,11 +230,11 @@ class Model:
 
     @property
     def observations(self) -> list[int]:
-        """What can be recorded, in order."""
+        """The possible observations, in order."""
         return sorted(set(self.seen))
 
     def given(self, place: Place, growth: Table) -> Node:
-        """Distributions of a node's own value given each observation, none of one never made."""
+        """Return distributions of a node's own value given each possible observation."""
         _, node, early = place
         values, excess = self.everything, ONE
         if self.start == "stationary" or (early and self.start != "any"):
@@ -252,8 +251,8 @@ class Model:
         return Node(values, values, rows, excess)
 
     def weights(self, forward: bool, phase: int, power: int) -> list[tuple[Table, Table]]:
-        """Bounds, up to a factor, of the weights of values of a node some steps away."""
-        # a known record ends what leaks through it, a known observation of a hidden state does not
+        """Return bounds, up to a factor, of the weights of values of a node some steps away."""
+        # known records end the leakage, known observations of hidden states do not
         ended = power == 1 or not (self.hidden and self.informed)
         require(ended, "powers above 1 are for chains whose records are known, if any are")
         rows = certain(self.power(power, phase if forward else (phase - power) % self.period))
@@ -262,7 +261,7 @@ class Model:
 
 
 class SetModel(Model):
-    """All chains with rows in given sets: of each node, every value is possible."""
+    """All chains with rows in given sets: every value of each node is possible."""
 
     def __init__(self, family: Intervals | Balls, work: Work, informed: bool = False) -> None:
         k = len(family.rows)
@@ -270,13 +269,13 @@ class SetModel(Model):
         self.family = family
 
     def node(self, forward: bool, place: Place, growth: Table) -> Node:
-        """What is known at a place."""
+        """Return the distributions at a place."""
         known = self.family if forward else self.family.backward
         rows = None if self.informed or known is None else known.rows
         return Node(self.everything, self.everything, rows)
 
     def weights(self, forward: bool, phase: int, power: int) -> list[tuple[Table, Table]]:
-        """Bounds, up to a factor, of the weights of values of a node some steps away."""
+        """Return bounds, up to a factor, of the weights of values of a node some steps away."""
         self.work.spend(2 * power * self.k**3)
         known = self.family if forward else self.family.backward
         found = [] if forward else [entry_bounds(self.family.rows, power)]
@@ -291,7 +290,7 @@ def _support(row: Sequence[Fraction | arb]) -> int:
 
 
 def _before(distribution: Row, matrix: Table, values: int) -> Table:
-    """Distribution of a node given each of the next one's ``values``, zeros given any other."""
+    """Return the distribution of a node given each of the next one's ``values``, else zeros."""
     rows = [[ZERO] * len(matrix) for _ in matrix]
     for x in members(values):
         rows[x] = shares([p * row[x] for p, row in zip(distribution, matrix, strict=True)])

@@ -1,7 +1,7 @@
 """From an untrusted file to typed records: every field checked, every number exact.
 
-The fields of the dataclasses below are the keys of the format, and their types say how each is
-read: :mod:`pufferflow.certificates` describes it. What a certificate claims is still unproved here.
+The fields of the dataclasses below are the keys of the format, and their types determine how each
+is read: :mod:`pufferflow.certificates` describes it. The claim is still unproved here.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from typing import (
 from pufferflow.errors import CertificateError as CertificateError
 
 VERSION = 2
-"""Version of the format that is read."""
+"""Version of the format."""
 MECHANISMS = ("mqm-exact", "mqm-approx", "group-dp", "entry-dp", "leakage", "wasserstein")
-"""Those whose scales can be proved."""
+"""Mechanisms with certificates."""
 
 _NAMES = {int: "an integer", list: "a list", dict: "an object", str: "a string", NoneType: "null"}
 _LARGEST = 2**62  # integer
-# of the denominator of a sum: 2,400 digits, above those of any one number
+# bits of the denominator of a sum: 2,400 digits, more than any single number has
 _MOST_BITS = 8_000
 _NUMBER = re.compile(
     r"[0-9]{1,1200}(\.[0-9]{1,1200})?([eE][+-]?[0-9]{1,3})?|[0-9]{1,1200}/0*[1-9][0-9]{0,1199}"
@@ -45,12 +45,12 @@ _NUMBER = re.compile(
 
 
 def require(true: bool, why: str) -> None:
-    """Refuse a certificate, with the reason, of which this is not true."""
+    """Raise CertificateError, with the reason, unless the condition is true."""
     if not true:
         raise CertificateError(why)
 
 
-# -- types of fields, and what they hold besides ---------------------------------------------------
+# -- types of fields, and conditions on them -------------------------------------------------------
 
 
 def total(numbers: Sequence[Fraction], where: str) -> Fraction:
@@ -73,7 +73,7 @@ def _sums_to_1(row: list[Fraction], where: str) -> None:
 
 def _square(rows: Matrix, where: str) -> None:
     square = bool(rows) and all(len(row) == len(rows) for row in rows)
-    require(square, f"{where} is no square matrix, or has no rows")
+    require(square, f"{where} is not a square matrix, or has no rows")
 
 
 def _positive(number: int | Fraction, where: str) -> None:
@@ -92,7 +92,7 @@ Quilt: TypeAlias = tuple[int, int, int | None, int | None]
 
 @cache
 def _shape(kind: Any) -> tuple[Any, tuple[Any, ...], Any]:
-    """Origin and arguments of a type, and what JSON writes it as."""
+    """Return origin and arguments of a type, and its type in JSON."""
     origin, inner = get_origin(kind) or kind, get_args(kind)
     if origin is Annotated:
         return origin, inner, _shape(inner[0])[2]
@@ -120,7 +120,7 @@ def read(kind: Any, value: Any, where: str) -> Any:
         many = f"{where}: an entry has {len(value)} parts, not {len(inner)}"
         require(len(value) == len(inner), many)
         return tuple(read(one, part, where) for one, part in zip(inner, value, strict=True))
-    if origin is dict:  # [value, other, what is between them], values from 1
+    if origin is dict:  # [value, other, content of the pair], values from 1
         entry = tuple[Positive, Positive, inner[1]]  # type: ignore[valid-type]
         entries = read(list[entry], value, where)
         table = {(x - 1, y - 1): found for x, y, found in entries if x != y}
@@ -142,7 +142,7 @@ def read(kind: Any, value: Any, where: str) -> Any:
 
 
 def _record(kind: Any, types: dict[str, Any], value: dict[Any, Any], where: str) -> Any:
-    """An object whose keys are the fields of a dataclass."""
+    """Return a dataclass from an object with its fields as keys."""
     if unknown := [key for key in value if key not in types]:
         raise CertificateError(f"{where} has the unknown key {_brief(unknown[0])}")
     needed = [part.name for part in fields(kind) if part.default is MISSING]
@@ -159,7 +159,7 @@ def _record(kind: Any, types: dict[str, Any], value: dict[Any, Any], where: str)
 class Chain:
     """A chain: a matrix for each phase of its period, and the distribution of X_1.
 
-    With a period segments begin at any phase. ``observations`` are what is recorded of each value.
+    With a period segments begin at any phase. ``observations`` has the record of each value.
     """
 
     transition_matrices: list[Transitions]
@@ -205,7 +205,7 @@ class RowSet(NamedTuple):
 class Intervals:
     """All chains with entries between bounds, which may change at every step.
 
-    ``backward`` is the same of the reversed ones.
+    ``backward`` has those of the reversed chains.
     """
 
     low: Square
@@ -223,7 +223,7 @@ class Intervals:
 
     @cached_property
     def rows(self) -> list[RowSet]:
-        """What the lower bounds leave goes anywhere below the upper ones."""
+        """Return the sets: mass above the lower bounds lies anywhere below the upper ones."""
         pairs = zip(self.low, self.high, strict=True)
         return [
             RowSet(low, [Part(list(map(sub, high, low)), 1 - total(low, "a row"))])
@@ -233,7 +233,7 @@ class Intervals:
 
 @dataclass(frozen=True)
 class Balls:
-    """All chains with rows within total variation distances of some; see :class:`Intervals`."""
+    """All chains with rows within total variation distances of given ones, as for intervals."""
 
     transition_matrix: Transitions
     radius: list[Fraction]
@@ -247,7 +247,7 @@ class Balls:
 
     @cached_property
     def rows(self) -> list[RowSet]:
-        """All but the distance stays where it is, and so much comes anywhere."""
+        """Return the sets: mass up to the distance moves from anywhere to anywhere."""
         rows = []
         for row, radius in zip(self.transition_matrix, self.radius, strict=True):
             free = [min(p, radius) for p in row]
@@ -272,7 +272,7 @@ Member: TypeAlias = Chain | Intervals | Balls | Mixing
 
 @dataclass(frozen=True)
 class Family:
-    """One of these."""
+    """One of these kinds of families."""
 
     chains: list[Chain] | None = None
     binary_interval: tuple[Fraction, Fraction] | None = None
@@ -290,7 +290,7 @@ class Family:
 
     @property
     def members(self) -> Sequence[Member]:
-        """Chains, or what stands for them."""
+        """Return the chains, or the family itself."""
         if self.binary_interval:  # the symmetric chain that dominates the class (docs/leakage.md)
             stay = max(self.binary_interval, key=lambda end: abs(end - Fraction(1, 2)))
             return [Chain([[[stay, 1 - stay], [1 - stay, stay]]], "any")]
@@ -299,7 +299,7 @@ class Family:
 
     @property
     def words(self) -> str:
-        """What is in it."""
+        """The description of the family."""
         if self.binary_interval:
             low, high = map(decimal, self.binary_interval)
             return f"all binary chains that stay with probability {low} to {high}"
@@ -321,7 +321,7 @@ class Family:
 
 @dataclass(frozen=True)
 class Flows:
-    """Flows for two sets of rows, from value to value; shares of what is free in every part."""
+    """Flows for two sets of rows, from value to value; shares of the mass of every part."""
 
     flow: Shares
     surplus: list[Shares]
@@ -331,13 +331,13 @@ class Flows:
 Witness: TypeAlias = list[int] | Flows
 """A tree, as the parent of every value; or flows.
 
-Parents count from 1, negative where the arc leads from there; 0 is for the root.
+Parents count from 1, negative if the arc leads from the parent; 0 is for the root.
 """
 
 
 @dataclass(frozen=True)
 class Step:
-    """Which witnesses bound a node's pairs, and through how many steps any distribution does."""
+    """Witnesses for a node's pairs, and the number of steps of its reweighted bound."""
 
     witnesses: int | None = None
     power: Positive | None = None
@@ -347,7 +347,7 @@ class Step:
 class Side:
     """The nodes with 1, 2, … nodes on that side.
 
-    All others start from one table and have a step a phase.
+    All others start from one table and have a step per phase.
     """
 
     prefix: list[Step]
@@ -357,7 +357,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Count:
-    """What a visit to each value adds to the count, lengths of segments, W, and slack of plans."""
+    """Addends to the count of a visit to each value, lengths, W, and slack of plans."""
 
     weights: list[int]
     lengths: list[Positive]
@@ -396,7 +396,7 @@ class Proof:
 
 @dataclass(frozen=True)
 class Approximate:
-    """The δ of all that is (c, δ0)-DP and ρ-zCDP for one record, where c is 1/scale."""
+    """The δ of mechanisms that are (c, δ0)-DP and ρ-zCDP for one record, c = 1/scale."""
 
     delta: Fraction
     event_delta: Fraction
@@ -405,7 +405,7 @@ class Approximate:
 
 @dataclass(frozen=True)
 class Claim:
-    """A certificate: what it states, and the proof for every member of its family."""
+    """A certificate: its claim, and the proof for every member of its family."""
 
     certificate: Literal["pufferflow"]
     version: int
@@ -421,17 +421,17 @@ class Claim:
 
     @property
     def hidden(self) -> int:
-        """Records of a window: no more than a segment has."""
+        """Records of a window, at most those of a segment."""
         return min(self.window, self.length)
 
     @property
     def windows(self) -> int:
-        """Windows of the longest segment; a node below is the first record of one."""
+        """Windows of the longest segment; nodes are first records of windows."""
         return self.length - self.hidden + 1
 
     @property
     def subject(self) -> str:
-        """What the certificate states."""
+        """The claim of the certificate."""
         records = "single records" if self.window == 1 else f"any {self.window} records in a row"
         segments = f"segments of up to {self.length} records"
         if count := next((proof.count for proof in self.proofs), None):
@@ -452,7 +452,7 @@ def parse(document: object) -> Claim:
     Raises CertificateError: it is malformed, or of another version.
     """
     known = isinstance(document, dict) and document.get("certificate") == "pufferflow"
-    require(known, "this is no certificate of pufferflow: the key certificate is missing")
+    require(known, "this is not a certificate of pufferflow: the key certificate is missing")
     version = document.get("version")  # type: ignore[attr-defined]
     old = "it was made before 1.0; make it anew"
     why = old if version == 1 else f"this program reads {VERSION}"
@@ -466,7 +466,7 @@ def parse(document: object) -> Claim:
 
 
 def read_certificate(text: str | bytes) -> object:
-    """Parse the JSON text of a certificate.
+    """Return the parsed JSON of a certificate.
 
     Raises CertificateError: it is not JSON, or gives a key twice.
     """
@@ -485,12 +485,12 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def decimal(number: Fraction, digits: int = 17, rounding: str = ROUND_HALF_EVEN) -> str:
-    """Write a number for people; it may lie outside the range of floats."""
+    """Return a number as a decimal; it may lie outside the range of floats."""
     return str(Context(digits, rounding=rounding).divide(number.numerator, number.denominator))
 
 
 def _brief(value: object) -> str:
-    """Show a value of the file in one short line."""
+    """Return a value of the file as one short line."""
     shown = isinstance(value, str | int | float | None)
     text = repr(value) if shown else f"a {type(value).__name__}"
     return text if len(text) <= 40 else text[:36] + "..." + text[-1:]

@@ -1,4 +1,4 @@
-"""The checker that is itself proved (``docs/proofs.md``), where ``make proofs`` has built it."""
+"""The checker whose soundness is proved (``docs/proofs.md``), built by ``make proofs``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from shutil import which
 from pufferflow.verify.parse import CertificateError
 
 SECONDS = 600
-"""How long an answer may take: Lemma 6 costs k⁴ operations a step."""
+"""Largest number of seconds of a check: Lemma 6 takes k⁴ operations per step."""
 
 BUILT = Path(__file__).parents[2] / "proofs" / "_build" / "pufferflow-checker"
 
@@ -20,7 +20,7 @@ def proved_checker() -> str | None:
 
 
 def ask_proved_checker(text: bytes) -> str:
-    """Return "accepted", or "unproved rule: …" where no theorem covers the certificate.
+    """Return "accepted", or "unproved rule: …" if no theorem covers the certificate.
 
     Raises CertificateError: it refuses, takes too long, or there is no checker.
     """

@@ -1,4 +1,4 @@
-"""What a node's values reveal through a neighbour: one function for every kind of proof.
+"""Bounds of the leakage of a node through a neighbour: one function for every kind of proof.
 
 For distributions p, q of the neighbour given two values of the node, and growth e^w, w(z, y) =
 c·d(z, y) + A[z, y], each returns an upper bound of max (p·h)/(q·h) over all h > 0 with h(z) ≤ h(y)
@@ -31,9 +31,9 @@ from pufferflow.verify.parse import Flows, Mixing, Part, RowSet, Shares, Witness
 
 @lru_cache(2**14)  # the same trees may serve many nodes
 def _tree(parents: tuple[int, ...], k: int, values: int) -> list[tuple[int, int, bool]]:
-    """All these values but the root, parents first, with their parent and if the arc leads there.
+    """Return these values without the root, parents first, with their parent and arc direction.
 
-    What hangs on other values hangs on the one above, or on the first there is.
+    Children of other values become children of the next one above, or of the first one.
     """
     require(len(parents) == k, "a tree has the parent of every state")
     children: dict[int, list[int]] = defaultdict(list)
@@ -55,12 +55,11 @@ def _tree(parents: tuple[int, ...], k: int, values: int) -> list[tuple[int, int,
 
 
 def by_tree(p: Row, q: Row, parents: Witness, values: int, growth: Table) -> arb:
-    """Bound by the flows along a tree of the values that the neighbour can have, whatever it is.
+    """Return a bound by the flows along any tree of the values that the neighbour can have.
 
     With u(z) = u(y) + w(z, y) along its arcs (z, y) and h = e^u let P = p·h/(p·h), Q likewise.
     Flows g ≥ 0 with P(y) − Σ_z g(y, z) + Σ_z g(z, y) e^(w(z, y) − u(z) + u(y)) ≤ ρ Q(y) at every y
-    prove ρ (p·h)/(q·h). What the flows of the tree leave over at a value goes to the one with most
-    of Q.
+    prove ρ (p·h)/(q·h). Excess of the tree's flows at a value moves to the one with the largest Q.
     """
     listed = tuple(parents) if isinstance(parents, list) else ()
     arcs, h = _tree(listed, len(p), values), [ONE] * len(p)
@@ -76,7 +75,7 @@ def by_tree(p: Row, q: Row, parents: Witness, values: int, growth: Table) -> arb
         else:  # a flow is never negative
             clipped = True
     store = max(range(len(q)), key=lambda y: float(below[y].mid()))
-    # if all flows are what they would be, nothing is left over
+    # with exact flows there is no excess
     for y, rest in enumerate(net if clipped else ()):
         if not rest <= 0:
             ratio += rest.upper() * growth[y][store] * h[store] / h[y] / below[store]
@@ -99,11 +98,12 @@ def _root(above: arb, below: arb) -> arb:
 
 
 def reweighted(low: Table, high: Table, values: int, growth: Table) -> Table:
-    """Bounds where the distribution of the neighbour y may be any multiple of some weights.
+    """Return bounds for distributions of the neighbour y reweighted in any way.
 
-    Given x they lie in [low[y][x], high[y][x]]. Between x and z the cross ratio R of two values y,
-    y' of the neighbour is at most above(y) / below(y'). The bound is the largest (1 + √(RH))² / (√R
-    + √H)², H = e^w(y, y'), over R > 1; it is at most R, and at most H, and grows with both.
+    Given x the weights lie in [low[y][x], high[y][x]]. Between x and z the cross ratio R of two
+    values y, y' of the neighbour is at most above(y) / below(y'). The bound is the largest (1 +
+    √(RH))² / (√R + √H)², H = e^w(y, y'), over R > 1; it is at most R, and at most H, and grows with
+    both.
     """
     inside = list(members(values))
     far = [[h.sqrt() for h in row] for row in growth]
@@ -116,7 +116,7 @@ def reweighted(low: Table, high: Table, values: int, growth: Table) -> Table:
         pairs = [(high[y][x], low[y][x], high[y][z], low[y][z], y) for y in inside]
         tops = sorted((_root(p, q), y) for p, _, _, q, y in pairs if not p.is_zero())
         ends = sorted((_root(q, p), y) for _, p, q, _, y in pairs if not q.is_zero())
-        if not (tops and ends):  # values that never occur
+        if not (tops and ends):  # impossible values
             return INFINITE
         found = ONE
         for top, y in reversed(tops):
@@ -124,7 +124,7 @@ def reweighted(low: Table, high: Table, values: int, growth: Table) -> Table:
                 continue
             for end, other in reversed(ends):
                 cross, root = top * end, far[y][other]
-                if cross <= found:  # and so are those that follow
+                if cross <= found:  # and so are the following ones
                     break
                 if y != other and not root <= found:
                     found = found.max(bound(cross, root))
@@ -134,7 +134,7 @@ def reweighted(low: Table, high: Table, values: int, growth: Table) -> Table:
 
 
 def largest_ratios(weights: Table, values: int) -> Table:
-    """table[x][z] = max over the values y of weights[y][x] / weights[y][z]; 0/0 does not count."""
+    """Return table[x][z] = max of weights[y][x] / weights[y][z] over y; 0/0 does not count."""
     columns = transposed(weights[y] for y in members(values))
 
     def most(above: Row, below: Row) -> arb:
@@ -148,7 +148,7 @@ def largest_ratios(weights: Table, values: int) -> Table:
 
 
 def by_flows(p: RowSet, q: RowSet, flows: Witness, growth: Table) -> arb:
-    """Bound for all distributions of two sets by flows that are affine in them.
+    """Return a bound for all distributions of two sets by flows that are affine in them.
 
     A distribution is the sum of a base and of parts e, 0 ≤ e ≤ widths with a given sum. For flows g
     ≥ 0 and shares f(z, ·) ≥ 0 of every part of p and r(v, ·) ≥ 0 of every part of q, each of sum 1,
@@ -157,8 +157,8 @@ def by_flows(p: RowSet, q: RowSet, flows: Witness, growth: Table) -> arb:
         f(z, y) e^w(z, y)], q·h ≥ Σ_y h(y) [base'(y) + Σ over the parts Σ_v e'(v) r(v, y) e^−w(y,
         v)].
 
-    What the largest first bracket has beyond its share of the smallest second one goes to the value
-    with most of q.
+    Excess of the largest first bracket over its share of the smallest second one moves to the value
+    with the largest q.
     """
     k, parts = len(growth), len(p.parts)
     flows = flows if isinstance(flows, Flows) else Flows({}, [], [])
@@ -172,7 +172,7 @@ def by_flows(p: RowSet, q: RowSet, flows: Witness, growth: Table) -> arb:
     if not right[store] > 0:
         return INFINITE
     least = (left[store] / right[store]).max(ONE).lower()
-    # what is needed falls with the ratio allowed elsewhere, so what a smaller one needs suffices
+    # the requirement falls with the ratio elsewhere, so that of a smaller ratio suffices
     needed = left[store]
     for y in range(k):
         if y != store:
@@ -181,7 +181,7 @@ def by_flows(p: RowSet, q: RowSet, flows: Witness, growth: Table) -> arb:
 
 
 def _spread(rows: RowSet, given: list[Shares], growth: Table, sign: int) -> Row:
-    """Bounds, from above (1) or below (−1), of what base and parts bring to each value."""
+    """Return bounds, upper (1) or lower (−1), of the mass of base and parts at each value."""
     found = [ball(p) for p in rows.base]
     for part, shares in zip(rows.parts, given, strict=True):
         for y, goes in enumerate(transposed(_shares(shares, len(found)))):
@@ -196,7 +196,7 @@ def _within(table: Shares, k: int) -> Shares:
 
 
 def _shares(given: Shares, k: int) -> Table:
-    """What goes from each value to each; what is left over stays."""
+    """Return the shares from each value to each; the rest stays."""
     table, moved = [[ZERO] * k for _ in range(k)], defaultdict(list)
     for (z, y), share in _within(given, k).items():
         table[z][y] = ball(share)
@@ -209,7 +209,7 @@ def _shares(given: Shares, k: int) -> Table:
 
 
 def greedy(part: Part, values: Row, sign: int) -> arb:
-    """Bound of Σ e · values over the part, from above (1) or below (−1).
+    """Return a bound of Σ e · values over the part, upper (1) or lower (−1).
 
     It is t · sum ± Σ widths (± (value − t))⁺, for any t.
     """
@@ -227,7 +227,7 @@ def greedy(part: Part, values: Row, sign: int) -> arb:
 
 
 def entry_bounds(rows: list[RowSet], steps: int) -> tuple[Table, Table]:
-    """Bounds, below and above, of the entries of products of so many matrices with such rows."""
+    """Return lower and upper bounds of the entries of products of ``steps`` matrices."""
 
     def extreme(row: RowSet, values: Row, sign: int) -> arb:
         base = sum((ball(p) * value for p, value in zip(row.base, values, strict=True)), ZERO)
@@ -246,7 +246,7 @@ def entry_bounds(rows: list[RowSet], steps: int) -> tuple[Table, Table]:
 
 
 def overlapping(family: Mixing, cost: arb, around: int) -> arb:
-    """Largest E(j) E(around − j): what values reveal by j records before and all others after.
+    """Return the largest E(j) E(around − j), the leakage by j records before and the others after.
 
     With ρ = (1 − α) e^(mc), E(r) = e^(rc) for r < m and E(n) = α e^((m−1)c) + ρ E(n − m), that is
     E(km + r) = a + ρ^k (e^(rc) − a), a = α e^((m−1)c) / (1 − ρ). For given numbers of whole blocks
@@ -263,7 +263,7 @@ def overlapping(family: Mixing, cost: arb, around: int) -> arb:
         return fixed + ratio**blocks * (start - fixed) if blocks else start
 
     blocks, rest = divmod(around, m)
-    ends = (0, blocks), (rest + 1, blocks - 1)  # a block that both sides share is one less
+    ends = (0, blocks), (rest + 1, blocks - 1)  # a block shared by both sides counts once
     near = ((n // 2 + i, start, n) for start, n in ends for i in (-1, 0, 1))
     places = [block * m + start for block, start, n in near if 0 <= block <= n]
     return largest([factor(j) * factor(around - j) for j in places])

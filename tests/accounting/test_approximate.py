@@ -217,21 +217,6 @@ def test_account_with_a_delta():
     assert concentrated_delta(1.0, event, event**2) < 1
 
 
-def test_audit_of_event_level_privacy(run, tmp_path):
-    """The command prints what the curve states, for both adversaries."""
-    rows = [[0.9, 0.1], [0.4, 0.6]]
-    (tmp_path / "m.json").write_text(json.dumps({"chains": [{"transition_matrix": rows}]}))
-    asked = "--length", 90, "--event-epsilon", 0.3, "--protect", 2, "--json"
-    code, out, _ = run("audit", tmp_path / "m.json", *asked)
-    losses = [row["loss"] for row in json.loads(out)]
-    curves = [
-        pf.influence_curve(pf.MarkovChain(rows), 90, window=2, side_information=known)
-        for known in ("none", "any")
-    ]
-    assert (code, losses) == (0, [curve(0.3) for curve in curves])
-    assert json.loads(out)[0]["certainty"] == 1 / (1 + math.exp(-losses[0]))
-
-
 @pytest.mark.parametrize("seed", seeds(20, 300))
 def test_a_budget_that_is_reset_against_all_extreme_mechanisms(seed):
     """Three periods of two binary records; each release of a period changes by at most e^ε."""
@@ -257,13 +242,19 @@ def test_a_budget_that_is_reset_against_all_extreme_mechanisms(seed):
     assert sticky.reset(event, 200) == pytest.approx(min(sticky(event), 3 * event), rel=1e-6)
 
 
-def test_audit_of_a_budget_that_is_reset(run, tmp_path):
-    chain = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
-    (tmp_path / "m.json").write_text(json.dumps(pf.ChainFamily([chain]).document()))
-    asked = "--length", 90, "--event-epsilon", 0.3, "--reset", 24, "--json"
-    code, out, _ = run("audit", tmp_path / "m.json", *asked)
-    plain, reset, _ = json.loads(out)
-    assert (code, plain["readings"], reset["readings"]) == (0, 1, 24)
+def test_audit_of_event_level_privacy(run, tmp_path):
+    """The command prints what the curve states, for both adversaries and of a reset budget."""
+    chain, path = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]]), tmp_path / "m.json"
+    path.write_text(json.dumps(pf.ChainFamily([chain]).document()))
+    asked = "audit", path, "--length", 90, "--event-epsilon", 0.3, "--json"
+    two, informed = json.loads(run(*asked, "--protect", 2)[1])
+    for row, known in ((two, "none"), (informed, "any")):
+        curve = pf.influence_curve(chain, 90, window=2, side_information=known)
+        assert row["loss"] == curve(0.3)
+    assert two["certainty"] == 1 / (1 + math.exp(-two["loss"]))
+    code, out, _ = run(*asked, "--reset", 24)
+    one, reset, _ = json.loads(out)
+    assert (code, one["readings"], reset["readings"]) == (0, 1, 24)
     wanted = pf.influence_curve(chain, 90).reset(0.3, 24)
     assert reset["loss"] == pytest.approx(wanted, rel=1e-9)
 

@@ -38,11 +38,10 @@ def joints_of(family, length, rng):
     """Distributions of all records by some chains of a family."""
     [(kind, given)] = family.items()
     if kind == "binary_interval":
-        for a, b in rng.choice(floats([given])[0], (3, 2)):
-            matrix = np.array([[a, 1 - a], [1 - b, b]])
-            for start in starts_of("any", matrix, rng):
-                yield label_law([matrix] * (length - 1), start, [0, 1], 2)
-    elif kind == "chains":
+        stays = [rng.choice(floats([given])[0], 2) for _ in range(3)]
+        rows = [[[a, 1 - a], [1 - b, b]] for a, b in stays]
+        given = [{"transition_matrices": [one], "initial_distribution": "any"} for one in rows]
+    if kind in ("chains", "binary_interval"):
         for chain in given:
             yield from joints_of_chain(chain, length, rng)
     elif "backward" not in given:  # of those with both few chains are known to lie in them

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from cases import examples
 from enumeration import random_chain, random_matrix
-from exact_loss import conditional_densities, largest_ratios, log_fraction
 from hypothesis import example, given
 from hypothesis import strategies as st
+from plain_counts import conditional_densities, largest_ratios, log_fraction
 from random_chains import chains
 from sequence_programs import sequence_law
 

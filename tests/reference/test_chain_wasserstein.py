@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from cases import counts, examples
 from enumeration import counted, stationary_law, whole
-from exact_loss import log_fraction
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from plain_counts import (
     chain_wasserstein,
     divided,
     laws_given_secrets,
+    log_fraction,
     loss,
     random_case,
     some_starts,
@@ -227,22 +227,6 @@ def test_tails_far_below_the_range_of_floats():
     laws = laws_given_secrets(whole(matrix), start, length, [0, 1], 3)
     assert float(laws[1][length - 1] / 100 ** (length - 1)) == 0.0
     assert wasserstein_infinity(divided(laws[0]), divided(laws[1])) == 2
-
-
-def test_the_largest_segment_need_not_be_the_longest():
-    swap = pf.MarkovChain([[0, 1], [1, 0]], "any")
-    assert [chain_sensitivity(swap, n, [0, 1]).W for n in (1, 2, 3, 4, 5)] == [1, 0, 1, 0, 1]
-    found = chain_sensitivity([swap, swap], [2, 3, 4], [0, 1])
-    assert (found.W, found.length, found.chain) == (1, 3, 0)
-
-
-def test_weights():
-    chain = pf.MarkovChain([[0.5, 0.3, 0.2], [0.2, 0.6, 0.2], [0.3, 0.3, 0.4]])
-    plain = chain_sensitivity(chain, 9, [0, 1, 1])
-    assert chain_sensitivity(chain, 9, [-5, -4, -4]) == plain
-    assert chain_sensitivity(chain, 9, [1, 0, 0]).W == plain.W
-    assert chain_sensitivity(chain, 9, [0, 3, 3]).W == 3 * plain.W
-    assert chain_sensitivity(chain, 9, [2, 2, 2]).W == 0
 
 
 def test_scale_is_rounded_up():

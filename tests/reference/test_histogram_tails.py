@@ -7,7 +7,7 @@ from itertools import combinations
 import pytest
 from cases import counts
 from enumeration import counted, stationary_law
-from exact_loss import conditional_densities, largest_ratios, log_fraction
+from plain_counts import conditional_densities, largest_ratios, log_fraction
 
 import pufferflow as pf
 from pufferflow.audit import CountQuery, HistogramQuery

@@ -37,12 +37,6 @@ def test_one_chain_dominates_and_its_corners_have_the_smallest_numbers(low, high
         assert family.eigengap(kind) == pytest.approx(inside.eigengap(kind), abs=1e-11)
 
 
-def test_intervals_of_the_smallest_numbers():
-    smallest = pf.BinaryInterval(5e-324, 0.5)
-    assert smallest.eigengap("reversible") == 0
-    assert pf.mqm_approx(smallest, 10, 1.0).scale == pf.mqm_exact(smallest, 10, 1.0).scale == 10
-
-
 # -- families between bounds -----------------------------------------------------------------------
 
 

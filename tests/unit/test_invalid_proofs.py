@@ -55,6 +55,11 @@ def excluded(document, loss):
     rejected(document, f"a loss of {loss}.* is not excluded")
 
 
+def least(document, epsilon):
+    accepted(document | {"epsilon": str(epsilon)})
+    excluded(document | {"epsilon": str(0.99 * epsilon)}, int(epsilon))
+
+
 BITS = chain([[0.5, 0.5], [0.5, 0.5]])
 STICKY = chain([[0.9, 0.1], [0.1, 0.9]], "stationary")
 TREES = [[1, 2, [0, -1]], [2, 1, [0, 1]]]
@@ -66,24 +71,15 @@ OPEN = "does not end at or below where it starts"
 
 def test_what_no_step_bounds_counts_all_records_of_that_side():
     """Of 4 records c = 1 each: 1 for the secret, 3 on a side without a bound, nothing on those of
-    independent ones.
+    independent ones. Two of five records cost 2, the three on one side of them 3.
     """
     free = cycle(2, 0, {"power": 1})
-    accepted(claim(BITS, 1, 4, 1, program(free, free)))
-    excluded(claim(BITS, 0.99, 4, 1, program(free, free)), 1)
+    least(claim(BITS, 1, 4, 1, program(free, free)), 1)
+    least(claim(BITS, 2, 5, 1, program(free, free), window=2), 2)
     for sides in ((free, NONE), (NONE, free), (NONE, NONE)):
-        accepted(claim(BITS, 4, 4, 1, program(*sides)))
-        excluded(claim(BITS, 3.99, 4, 1, program(*sides)), 4)
+        least(claim(BITS, 4, 4, 1, program(*sides)), 4)
+        least(claim(BITS, 5, 5, 1, program(*sides), window=2), 5)
     excluded(claim(BITS, 3.99, 4, 1, {}), 4)
-
-
-def test_windows_are_counted():
-    """Two of five records cost 2, the three on one side of them 3."""
-    free = cycle(2, 0, {"power": 1})
-    accepted(claim(BITS, 2, 5, 1, program(free, free), window=2))
-    excluded(claim(BITS, 1.99, 5, 1, program(free, free), window=2), 2)
-    accepted(claim(BITS, 5, 5, 1, program(NONE, free), window=2))
-    excluded(claim(BITS, 4.99, 5, 1, program(NONE, free), window=2), 5)
 
 
 def test_the_first_and_the_last_value_of_a_window_are_two_pairs():
@@ -193,11 +189,10 @@ def test_the_nodes_of_a_block_may_reveal_more_than_what_it_lets_through():
 
 def test_a_table_of_all_nodes_is_no_lower_than_those_of_the_early_ones():
     """Node 2 reveals c of node 1, whatever later nodes do; so does each that COUNT alone bounds."""
-    free = cycle(2, 0, {"power": 1})
-    late = {"prefix": [{}], "start": table(2, 0), "cycle": [{"power": 1}]}
+    free, late = cycle(2, 0, {"power": 1}), cycle(2, 0, {"power": 1}) | {"prefix": [{}]}
     accepted(claim(BITS, 2.001, 9, 1, program(free, late)))
     excluded(claim(BITS, 1.99, 9, 1, program(free, late)), 2)
-    late = {"prefix": [{}, {}], "start": table(2, 0), "cycle": [{"power": 2}]}
+    late = cycle(2, 0, {"power": 2}) | {"prefix": [{}, {}]}
     excluded(claim(BITS, 2.99, 9, 1, program(free, late)), 3)
 
 
@@ -234,9 +229,7 @@ def test_the_first_record_counts_where_its_values_never_return():
     """States 1 and 2 occur at node 1 alone, and reveal c there besides their own."""
     rows = [[0, 0, 0.9, 0.1], [0, 0, 0.1, 0.9], [0, 0, 0.5, 0.5], [0, 0, 0.5, 0.5]]
     start = ["0.5", "0.5", "0", "0"]
-    proof = program(NONE, {"prefix": [{"power": 1}]})
-    accepted(claim(chain(rows, start), 2, 2, 1, proof))
-    excluded(claim(chain(rows, start), 1.9, 2, 1, proof), 2)
+    least(claim(chain(rows, start), 2, 2, 1, program(NONE, {"prefix": [{"power": 1}]})), 2)
 
 
 # -- READ ------------------------------------------------------------------------------------------
@@ -273,8 +266,7 @@ def test_a_known_observation_does_not_end_what_leaks_through_it():
 def test_one_state_hides_a_record_for_c():
     one = chain([["1"]], "stationary")
     side = cycle(1, 0, {})
-    accepted(claim(one, 1, 100, 1, program(side, side)))
-    excluded(claim(one, "0.99", 100, 1, program(side, side)), 1)
+    least(claim(one, 1, 100, 1, program(side, side)), 1)
     alike = {"chains": [BITS["chains"][0] | {"observations": [0, 0]}]}
     free = cycle(2, 0.001, {"power": 1})
     excluded(claim(alike, "0.99", 100, 1, program(free, free)), 1)

@@ -61,15 +61,6 @@ def test_informed_adversaries_against_the_bound_of_extreme_probabilities(seed):
 # -- many states -----------------------------------------------------------------------------------
 
 
-def test_without_couplings_blocks_remain():
-    matrix = np.random.default_rng(3).dirichlet(np.ones(4), 4) * 0.2 + 0.8 * np.eye(4)
-    for start in ("stationary", "any"):
-        chain = pf.MarkovChain(matrix, start)
-        quick, full = (pf.leakage(chain, 500, 1.0, max_states=n).scale for n in (0, 64))
-        assert full <= quick <= pf.mqm_exact(chain, 500, 1.0).scale
-    assert quick < pf.mqm_exact(chain, 500, 1.0).scale
-
-
 @pytest.mark.parametrize("states", [66, 201])
 def test_of_many_states_the_scale_is_at_most_that_of_the_quilts(states):
     """Blocks take time in proportion to more than the cube of the states: see refusals.txt."""

@@ -21,7 +21,7 @@ FLIPPING, SLOW = (pf.MarkovChain(m) for m in ([[0.2, 0.8], [0.9, 0.1]], [[0.99, 
 TURNING = pf.PeriodicChain([np.eye(2), np.eye(2)[::-1]], initial_distribution="any")
 RARE = pf.MarkovChain([[1 - 1e-100, 1e-100], [1e-100, 1 - 1e-100]], [1, 0])
 UNLIKELY = pf.MarkovChain([[0, 1e-300, 1], [1, 0, 0], [1, 0, 0]], [1, 0, 0])
-HALF = pf.BinaryInterval(0.5, 0.5)
+HALF, SWAP = pf.BinaryInterval(0.5, 0.5), pf.MarkovChain([[0, 1], [1, 0]], "any")
 ZERO, ONE = CountQuery({0}), CountQuery({1})
 EPSILONS, ALPHAS = (0.2, 1.0, 5.0), (0.1, 0.2, 0.3, 0.36, 0.4)
 FIVE = ("group-dp", "mqm-exact", "mqm-approx", "entry-dp", "gk16")
