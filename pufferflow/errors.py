@@ -1,4 +1,4 @@
-"""Errors, one class per failure; each message states what is wrong, where, and what to do."""
+"""Errors, one class per failure; each message states the fault, its location, and a remedy."""
 
 
 class PufferflowError(Exception):

@@ -1,1 +1,1 @@
-"""What every room uses: checks, files, kernels, exact numbers, rounding, noise."""
+"""Helpers: checks, files, kernels, exact numbers, rounding, noise."""

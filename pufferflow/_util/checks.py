@@ -1,6 +1,6 @@
-"""Checks of arguments: each raises a ParameterError that states what is wrong and what it must be.
+"""Checks of arguments: each raises a ParameterError with the fault and the allowed values.
 
-All take the value first and then what it is called.
+All take the value first and then its name.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ Lengths: TypeAlias = int | Sequence[int]
 Limits: TypeAlias = tuple[float, float]
 
 EPSILON_RANGE = (1e-90, 1e90)
-"""Within it no scale overflows, and ε stays below what stands for +∞ in the influence tables."""
+"""Range of ε: no scale overflows, and ε stays below the +∞ of the influence tables."""
 
 POSITIVE_FLOATS = (sys.float_info.min, sys.float_info.max)
-"""The positive numbers that floats hold to full precision."""
+"""The positive floats of full precision."""
 
 LONGEST_SHOWN = 80
 """Characters of a string or digits of a number that messages show."""
@@ -38,21 +38,21 @@ LONGEST = 2**62
 
 
 def check_choice(value: object, name: str, allowed: Iterable[str]) -> None:
-    """Refuse what is not one of the ``allowed`` strings."""
+    """Raise unless the value is one of the ``allowed`` strings."""
     choices = tuple(allowed)
     if not (isinstance(value, str) and value in choices):
         raise _wrong(value, name, f"choose from {', '.join(choices)}")
 
 
 def check_type(value: object, name: str, *kinds: type) -> None:
-    """Refuse what is of none of these classes."""
+    """Raise unless the value is of one of these classes."""
     if not isinstance(value, kinds):
         wanted = " or a ".join(kind.__name__ for kind in kinds)
         raise ParameterError(f"{name} is {named_type(value)}; give a {wanted}")
 
 
 def check_list(values: Any, name: str) -> list[Any]:
-    """Return the entries of anything that has some, except strings."""
+    """Return the entries of an iterable other than a string."""
     if not isinstance(values, str | bytes):
         with suppress(TypeError):
             return list(values)
@@ -62,7 +62,7 @@ def check_list(values: Any, name: str) -> list[Any]:
 def check_numbers(
     values: Any, name: str, error: type[PufferflowError] = DataError
 ) -> NDArray[np.float64]:
-    """Return a new array of numbers of any shape, or raise ``error``; strings are none."""
+    """Return a new array of numbers of any shape, or raise ``error``, also for strings."""
     with suppress(TypeError, ValueError, OverflowError):
         array = np.asarray(values)
         if array.dtype.kind in "iufO":
@@ -71,7 +71,7 @@ def check_numbers(
 
 
 def check_path(value: Any, name: str) -> Path:
-    """Return what names a file as a path."""
+    """Return the name of a file as a path."""
     if not isinstance(value, str | os.PathLike):
         raise _wrong(value, name, "give a path")
     if any(sign in str(value) for sign in "\n\r\0"):
@@ -81,7 +81,7 @@ def check_path(value: Any, name: str) -> Path:
 
 
 def check_unicode(text: str, name: str) -> None:
-    """Refuse a string that UTF-8 cannot encode: one with halves of characters."""
+    """Raise for a string that UTF-8 cannot encode, with halves of characters."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -90,7 +90,7 @@ def check_unicode(text: str, name: str) -> None:
 
 
 def check_whole(value: Any, name: str, least: int | None = 1, most: int | None = LONGEST) -> int:
-    """Return an integer from ``least`` to ``most`` (None: no bound); truth values are none."""
+    """Return an integer from ``least`` to ``most`` (None: no bound), not a truth value."""
     try:
         whole = None if isinstance(value, bool) else operator.index(value)
     except TypeError:
@@ -118,7 +118,7 @@ def check_positive(
 
 
 def check_finite(value: object, name: str) -> float:
-    """Return a finite number as a float; the message does not show it, as it may be a record."""
+    """Return a finite number as a float; messages do not show it, as it may be a record."""
     number = _number(value)
     if not math.isfinite(number):
         raise ParameterError(f"{name} is {named_type(value)}; it must be a finite number")
@@ -151,7 +151,7 @@ def _wrong(value: object, name: str, wanted: str) -> ParameterError:
 
 
 def shown(value: object) -> str:
-    """Return how messages write ``value``: a number or a short string; of all else the type."""
+    """Return ``value`` for messages: a number or a short string, otherwise its type."""
     if isinstance(value, str):
         short = len(value) <= LONGEST_SHOWN and value.isprintable()
         return repr(value) if short else f"a text of {len(value)} letters"
@@ -165,12 +165,12 @@ def shown(value: object) -> str:
 
 
 def shown_name(value: object) -> str:
-    """Return how messages write what should be the name of a part of a model."""
+    """Return the name of a part of a model for messages."""
     return shown(value) if isinstance(value, str) else named_type(value)
 
 
 def named_type(value: object) -> str:
-    """Return the type of ``value`` with its article: all that messages reveal of records."""
+    """Return the type of ``value`` with its article; messages reveal no more of records."""
     name = type(value).__name__
     return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 

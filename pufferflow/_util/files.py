@@ -1,4 +1,4 @@
-"""Files: written whole or not at all, read within bounds, and never written over what is read."""
+"""Files: written atomically, read within bounds, and never overwriting an input."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 PathLike: TypeAlias = str | os.PathLike[str]
 
 WORKPLACE = ".pufferflow-"
-"""How the names of folders begin that hold what is not finished; all other names are the user's."""
+"""Prefix of the names of temporary folders; all other names are the user's."""
 
 MOST_BYTES = 2**25
-"""Size of a JSON file at most: a chain of a thousand states takes two thirds of it."""
+"""Largest size of a JSON file: a chain of a thousand states takes two thirds of it."""
 
 DATABASE = b"SQLite format 3\0"
-"""What a database of SQLite begins with."""
+"""The first bytes of an SQLite database."""
 
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 
 
 @contextmanager
 def workplace(parent: Path) -> Iterator[Path]:
-    """Make a folder in ``parent`` for what is not finished, and remove it when the block ends."""
+    """Make a temporary folder in ``parent``, and remove it when the block ends."""
     with tempfile.TemporaryDirectory(
         dir=parent, prefix=WORKPLACE, ignore_cleanup_errors=True
     ) as name:
@@ -40,7 +40,7 @@ def workplace(parent: Path) -> Iterator[Path]:
 
 
 def write_atomic(path: PathLike, content: str | bytes, *, private: bool = False) -> Path:
-    """Write ``content`` (text as UTF-8) to ``path`` in one step, making its folder, and return it.
+    """Write ``content`` (strings as UTF-8) atomically to ``path``, making its folder; return it.
 
     With ``private`` only its owner may read it. The bytes go to a file in a :func:`workplace` next
     to the target, which is then renamed: a run that is killed leaves the old file, or none.
@@ -54,13 +54,13 @@ def write_atomic(path: PathLike, content: str | bytes, *, private: bool = False)
             if private:
                 new.chmod(0o600)
             os.replace(new, target)
-    except OSError as error:  # which may name the temporary file
+    except OSError as error:  # its message may name the temporary file
         raise OSError(error.errno, error.strerror, os.fspath(target)) from error
     return target
 
 
 def spreadsheet_csv(table: pd.DataFrame) -> str:
-    """Return a table as CSV text: what spreadsheets take for a formula gets an apostrophe."""
+    """Return a table as CSV; cells that spreadsheets read as formulas get an apostrophe."""
 
     def plain(cell: Any) -> Any:
         is_formula = isinstance(cell, str) and cell.startswith(_FORMULA_STARTS)
@@ -70,9 +70,9 @@ def spreadsheet_csv(table: pd.DataFrame) -> str:
 
 
 def read_bounded(path: PathLike, most: int = MOST_BYTES) -> bytes:
-    """Return the content of a file, or for ``"-"`` of standard input.
+    """Return the content of a file, or of standard input for ``"-"``.
 
-    Raises DataError: it cannot be read, or has more than ``most`` bytes, of which no more are read.
+    Raises DataError: it cannot be read, or has more than ``most`` bytes.
     """
     name = "standard input" if path == "-" else os.fspath(path)
     try:
@@ -99,7 +99,7 @@ def check_outputs(
 ) -> None:
     """Raise :class:`DataError` unless every output can be written without the loss of another file.
 
-    That is of an input, of another output or of a ledger. None, and ``"-"`` among the inputs, is no
+    Other files are inputs, other outputs and ledgers. None, and ``"-"`` among the inputs, is not a
     file; the ``ledger`` is appended to; with ``new`` an output must not exist.
     """
     files = [path for path in inputs if path is not None and path != "-"]
@@ -135,21 +135,21 @@ def check_folder(path: Path) -> None:
 
 
 def _is_database(path: Path) -> bool:
-    """Whether a file is one of SQLite, as ledgers are; not if it cannot be read."""
+    """Return whether a file is an SQLite database, like ledgers; False if it cannot be read."""
     with suppress(OSError), path.open("rb") as file:
         return file.read(len(DATABASE)) == DATABASE
     return False
 
 
 def _identity(path: PathLike) -> object:
-    """The same for every name of a file."""
+    """Return an identity of a file, the same for all its names."""
     try:
         status = os.stat(path)
     except OSError:
-        return os.path.realpath(path)  # which, unlike Path.resolve, takes links in a circle
+        return os.path.realpath(path)  # unlike Path.resolve it accepts cyclic links
     return status.st_dev, status.st_ino
 
 
 def sha256(content: bytes) -> str:
-    """Hexadecimal SHA-256 of ``content``."""
+    """Return the hexadecimal SHA-256 of ``content``."""
     return hashlib.sha256(content).hexdigest()

@@ -1,4 +1,4 @@
-"""Kernels: interpreted while they have little to do, then compiled; the cache is never stale.
+"""Kernels: interpreted for little work, otherwise compiled; the cache is never stale.
 
 Numba keeps compiled code per file, so a change in one file leaves stale code of its callers.
 All kernels live in modules whose names end in ``_kernels.py``; the cache folder is named by a
@@ -10,8 +10,8 @@ declares how many steps a call takes is interpreted until these add up, or until
 its machine code is in the cache. Both ways give the same bits: the same operations of IEEE
 arithmetic in the same order, and the same C library.
 
-Signals wait until a kernel returns. So a call takes a second at most, and what takes longer is a
-loop in Python around calls that go on where the last one ended.
+Signals wait until a kernel returns. So a call takes at most a second, and longer computations are
+Python loops over calls that continue where the last one ended.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from numpy.typing import NDArray
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 PATIENCE = 4 * 10**6
-"""Steps for which a kernel is interpreted: about two seconds, less than most take to compile.
+"""Steps for which a kernel is interpreted: about two seconds, less than most compilations.
 
-If its machine code is in the cache, a fortieth of it, less than numba takes to start. With −1 all
-is compiled at once.
+If its machine code is cached it is a fortieth of this, less than numba takes to start. With −1
+everything is compiled at once.
 """
 
 _interpreting = threading.local()
@@ -46,7 +46,7 @@ _compiling = threading.RLock()
 
 @cache
 def cache_folder() -> str:
-    """Return the folder of machine code of these sources, which is made if need be."""
+    """Return the folder of machine code of these sources, made if necessary."""
     digest = hashlib.sha256(version("numba").encode())
     package = Path(__file__).parents[1]
     for source in sorted([*package.rglob("*_kernels.py"), *package.glob("_util/rounding.py")]):
@@ -63,14 +63,14 @@ def cache_folder() -> str:
 
 
 class KernelLocator:
-    """Where numba keeps machine code: by module and line, for all copies of the sources.
+    """The location of machine code for numba: by module and line, for all copies of the sources.
 
     Named in its setting CACHE_LOCATOR_CLASSES; its own locators have a folder for every copy.
     """
 
     @staticmethod
     def from_function(function: Callable[..., Any], file: str) -> SimpleNamespace:
-        """Return what numba asks about a function defined in ``file``."""
+        """Return numba's locator of a function defined in ``file``."""
         folder = f"{cache_folder()}/{function.__module__}"
         return SimpleNamespace(
             _py_file=file,  # for warnings
@@ -88,7 +88,8 @@ class Kernel:
     ----------
     function : callable
     steps : callable, optional
-        Of the arguments: about how many innermost steps a call takes. None: it is always compiled.
+        Function of the arguments: approximate number of innermost steps of a call. None: it is
+        always compiled.
     inner : bool
         Whether only other kernels call it: compiling takes a fifth less time without a wrapper.
     """
@@ -128,7 +129,7 @@ class Kernel:
 
     @property
     def compiled(self) -> Any:
-        """What numba makes of it: on the first call it is compiled, or taken from the cache."""
+        """The compiled function; on the first call it is compiled, or loaded from the cache."""
         if self._machine_code is None:
             if not self._is_cached:
                 _announce()
@@ -171,16 +172,16 @@ def kernel(
 def kernel(
     function: Any = None, *, steps: Callable[..., int] | None = None, inner: bool = False
 ) -> Any:
-    """Make a :class:`Kernel` of ``function``, or of what is decorated."""
+    """Return a :class:`Kernel` of ``function``, or a decorator."""
     make = partial(Kernel, steps=steps, inner=inner)
     return make(function) if function else make
 
 
 def constant(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a contiguous view that cannot be written to.
+    """Return a read-only contiguous view.
 
-    Numba compiles a kernel anew for arrays of another layout and for writable ones; what goes in
-    comes through here, so that one version serves all callers.
+    Numba compiles a kernel again for other layouts and for writable arrays; with these views one
+    version serves all callers.
     """
     view = np.ascontiguousarray(array).view()
     view.flags.writeable = False
@@ -188,7 +189,7 @@ def constant(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def most_threads() -> int:
-    """Threads that kernels may use: numba's NUMBA_NUM_THREADS, the cores by default."""
+    """Return the number of threads of kernels: numba's NUMBA_NUM_THREADS, by default the cores."""
     import numba
 
     settings: Any = numba.config

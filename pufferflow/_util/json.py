@@ -1,4 +1,4 @@
-"""JSON files of models: one clear sentence if something is wrong with one."""
+"""JSON files of models, with one sentence per fault."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def read_json(
     must_hold: str,
     number: Callable[[str], object] | None = None,
 ) -> _Model:
-    """Read a JSON file and return what ``parse`` makes of it; ``"-"`` is standard input.
+    """Return ``parse`` of the content of a JSON file; ``"-"`` is standard input.
 
-    ``must_hold`` is what an empty file should have held, ``number`` reads a decimal number
-    (default: as a float). Raises DataError: the file cannot be read; ModelError: it is not JSON or
+    ``must_hold`` describes the content for messages, ``number`` reads a decimal number (default: as
+    a float). Raises DataError: the file cannot be read; ModelError: it is not JSON or
     not what ``parse`` expects; ParameterError: ``path`` is not a path.
     """
     check_path(path, "path")
@@ -64,7 +64,7 @@ def parse_json(text: str, number: Callable[[str], object] | None = None) -> Any:
 
 
 def kind(value: object) -> str:
-    """Name the JSON type of a value, for messages."""
+    """Return the JSON type of a value, for messages."""
     if value is None or is_number(value):
         return "null" if value is None else "a number"
     kinds = {bool: "a truth value", str: "a string", list: "a list", dict: "an object"}
@@ -77,7 +77,7 @@ def is_number(value: object) -> bool:
 
 
 def only_keys(document: object, allowed: tuple[str, ...], where: str) -> dict[str, Any]:
-    """Return an object; refuse anything else, and unknown keys."""
+    """Return an object; raise ModelError for anything else, and for unknown keys."""
     if not isinstance(document, dict):
         raise ModelError(f"{where} must be an object with the keys {', '.join(allowed)}")
     for key in document:
@@ -88,9 +88,9 @@ def only_keys(document: object, allowed: tuple[str, ...], where: str) -> dict[st
 
 
 def record(kind: type[_Model], document: object, where: str, *others: str) -> _Model:
-    """Build a dataclass from an object that has its fields, and nothing else except ``others``.
+    """Return a dataclass from an object with exactly its fields, and perhaps ``others``.
 
-    Raises ModelError: it has not; and what the class itself raises if a value is wrong.
+    Raises ModelError for other keys, and the errors of the class for wrong values.
     """
     names = tuple(field.name for field in fields(kind))  # type: ignore[arg-type]
     found = only_keys(document, (*names, *others), where)

@@ -1,4 +1,4 @@
-"""Noise: exact samplers of OpenDP, double-precision noise, and what releases amount to."""
+"""Noise: exact samplers of OpenDP, and the cost of several releases."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pufferflow._util.checks import check_numbers, check_positive, check_type
+from pufferflow._util.checks import check_positive
 from pufferflow._util.optional import load
 from pufferflow._util.types import Floats
 from pufferflow.errors import ParameterError
 
 PRECISION = 1e-10
-"""Relative width to which the ε of several releases is found; the upper end is returned."""
+"""Relative tolerance of the ε of several releases; the upper end is returned."""
 
 
 def entrywise_loss(scales: Iterable[float]) -> float:
-    """Sum of 1/σ_k, rounded up: how much all releases change, in nats, with one record."""
+    """Return Σ 1/σ_k, rounded up: the change of all releases, in nats, by one record."""
     total = math.fsum(1 / scale for scale in scales)
     return total + 3 * math.ulp(total)  # fsum rounds once, as does each quotient
 
 
 def joint_scale(scales: Iterable[float]) -> float:
-    """Scale of the one release that all of them amount to, rounded down."""
+    """Return the scale of the release equivalent to all of them, rounded down."""
     return math.nextafter(1 / entrywise_loss(scales), 0.0)
 
 
 def open_dp() -> Any:
-    """OpenDP with its contributed mechanisms; slow to import, so only where it is used."""
+    """Return OpenDP with its contributed mechanisms; it is slow to import."""
     dp = load("opendp.prelude", "exact noise")
     dp.enable_features("contrib")
     return dp
@@ -39,7 +39,7 @@ def open_dp() -> Any:
 
 @lru_cache(maxsize=8)
 def vector_laplace(scale: float) -> Any:
-    """OpenDP's measurement that adds independent Laplace noise to each integer of a list."""
+    """Return OpenDP's measurement that adds Laplace noise to each integer of a list."""
     dp = open_dp()
     integers = dp.vector_domain(dp.atom_domain(T="i64"))
     return dp.m.make_laplace(integers, dp.l1_distance(T="i64"), scale=scale)
@@ -47,7 +47,7 @@ def vector_laplace(scale: float) -> Any:
 
 @lru_cache(maxsize=8)
 def vector_gaussian(scale: float) -> Any:
-    """OpenDP's measurement that adds independent Gaussian noise to each integer of a list."""
+    """Return OpenDP's measurement that adds Gaussian noise to each integer of a list."""
     dp = open_dp()
     integers = dp.vector_domain(dp.atom_domain(T="i64"))
     return dp.m.make_gaussian(integers, dp.l2_distance(T="i64"), scale=scale)
@@ -55,9 +55,9 @@ def vector_gaussian(scale: float) -> Any:
 
 @lru_cache(maxsize=8)
 def noisy_max(scale: float) -> Any:
-    """OpenDP's measurement of which integer of a list is largest with exponential noise.
+    """Return OpenDP's measurement of the index of the largest integer with exponential noise.
 
-    It draws by permute-and-flip, without rounding.
+    It uses permute-and-flip, without rounding.
     """
     dp = open_dp()
     integers = dp.vector_domain(dp.atom_domain(T="i64"))
@@ -65,20 +65,20 @@ def noisy_max(scale: float) -> Any:
 
 
 def discrete_laplace(noise: ArrayLike, scale: float) -> Floats:
-    """Probability (1 − p)/(1 + p)·p^|z| of each whole ``noise`` z, p = exp(−1/scale)."""
+    """Return the probability (1 − p)/(1 + p)·p^|z| of each integer z, p = exp(−1/scale)."""
     decay = np.exp(-np.abs(np.asarray(noise, np.float64)) / scale)
     return np.asarray(math.tanh(0.5 / scale) * decay)
 
 
 class LaplaceNoise:
-    """Noise from a scale, for the results of all mechanisms."""
+    """A scale of Laplace noise, for the results of all mechanisms."""
 
     mechanism: str
     scale: float | None
     reason: str
 
     def noise_scale(self, lipschitz: float) -> float:
-        """Scale for a query with the given Lipschitz constant in L1 norm.
+        """Return the scale for a query with the given Lipschitz constant in L1 norm.
 
         Raises ParameterError: the mechanism is not applicable, or ``lipschitz`` not positive.
         """
@@ -86,13 +86,3 @@ class LaplaceNoise:
             why = f"{self.mechanism} is not applicable ({self.reason})"
             raise ParameterError(f"{why}; choose another mechanism")
         return self.scale * check_positive(lipschitz, "lipschitz")
-
-    def release(self, values: ArrayLike, lipschitz: float, rng: np.random.Generator) -> Floats:
-        """Return ``values`` plus independent Laplace noise of scale ``lipschitz * scale``.
-
-        The noise is double-precision and from ``rng``: fit for experiments. It does not defend
-        against attacks on the low bits of floating-point noise.
-        """
-        exact = check_numbers(values, "values")
-        check_type(rng, "rng", np.random.Generator)
-        return exact + rng.laplace(0.0, self.noise_scale(lipschitz), exact.shape)

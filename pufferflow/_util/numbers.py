@@ -1,4 +1,4 @@
-"""Exact numbers: what counts as one, and the one text that stands for all ways of writing it."""
+"""Exact numbers, and their canonical strings."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def written_number(
 
     A float stands for its shortest decimal. Raises ``error``: it is not finite, or too long.
     """
-    if type(value) is Fraction:  # what is exact already: large matrices consist of it
+    if type(value) is Fraction:  # already exact, as in large matrices
         return value
     if isinstance(value, Rational) and not isinstance(value, bool):  # also NumPy's integers
         return Fraction(int(value.numerator), int(value.denominator))
@@ -59,21 +59,21 @@ def shortest(text: str) -> str | None:
     """Return the short string of the same number: "0" for "0.0"; None if it is not finite."""
     if not _NUMBER.fullmatch(text) or not math.isfinite(float(text)):
         return None
-    number = Decimal(text).normalize(Context(prec=len(text)))  # so many digits are exact
+    number = Decimal(text).normalize(Context(prec=len(text)))  # this precision is exact
     if not number:
         return "0"
     return f"{number:f}" if -7 < number.adjusted() < 21 else str(number)
 
 
 def ball(number: Fraction) -> arb:
-    """Return an interval around a number, of the precision worked with."""
-    from flint import arb, fmpq  # only where it is needed: a tenth of a second
+    """Return an interval around a number, of the current precision."""
+    from flint import arb, fmpq  # takes a tenth of a second
 
     return arb(fmpq(number.numerator, number.denominator))
 
 
 def log_bound(number: Fraction) -> Fraction:
-    """Return a fraction of at least ln ``number`` for one of at least 1, within 2^-120 of it."""
+    """Return an upper bound of ln ``number``, for a number of at least 1, within 2^-120."""
     from flint import ctx
 
     with ctx.workprec(128 + number.numerator.bit_length()):

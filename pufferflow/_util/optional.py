@@ -1,4 +1,4 @@
-"""Packages that only some uses need: if one is missing, a sentence names the extra to install."""
+"""Optional packages: if one is missing, a message names the extra to install."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ EXTRAS = {
     "z3": "check",
     "requests": "workflow",
 }
-"""Extra of this package that brings each module."""
+"""Extra of this package with each module."""
 
 
 def load(name: str, what: str) -> Any:
-    """Import a module, one of :data:`EXTRAS` or a part of it, only where ``what`` needs it.
+    """Return a module, one of :data:`EXTRAS` or a part of it, that ``what`` needs.
 
     Raises ParameterError: it is not installed.
     """

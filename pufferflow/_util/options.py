@@ -30,15 +30,15 @@ def _option(
 ) -> Any:
     """Declare an option under a heading of ``--help``, as a field of a dataclass.
 
-    It takes the default (MISSING of one that must be given), the meaning in one sentence, and what
-    stands for the value in the shell: a word, two words, or None of a switch.
+    Arguments are the default (MISSING for required options), the meaning in one sentence, and the
+    placeholders of the value in the shell: a word, two words, or None for a switch.
     """
     described = {"meaning": meaning, "group": group, "metavar": metavar}
     return field(default=default, metadata=described)
 
 
 shows, hides, pays, reads, writes = (partial(_option, group) for group in GROUPS)
-"""What declares an option under each of these headings."""
+"""Functions that declare an option under each of these headings."""
 
 
 def split_options(options: dict[str, Any], *records: type) -> list[dict[str, Any]]:
@@ -48,10 +48,10 @@ def split_options(options: dict[str, Any], *records: type) -> list[dict[str, Any
 
 
 def takes_options(*records: type, only: str = "") -> Callable[[Function], Function]:
-    """Let a function take the fields of ``records`` as options, and refuse others in one sentence.
+    """Return a decorator for functions with the fields of ``records`` as options.
 
-    They are listed where its docstring has ``{options}``; ``only`` names those that it takes, if
-    it does not take all.
+    They replace ``{options}`` in its docstring; ``only`` names the options that it takes, if it
+    does not take all. Other options raise an error.
     """
     every = [option for record in records for option in fields(record)]
     taken = [f for f in every if not only or f.name in only.split()]

@@ -1,4 +1,4 @@
-"""What a guarantee hides, and from whom."""
+"""The secrets and the adversary of a guarantee."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pufferflow._util.units import exact_seconds, steps_of, text_of
 from pufferflow.errors import ParameterError
 
 SideInformation: TypeAlias = Literal["none", "any"]
-"""What an adversary may know besides Θ: nothing, or any other records of the participant."""
+"""Side information: none, or any other records of the participant."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Protection:
     Attributes
     ----------
     window : int
-        Secrets are what happened during so many consecutive records of one segment.
+        Number of consecutive records of one segment whose values are the secret.
     side_information : {"none", "any"}
 
     Raises ParameterError: one is out of range.
@@ -42,22 +42,22 @@ class ProtectionOptions(TypedDict, total=False):
 
 
 NARROWEST = Protection()
-"""One record is hidden, from an adversary who knows no other one."""
+"""One record is protected, from an adversary without side information."""
 
 PROTECTION = ("window", "side_information")
-"""The options that ask for it."""
+"""The options for it."""
 
 
 @dataclass(frozen=True)
 class Level:
-    """What a release hides, and from whom.
+    """The secrets and the adversary of a release.
 
     Attributes
     ----------
     window : int or None
-        So many readings in a row of one participant; None for everything of one participant.
+        Number of consecutive readings of one participant; None for all readings of one.
     side_information : {"none", "any"}
-        "none" of a participant, who has no other readings to know.
+        "none" for a participant, who has no other readings.
     """
 
     window: int | None = 1
@@ -70,11 +70,11 @@ class Level:
 
     @property
     def whole(self) -> bool:
-        """Whether everything of a participant is hidden."""
+        """Whether all readings of a participant are protected."""
         return self.window is None
 
     def words(self, step_seconds: int | None = None) -> str:
-        """Return what ``protect`` states, as a time where the step is known."""
+        """Return the value of ``protect``, as a time if the step is known."""
         if self.window is None:
             return "participant"
         if self.window == 1:
@@ -85,7 +85,7 @@ class Level:
 
     @property
     def protection(self) -> Protection:
-        """The same for mechanisms; of a window only."""
+        """The same for mechanisms; for a window only."""
         assert self.window is not None
         return Protection(self.window, self.side_information)
 
@@ -95,7 +95,7 @@ def level_of(
 ) -> Level:
     """Return the level of "reading", "participant", a time, or a number of readings.
 
-    Raises ParameterError: it is none of them, or a time although no step is known.
+    Raises ParameterError: it is none of them, or a time without a known step.
     """
     side = cast(SideInformation, side_information)
     if protect in ("reading", "participant"):

@@ -1,4 +1,4 @@
-"""Exact draws from random bits: no rounding enters these distributions."""
+"""Exact draws from random bits, without rounding."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def randomness(insecure_seed: int | None = None) -> random.Random:
 def bernoulli(source: random.Random, probability: Fraction, count: int) -> NDArray[np.bool_]:
     """Return ``count`` independent events of a rational probability.
 
-    64 bits decide unless they are the first ones of the probability; then the bits after them do.
+    64 bits decide unless they equal the first ones of the probability; then the next bits decide.
     """
     if probability == 1:
         return np.ones(count, bool)

@@ -1,4 +1,4 @@
-"""Rounding to more noise, and how far numbers are trusted."""
+"""Rounding to more noise, and tolerances."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ SAFE_MINIMUM = 1e-290
 """Smallest probability whose relative rounding error is trusted."""
 
 SUM_TOLERANCE = 1e-9
-"""How far a row may sum from 1 before it counts as a mistake rather than as rounding."""
+"""Largest distance of a row's sum from 1 that counts as rounding."""
 
 
 def float_up(number: Fraction) -> float:
-    """Smallest float that is no smaller than ``number``; infinite where there is none."""
+    """Return the smallest float of at least ``number``; infinite if there is none."""
     try:
         nearest = float(number)
     except OverflowError:
@@ -25,7 +25,7 @@ def float_up(number: Fraction) -> float:
 
 
 def divide_up(numerator: float, denominator: float) -> float:
-    """Quotient of two floats, never below the exact one; exact where it can be."""
+    """Return a quotient of two floats, never below the exact one; exact if possible."""
     quotient = numerator / denominator
     if math.isinf(quotient):
         return quotient
@@ -35,7 +35,7 @@ def divide_up(numerator: float, denominator: float) -> float:
 
 
 def divide_down(numerator: float, denominator: float) -> float:
-    """Quotient of two floats, never above the exact one; exact where it can be."""
+    """Return a quotient of two floats, never above the exact one; exact if possible."""
     quotient = numerator / denominator
     if math.isinf(quotient) or Fraction(quotient) * Fraction(denominator) > Fraction(numerator):
         return math.nextafter(quotient, 0.0)

@@ -1,4 +1,4 @@
-"""Arrays by what they hold."""
+"""Types of arrays."""
 
 from typing import TypeAlias
 

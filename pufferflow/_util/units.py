@@ -13,7 +13,7 @@ _TIME = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?) ?(s|min|h|d|w)", re.ASCII)
 
 
 def exact_seconds(value: object, name: str) -> Fraction | None:
-    """Return the seconds of a time with a unit; None of anything else."""
+    """Return the seconds of a time with a unit, otherwise None."""
     found = _TIME.fullmatch(value.strip()) if isinstance(value, str) else None
     if found is None:
         return None
@@ -34,7 +34,7 @@ def seconds_of(value: object, name: str) -> int:
 
 
 def steps_of(value: object, step_seconds: int | None, name: str) -> int:
-    """Return the steps that a time takes, rounded up; a whole number is steps already."""
+    """Return the steps of a time, rounded up; a whole number counts steps."""
     seconds = exact_seconds(value, name)
     if seconds is None:
         return _whole(value, name, "give a time such as 30min or 1h, or a whole number of steps")

@@ -1,9 +1,9 @@
-"""How much work a command takes on unless more is requested: one bound on an estimate made before.
+"""Limits on the work of commands, applied to an estimate made before.
 
-Work is counted in operations, of which a usual core does some 2.5e9 a second; estimates are right
-within a factor of three or so (:mod:`pufferflow.mechanisms.work`). They depend on what is public:
-numbers of states and of records, and options. In Python nothing is bounded except within
-:func:`allowing`, which the command line uses.
+Work is counted in operations, about 2.5e9 per second on a usual core; estimates are right within a
+factor of about three (:mod:`pufferflow.mechanisms.work`). They depend on public facts: numbers of
+states and of records, and options. Python has no limit except within :func:`allowing`, which the
+command line uses.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from pufferflow.errors import ParameterError
 
 MOST_WORK = 1.5e11
-"""Operations that a command takes on unless more is requested: about a minute."""
+"""Default limit on the operations of a command: about a minute."""
 
 A_SECOND = 2.5e9
 """Operations that take about a second."""
@@ -29,7 +29,7 @@ _spent: ContextVar[float] = ContextVar("_spent", default=0.0)
 
 @contextmanager
 def allowing(most: float) -> Iterator[None]:
-    """Bound the work of what is done within."""
+    """Limit the work within the block."""
     bound, count = _most.set(most), _spent.set(0.0)
     try:
         yield
@@ -39,12 +39,12 @@ def allowing(most: float) -> Iterator[None]:
 
 
 def is_allowed(work: float) -> bool:
-    """Return whether so many operations are within the bound."""
+    """Return whether this number of operations is within the limit."""
     return work <= _most.get()
 
 
 def estimate(work: float) -> str:
-    """Return how long so many operations take, in words."""
+    """Return the time of this number of operations, as a phrase."""
     seconds = work / A_SECOND
     unit = next((u for u, length in _UNITS.items() if seconds >= 2 * length), "seconds")
     rounded = float(f"{seconds / _UNITS[unit]:.2g}")
@@ -52,7 +52,7 @@ def estimate(work: float) -> str:
 
 
 def afford(work: float, what: str, advice: str) -> None:
-    """Raise :class:`ParameterError` with advice if so many operations are above the bound."""
+    """Raise :class:`ParameterError` with advice if the operations exceed the limit."""
     if not is_allowed(work):
         above = f"{estimate(work)}, above the {_most.get():.2g} that are taken on"
         raise ParameterError(f"{what} {above}; {advice}, {_MORE}")
@@ -61,8 +61,8 @@ def afford(work: float, what: str, advice: str) -> None:
 def spend(work: float, what: str, advice: str) -> None:
     """Count operations of a search, which cannot be estimated, while it runs.
 
-    Raises :class:`ParameterError` when all that was counted under one bound passes it: at the same
-    point on every machine.
+    Raises :class:`ParameterError` when the sum of all counts exceeds the limit, at the same point
+    on every machine.
     """
     _spent.set(_spent.get() + work)
     if not is_allowed(_spent.get()):

@@ -3,7 +3,7 @@
 A ledger is an SQLite file of rows that are only ever appended, each with a digest of itself and
 the one before. It is of one population, one time grid, at most one Θ, and of promises that must
 each hold over *all* its releases (:mod:`pufferflow.accounting.account`). A release is charged
-first, and what is charged is spent: a crash at any moment can waste budget, never exceed it.
+first, and its charge is final: a crash at any moment can waste budget, never exceed it.
 
 Digests detect damage, not intent: they have no key. docs/account.md lists the limits.
 """

@@ -68,9 +68,9 @@ def counts_at_records(
 ) -> Iterator[tuple[Floats, Numbers]]:
     """Yield the distributions of Σ_t weights[X_t] at every record i that begins a window.
 
-    A secret is the first and the last state of a window, and what the window adds; each state adds
-    its weight, at least 0. First come log P(X_i = first), of shape (starts, secrets), −∞ where it
-    cannot be, then the distributions, of shape (starts, secrets, counts), zeros where it cannot be.
+    A secret is the first and the last state of a window, and its addend; each state adds its
+    weight, at least 0. First come log P(X_i = first), of shape (starts, secrets), −∞ if impossible,
+    then the distributions, of shape (starts, secrets, counts), zeros if impossible.
     """
     moves, most, matrix = np.array(weights, dtype=np.int64), max(weights), chain.transition_matrix
 

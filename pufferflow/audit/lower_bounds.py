@@ -25,7 +25,7 @@ FIRST_RECORDS, MOST_RECORDS, MOST_PRODUCTS = 64, 20_000, 12_000_000
 """Initial number of records of a side, doubled as long as they matter, and its maximum."""
 
 FEW_NODES, FEW_STATES, ALL_SUBSETS, SWEEPS, ROUNDS = 12, 5, 8, 60, 8
-"""So many nodes are all looked at; of so many states all pairs; all sets; improvements at most."""
+"""Largest numbers: nodes of a full search, states for all pairs, for all sets, improvements."""
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,7 @@ def _states(states: Iterable[int], name: str) -> frozenset[int]:
     for state in listed:
         if not isinstance(state, Integral) or isinstance(state, bool) or state < 0:
             what = "a negative number" if isinstance(state, Integral) else named_type(state)
-            raise ParameterError(f"{name}: {what} is no state; states are the integers from 0")
+            raise ParameterError(f"{name}: {what} is not a state; states are the integers from 0")
     return frozenset(map(int, listed))
 
 

@@ -31,7 +31,7 @@ FARTHEST = 1e250
 
 _FAR = 1e150
 _LITTLE = 1e-9
-"""Excess by Lemma 7, in units of c, below which Lemma 6 is not tried."""
+"""Excess by Lemma 7, in units of c, below which Lemma 6 is not used."""
 
 
 @kernel(inner=True)
@@ -162,9 +162,11 @@ def couple(
     names, local = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64)
     tree, work, order = room(k)
     p, q, flows = np.empty(k), np.empty(k), np.zeros(k)
-    costs, quick = np.empty((k, k)), np.empty((3, k))
+    costs, growth, quick = np.empty((k, k)), np.empty(2 * k * k), np.empty((3, k))
     known = add_costs(w, np.zeros((k, k)), costs) <= FARTHEST
-    growth = np.exp(np.concatenate((w.ravel(), -w.ravel())))
+    for arc in range(k * k):
+        cost = w[arc // k, arc % k]
+        growth[arc], growth[k * k + arc] = math.exp(cost), math.exp(-cost)
     for place in range(places[0], places[1]):
         x, y = place // k, place % k
         upper[x, y] = 0.0 if known or not apart[x, y] else np.inf

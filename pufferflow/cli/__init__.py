@@ -65,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit:  # argparse, after --help or --version
         return 0
     except BrokenPipeError:
-        # what is still buffered would fail again when Python flushes on exit
+        # buffered output would fail again when Python flushes on exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except KeyboardInterrupt:
@@ -73,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         message = str(error)
         if isinstance(error, OSError) and error.strerror:
-            # all files that are written or read are named, so what is nameless is the output
+            # all files have names in errors, so a nameless one is the output
             message = f"{os.fspath(error.filename or 'standard output')}: {error.strerror}"
         elif not isinstance(error, PufferflowError | OSError):  # its message could quote the data
             at = extract_tb(error.__traceback__)[-1]

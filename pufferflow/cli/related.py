@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_bounds(add)
     add("--epsilon", **epsilon)
     add("--secret", **many, metavar="NAME", help="to protect; repeat for several (default: all)")
-    add("--query", **many, metavar="NAME", help="what the query reads; repeat (default: all)")
+    add("--query", **many, metavar="NAME", help="variable of the query; repeat (default: all)")
     add("--releases", type=int, metavar="K", help="also the epsilon of K releases together")
     add = action("general", "TABLE.csv", _general, "scale for any secrets and scenarios", GENERAL)
     add_bounds(add)

@@ -64,7 +64,7 @@ class MinuteWatts:
 
 
 def minute_of(when: str) -> int:
-    """Return the minutes from 1970-01-01T00:00 to an ISO time; raise ValueError for other text."""
+    """Return the minutes from 1970-01-01T00:00 to an ISO time; raise ValueError otherwise."""
     return int(np.datetime64(when, "m").astype(np.int64))
 
 
@@ -93,8 +93,8 @@ def export_household(
 ) -> int:
     """Write consecutive parts of equal length as CSV tables and return the number of rows of each.
 
-    The columns are ``time`` (ISO, a local clock without jumps) and ``watts``. Minutes that are left
-    over are not written.
+    The columns are ``time`` (ISO, local time without daylight saving) and ``watts``. Remaining
+    minutes are not written.
 
     Raises
     ------

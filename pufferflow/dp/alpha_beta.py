@@ -46,7 +46,7 @@ class Domain:
     Parameters
     ----------
     columns : mapping of str to sequence
-        The distinct values that each column may take, hashable; anything else is a ParameterError.
+        The distinct values of each column, hashable; anything else is a ParameterError.
     """
 
     def __init__(self, columns: Mapping[str, Collection[Any]]) -> None:
@@ -102,9 +102,9 @@ class Domain:
     def selected(
         self, where: Mapping[str, Any], table: pd.DataFrame
     ) -> tuple[NDArray[np.bool_], int]:
-        """Return the rows of ``table`` that meet all conditions, and how many tuples of D do.
+        """Return the rows of ``table`` that meet all conditions, and their number in D.
 
-        ``where`` has for each column one value, or several that it may take; a column or a value
+        ``where`` has for each column one value, or several allowed ones; a column or a value
         that is not declared is a DataError.
         """
         check_type(where, "where", Mapping)
@@ -151,7 +151,7 @@ class AlphaBeta:
         return self.alpha + self.beta
 
     def standard_error(self, count: float, domain_count: int) -> float:
-        """Return the standard error for a query that so many tuples of the data, and of D, meet."""
+        """Return the standard error for a query with these numbers of tuples."""
         count = check_positive(count, "count", or_zero=True)
         if (others := check_whole(domain_count, "domain_count", 0) - count) < 0:
             raise ParameterError("more tuples of the data meet the query than of the domain")
@@ -161,7 +161,7 @@ class AlphaBeta:
 
 @dataclass(frozen=True)
 class PrivacyCheck:
-    """Whether views are (d, γ)-private together, and the numbers that decide.
+    """Whether views are (d, γ)-private together, and the compared numbers.
 
     ``posterior_inside`` is the largest Pr[t | V] for t in every view, ``ratio_outside`` the infimum
     of Pr[t | V] / Pr[t] for t in no view.
@@ -178,7 +178,7 @@ def check_views(views: Collection[AlphaBeta], d: Exact, gamma: Exact) -> Privacy
     Parameters
     ----------
     views : list of AlphaBeta
-        Each may have been chosen after the views before it were seen.
+        Each may depend on the views before it.
     d, gamma : Fraction, str or float
         Bounds on prior and posterior, 0 < d ≤ γ ≤ 1, d < 1; anything else is a ParameterError.
     """
@@ -223,14 +223,14 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Publication:
-    """What αβ publishes: the tuples, in the domain's order, the domain and both probabilities."""
+    """A publication of αβ: the tuples, in the domain's order, the domain and both probabilities."""
 
     table: pd.DataFrame = field(repr=False)
     domain: Domain
     parameters: AlphaBeta
 
     def count(self, where: Mapping[str, Any] | None = None) -> Estimate:
-        """Estimate how many tuples of the data meet all conditions (see ``Domain.selected``).
+        """Return an estimate of the number of tuples of the data that meet all conditions.
 
         (n_V − β n_D)/α is unbiased; its standard error is that of a count between 0 and n_D.
         """
@@ -243,7 +243,7 @@ class Publication:
 def publish(
     data: Rows, domain: Domain, parameters: AlphaBeta, *, insecure_seed: int | None = None
 ) -> Publication:
-    """Publish a set of tuples by αβ: an exact Bernoulli bit for every tuple of the domain.
+    """Return a publication of a set of tuples by αβ, with exact Bernoulli bits.
 
     Parameters
     ----------
@@ -253,7 +253,7 @@ def publish(
     parameters : AlphaBeta
         See :func:`choose_alpha_beta`.
     insecure_seed : int, optional
-        Draw from a seeded generator instead of the operating system's. Not private.
+        Seed of a generator instead of the operating system's. Not private.
     """
     check_type(parameters, "parameters", AlphaBeta)
     check_type(domain, "domain", Domain)
@@ -268,10 +268,11 @@ def publish(
 
 
 class Publisher:
-    """Publish views of one table that stay (d, γ)-private together.
+    """A publisher of views of one table that stay (d, γ)-private together.
 
-    A view is counted before it is drawn, and refused if the bound would not hold. Not covered are
-    views of a table that changes, and views that others publish. Arguments as in :func:`publish`.
+    A view is counted before it is drawn, and refused if the bound would be exceeded. Views of a
+    table that changes, and views by other publishers are not covered. Arguments are those of
+    :func:`publish`.
     """
 
     def __init__(self, data: Rows, domain: Domain, d: Exact, gamma: Exact) -> None:
@@ -285,7 +286,7 @@ class Publisher:
         return f"Publisher({self.domain}, d={self.d}, gamma={self.gamma})"
 
     def publish(self, parameters: AlphaBeta, *, insecure_seed: int | None = None) -> Publication:
-        """Publish one more view; raises ParameterError if it is refused."""
+        """Return one more view; raises ParameterError if it is refused."""
         views = (*self.views, parameters)
         if not check_views(views, self.d, self.gamma).private:
             raise ParameterError(
@@ -300,7 +301,7 @@ def root_up(number: Fraction, degree: int) -> Fraction:
     """Return a fraction of at least the root of a number in [0, 1], exact if that is rational.
 
     The error is below 2^-64 of the root and of its distance from 1: a root of a/b is at least 1/b
-    and differs from 1 by at least 1/(b · degree), so as many more bits are taken as these have.
+    and differs from 1 by at least 1/(b · degree), so the bits of these are added.
     """
     whole = (number.numerator, number.denominator)
     roots = tuple(int(fmpz(part).root(degree)) for part in whole)

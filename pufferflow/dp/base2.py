@@ -11,13 +11,13 @@ differentially private:
 1. Integer utilities change by at most a = ⌊α⌋. A weight changes by a factor of at most 2^(aη), the
    sum of all weights by no more, both possibly against each other: a ratio of at most 2^(2aη).
    (An outcome of utility 1 among n of 0, against 0 among n of 1, tends to 2^(2η) as n grows.)
-2. Clamping to a fixed range moves no two utilities further apart.
+2. Clamping to a fixed range does not increase differences of utilities.
 3. Rounding u to ⌊u⌋ + 1 with probability u − ⌊u⌋ is ⌊u + V⌋ with V uniform on [0, 1). Give both
    databases the same V for each outcome; |u − u'| ≤ α then implies |⌊u + V⌋ − ⌊u' + V⌋| ≤ ⌈α⌉. For
    each V the ratio is at most 2^(2⌈α⌉η) by 1, so it is for the averages over V.
 
 The source's code states 2αη for every α; with α = ½, utility ½ against 1 and all others 1 against
-½, the ratio tends to ((1 + 2^η)/2)², which is larger. ε does not count what timing reveals.
+½, the ratio tends to ((1 + 2^η)/2)², which is larger. ε does not include leakage by timing.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from pufferflow.dp.finite import held_number
 from pufferflow.errors import ParameterError
 
 Number: TypeAlias = float | Fraction
-"""An exact number; a float stands for the binary number that it holds."""
+"""An exact number; a float stands for its binary value."""
 
 
 @dataclass(frozen=True)
@@ -102,13 +102,13 @@ class Base2Exponential:
     max_outcomes : int
         Public bound on the number of outcomes.
     sensitivity : number
-        α: the most by which one record changes any utility; counts as ⌈α⌉.
+        α: the largest change of any utility by one record, rounded up to ⌈α⌉.
     sampler : {"rejection", "bitwise"}
         "rejection" draws s uniform on [0, 2^⌈log2 t⌉), t the total weight, repeats this while
         s ≥ t, and returns the first i whose cumulative weight c_i > s. "bitwise" draws the bits of
-        s from the top and stops as soon as they decide: fewer random bits, more timing leakage.
+        s from the top until the outcome is determined: fewer random bits, more timing leakage.
     minimum_attempts : int
-        Attempts made at every release. One fails with probability below ½, so timing reveals the
+        Minimum number of attempts. One fails with probability below ½, so timing reveals the
         weights with probability below 2^−minimum_attempts.
     insecure_seed : int, optional
         Draw from a seeded generator instead of the operating system's. Not private.
@@ -161,7 +161,7 @@ class Base2Exponential:
         return f"{private}Base2Exponential({self.eta}, {range_})"
 
     def release(self, utilities: Iterable[Number], count: int = 1) -> list[int]:
-        """Draw ``count`` outcomes independently, as indices; each costs ``epsilon``.
+        """Return ``count`` independent outcomes, as indices; each costs ``epsilon``.
 
         Small utilities are likely; those that are not integers are rounded at random. Raises
         ParameterError for no outcome or too many, or a utility that is not a finite number.
@@ -212,7 +212,7 @@ class Base2Exponential:
         return [min(max(u, self.utility_min), self.utility_max) for u in exact]
 
     def _round(self, u: int | Fraction) -> int:
-        """Round up with probability u − ⌊u⌋, exactly."""
+        """Return u, rounded up with probability u − ⌊u⌋, exactly."""
         return u // 1 + (self._random.randrange(u.denominator) < u.numerator % u.denominator)
 
     def _draw(self, weights: CumulativeWeights) -> int:
@@ -264,7 +264,7 @@ class Base2Laplace:
         return [abs(within - o) / self._sensitivity for o in self.outcomes]
 
     def release(self, value: Number) -> float:
-        """Release ``value``; costs ``epsilon``. Raises ParameterError unless it is finite."""
+        """Return a release of ``value`` for ``epsilon``; raises ParameterError unless finite."""
         return float(self.outcomes[self.mechanism.release(self.utilities(value))[0]])
 
 
@@ -316,18 +316,18 @@ class CumulativeWeights:
         return int(total) << self.depth - self._shift * last
 
     def locate(self, low: int, high: int) -> tuple[int, int]:
-        """Enclose the first i with c_i > s, for s in [low, high) in units of 2^-bits; n: s ≥ t."""
+        """Return bounds of the first i with c_i > s, s in [low, high) units of 2^-bits, or n."""
         return bisect_right(self.upper, low), bisect_left(self.lower, high)
 
     def draw(self, getrandbits: Callable[[int], int], *, bitwise: bool) -> int:
-        """Draw s, at once or bit by bit until it decides; return its outcome, or n if s ≥ t."""
+        """Draw s, at once or bit by bit; return its outcome, or n if s ≥ t."""
         s, left = 0, self.width
         step = 1 if bitwise else left
         first, last = self.locate(0, 1 << left) if bitwise else (0, len(self))
         while first != last and left:
             s, left = s << step | getrandbits(step), left - step
             first, last = self.locate(s << left, s + 1 << left)
-        if first < last:  # then the sums have more than the enclosures' bits
+        if first < last:  # the sums need more bits than the enclosures
             s = s << self.depth - self.bits | getrandbits(self.depth - self.bits)
             first += bisect_right(range(first, last), s, key=lambda i: self.exact(i + 1))
         return first

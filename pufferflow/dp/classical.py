@@ -32,12 +32,12 @@ from pufferflow._util.types import Floats
 from pufferflow.errors import DataError, ParameterError
 
 _MORE = 1 + 1e-12
-"""Covers the rounding of a few elementary functions: losses are rounded up, rates down."""
+"""Margin for the rounding of a few elementary functions: losses are rounded up, rates down."""
 
 
 @dataclass(frozen=True)
 class RandomisedResponse:
-    """Answer truthfully with probability ``truth``, else with another category, all equally likely.
+    """Randomised response: the truth with probability ``truth``, else any other category.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class RandomisedResponse:
         At least two, all distinct; anything else is a ParameterError.
     truth : float
         At least 1/k, which reveals nothing, and below 1. Two fair coins, "heads: the truth, tails:
-        what the second coin shows", are two categories with ``truth`` = 3/4: ln 3-DP.
+        the second coin", are two categories with ``truth`` = 3/4: ln 3-DP.
     """
 
     categories: tuple[str, ...]
@@ -88,7 +88,7 @@ class RandomisedResponse:
         return kept if answer == truth else (1 - kept) / (len(self.categories) - 1)
 
     def release(self, values: Sequence[str], *, insecure_seed: int | None = None) -> list[str]:
-        """Randomise every value, exactly; raises DataError for one that is not a category."""
+        """Return exactly randomised values; raises DataError for one that is not a category."""
         source, values = randomness(insecure_seed), self._check(values)
         others = {x: [other for other in self.categories if other != x] for x in self.categories}
         kept = bernoulli(source, Fraction(self.truth), len(values))
@@ -101,7 +101,7 @@ class RandomisedResponse:
         The standard error is that of a count between 0 and all.
         """
         answers, names = self._check(answers), list(self.categories)
-        self.standard_error(0, len(answers))  # refuses a response that reveals nothing
+        self.standard_error(0, len(answers))  # raises for a response that reveals nothing
         seen = np.array([answers.count(name) for name in names], float)
         counts = (seen - len(answers) * self.lie) / (self.truth - self.lie)
         inside = np.clip(counts, 0, len(answers))
@@ -144,10 +144,10 @@ class _Scaled:
 
 @dataclass(frozen=True)
 class Laplace(_Scaled):
-    """Add noise Pr ∝ exp(−|z| ε/Δ) to a query whose L1 sensitivity is Δ, in units of the query."""
+    """Noise Pr ∝ exp(−|z| ε/Δ) for a query with L1 sensitivity Δ, in units of the query."""
 
     def release(self, values: ArrayLike, *, insecure_seed: int | None = None) -> list[Any]:
-        """Release a list of integers, or of floats with noise in units of 2^−1074.
+        """Return noisy integers, or floats with noise in units of 2^−1074.
 
         Every float is a multiple of that unit, so its noise is exact as well; the sum is rounded.
         Raises DataError for anything else than finite numbers of one kind.
@@ -173,7 +173,7 @@ class Laplace(_Scaled):
 
 @dataclass(frozen=True)
 class Exponential(_Scaled):
-    """Choose an outcome with Pr ∝ exp(ε u/(2Δ)); Δ is the sensitivity of each utility u."""
+    """A choice of an outcome with Pr ∝ exp(ε u/(2Δ)), Δ the sensitivity of each utility u."""
 
     _times: ClassVar[int] = 2
 
@@ -187,7 +187,7 @@ class Exponential(_Scaled):
     def release(
         self, utilities: ArrayLike, count: int = 1, *, insecure_seed: int | None = None
     ) -> list[int]:
-        """Draw ``count`` outcomes independently, as indices; each costs ε."""
+        """Return ``count`` independent outcomes, as indices; each costs ε."""
         source, values = randomness(insecure_seed), _finite(utilities, "the utilities")
         costs = [-Fraction(u) / Fraction(self.scale) for u in values.tolist()]
         return [choice(source, costs) for _ in range(check_whole(count, "count"))]
@@ -195,7 +195,7 @@ class Exponential(_Scaled):
 
 @dataclass(frozen=True)
 class WeightedMajority:
-    """Follow one of ``experts`` with Pr ∝ exp(−η · its losses so far), η = ``rate``.
+    """A choice of one of ``experts`` with Pr ∝ exp(−η · its losses so far), η = ``rate``.
 
     Losses lie in [0, 1]; neighbouring loss tables differ in one round. A choice is an exponential
     mechanism: 2η-DP, and η²/2-zCDP as its range is bounded by 2η (Cesar and Rogers, ALT 2021). The
@@ -217,7 +217,7 @@ class WeightedMajority:
         return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 
     def release(self, losses_so_far: ArrayLike, *, insecure_seed: int | None = None) -> int:
-        """Draw an expert given the sums of losses, exactly for these floats."""
+        """Return an expert drawn given the sums of losses, exactly for these floats."""
         sums = _finite(losses_so_far, "losses_so_far", self.experts)
         if sums.ndim != 1:
             raise DataError("losses_so_far must be one row of sums")

@@ -43,7 +43,7 @@ Neighbours: TypeAlias = Callable[[Any], Iterable[Any]]
 
 @dataclass(frozen=True)
 class PrivacyLevel:
-    """(ε, δ) with ``factor`` = e^ε exact; ``math.inf`` if no ε is enough."""
+    """(ε, δ) with exact ``factor`` = e^ε; ``math.inf`` if no ε suffices."""
 
     factor: Fraction | float
     delta: Fraction
@@ -66,7 +66,7 @@ class FiniteMechanism:
     distributions : mapping
         For each input the exact probabilities of all outputs, in one order, with sum 1.
     neighbours : iterable of pairs of inputs, optional
-        Both orders count. By default any two inputs are neighbours.
+        Pairs in either order. By default any two inputs are neighbours.
     """
 
     def __init__(
@@ -201,7 +201,7 @@ def change_one(values: Iterable[Any]) -> Neighbours:
 
 
 def add_or_remove_one(values: Iterable[Any]) -> Neighbours:
-    """Return the same for a record more, at the end, or less (unbounded DP)."""
+    """Return the same for one more record, at the end, or one less (unbounded DP)."""
     listed = check_list(values, "values")
     return lambda database: chain(
         ((*database[:i], *database[i + 1 :]) for i in range(len(database))),
@@ -220,7 +220,7 @@ def sensitivity(
         Returns a number, or a sequence of numbers of one length, for a database or a neighbour;
         anything else is a DataError.
     databases : iterable
-        All that may occur, at least one, such as ``itertools.product(values, repeat=3)``.
+        All possible databases, such as ``itertools.product(values, repeat=3)``.
     neighbours : callable
         Returns the neighbours of a database: :func:`change_one`, or any other function.
     """
@@ -250,7 +250,7 @@ def _numbers(answer: Any) -> list[Fraction]:
 
 
 def held_number(value: object, name: str) -> Fraction:
-    """Return the number held: of a float the binary number, of all else what is written."""
+    """Return an exact number: for a float its binary value, otherwise the written number."""
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, float) and math.isfinite(plain):
         return Fraction(plain)

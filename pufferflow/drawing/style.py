@@ -62,7 +62,7 @@ RC: dict[str, Any] = {
     "lines.markersize": 3.2,
     "lines.markeredgewidth": 0.7,
     "savefig.dpi": 200,
-    # Text stays text, to be searched and read aloud; the salt makes ids the same on every run.
+    # Text remains text, for search and screen readers; the salt makes ids reproducible.
     "svg.fonttype": "none",
     "svg.hashsalt": "pufferflow",
     "pdf.fonttype": 42,
@@ -77,7 +77,7 @@ METADATA: dict[str, dict[str, None]] = {
 }
 
 SVG_FONTS = "'DejaVu Sans', Verdana, Geneva, sans-serif"
-"""Fonts of the text in SVG files: the one the layout is computed with, then others as wide."""
+"""Fonts of SVG files: the font of the layout, then others of equal width."""
 
 Dashes = tuple[float, tuple[float, ...]]
 Draw = TypeVar("Draw", bound="Callable[..., Figure]")
@@ -85,7 +85,7 @@ Draw = TypeVar("Draw", bound="Callable[..., Figure]")
 
 @dataclass(frozen=True)
 class MechanismStyle:
-    """Name and look of a mechanism; in grey, marker and dashes alone distinguish it from others."""
+    """Name and look of a mechanism; marker and dashes distinguish it in grey."""
 
     label: str
     color: str
@@ -106,7 +106,7 @@ MECHANISMS: dict[str, MechanismStyle] = {
         "Wasserstein, grid of chains", "#6b4f00", "h", (0, (8, 2, 1, 2, 1, 2))
     ),
     "leakage": MechanismStyle("Leakage", "#000000", "X", (0, (8, 2, 2, 2))),
-    # not a mechanism: the least scale that any Laplace mechanism could have
+    # not a mechanism: the lower bound of all Laplace mechanisms
     "lower-bound": MechanismStyle("lower bound", MUTED, "_", (0, (2, 3))),
 }
 SPARE_COLORS = ("#7f3c8d", "#4b6a2f", "#a5402d", "#3b5b92")
@@ -135,13 +135,13 @@ def in_order(names: Iterable[str]) -> list[str]:
 
 
 def state_label(name: str) -> str:
-    """Return a state's name for people, for example ``"standing still"`` or ``"0–200 W"``."""
+    """Return the display name of a state, such as ``"standing still"`` or ``"0–200 W"``."""
     return re.sub(r"(?<=\d)-(?=\d)", "–", name.replace("_", " ").replace(">=", "≥ "))
 
 
 @contextmanager
 def figure_style() -> Iterator[None]:
-    """Use this style inside the block, whatever the user's own settings are."""
+    """Use this style inside the block, independent of the user's settings."""
     import matplotlib.style  # loads slowly, and tables need names and labels only
 
     with matplotlib.style.context(["default", RC]):
@@ -149,7 +149,7 @@ def figure_style() -> Iterator[None]:
 
 
 def styled(draw: Draw) -> Draw:
-    """Run ``draw`` in this style."""
+    """Return ``draw`` in this style."""
     return figure_style()(draw)
 
 
@@ -160,7 +160,7 @@ def check(table: pd.DataFrame) -> None:
 
 
 def points(look: MechanismStyle) -> dict[str, Any]:
-    """Return how the points of a mechanism are drawn."""
+    """Return the style of the points of a mechanism."""
     hollow = {"markerfacecolor": "white", "markeredgewidth": 0.7}
     return {"linestyle": "none", "marker": look.marker, **hollow}
 

@@ -7,7 +7,7 @@ common factor. It drops a prefix if
 
 - no state is more likely by more than c under s after the next transition: no extension can exceed
   c, as its ratio is an average of those of the states;
-- its two vectors occurred before: whatever follows occurred too.
+- its two vectors occurred before: all extensions occurred too.
 
 In general the problem is NP-hard (Liu, Wang, Zhang, "Verifying Pufferfish Privacy in Hidden Markov
 Models", 2020): at worst m^L prefixes are kept. If no prefix is left before L, the answer holds for
@@ -32,12 +32,12 @@ Word: TypeAlias = tuple[str, ...]
 """A sequence of observations."""
 
 MAX_ENTRIES = 2_000_000
-"""Entries of vectors that a search keeps: prefixes of one length times states."""
+"""Largest number of stored entries of a search: prefixes of one length times states."""
 
 
 @dataclass(frozen=True)
 class Witness(Result):
-    """A sequence of observations with its probabilities under two secrets, to check by hand."""
+    """A sequence of observations with its probabilities under two secrets."""
 
     secret: str
     other: str
@@ -93,8 +93,8 @@ def check(model: HiddenMarkovModel, factor: Exact, length: int | None = None) ->
     length : int, optional
         Longest observation sequence (default: that of the model).
 
-    Raises ParameterError: factor or length are out of range, or more than :data:`MAX_ENTRIES` have
-    to be kept.
+    Raises ParameterError: factor or length are out of range, or the search stores more than
+    :data:`MAX_ENTRIES`.
     """
     check_type(model, "model", HiddenMarkovModel)
     limit, steps = check_factor(factor), requested_length(model, length)
@@ -138,8 +138,8 @@ class _Search:
     ) -> tuple[Word, bool]:
         """Return the first sequence whose ratio exceeds ``factor``, or one of the largest ratio.
 
-        It is empty if no ratio exceeds the factor. Also whether no prefix was left to continue
-        from.
+        It is empty if no ratio exceeds the factor. The second result is whether no prefix was left
+        to extend.
         """
         c, over = factor.as_integer_ratio()
         best: Word = ()
@@ -175,7 +175,7 @@ class _Search:
         return best, False
 
     def _predicted(self, seen: list[tuple[int, int, int]]) -> list[int]:
-        """Return the two vectors after the next transition, one after the other."""
+        """Return the two vectors after the next transition, concatenated."""
         k = len(self.successors)
         bits = max((y.bit_length() for _, _, y in seen), default=0)
         work = len(seen) * k * (500 + 30 * (bits / 64) ** 1.6)

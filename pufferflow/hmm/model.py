@@ -1,7 +1,7 @@
 """Finite hidden Markov models with exact entries.
 
-A secret has one of several values; under each the hidden chain has another initial distribution,
-and everything after that is shared. One observation per step is seen, the first of the first state.
+A secret has one of several values, each with its own initial distribution of the hidden chain; the
+transitions are shared. There is one observation per step, the first of the first state.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class HiddenMarkovModel:
     pairs : sequence of pairs of str, optional
         Values of the secret to keep indistinguishable, in both directions (default: all pairs).
     length : int, optional
-        Length of the observation sequences that the model is meant for.
+        Default length of observation sequences.
 
     Raises ModelError or ParameterError: a distribution is impossible, or a name is unknown, missing
     or repeated.
@@ -95,11 +95,11 @@ class HiddenMarkovModel:
 
 def distribution(values: object, where: str, size: int | None = None) -> Vector:
     """Return a distribution on ``size`` points; raise ModelError unless it sums exactly to 1."""
-    given = [] if isinstance(values, str) else check_list(values, where)  # it may be a record
+    given = [] if isinstance(values, str) else check_list(values, where)  # maybe a record
     if not given or len(given) != (size or len(given)):
         raise ModelError(f"{where} has {len(given)} probabilities; give {size or 'at least one'}")
     numbers = [written_number(p, f"{where}, entry {i}", ModelError) for i, p in enumerate(given, 1)]
-    whole, over = integers(numbers)  # they are added and compared in a fraction of the time
+    whole, over = integers(numbers)  # these are added and compared faster
     for i, p in enumerate(whole, 1):
         if not 0 <= p <= over:
             raise ModelError(f"{where}, entry {i} is not between 0 and 1; give probabilities")
@@ -147,7 +147,7 @@ def requested_length(model: Any, length: int | None) -> int:
 
 
 class Result:
-    """A result that is also plain JSON."""
+    """A result with a JSON form."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON types, exact numbers as strings such as "911/550" or "infinite"."""

@@ -33,17 +33,17 @@ Ties: TypeAlias = Literal["first", "last", "uniform"]
 Relation: TypeAlias = Literal["one-by-one", "all-by-one", "one-anywhere"]
 
 SILENT = "⊥"
-"""The observation of a state that shows nothing."""
+"""The observation of a state before the release."""
 
 MAX_BITS, MAX_STATES, MAX_VALUES = 2 * 10**9, 2_000, 100_000
-"""Bits of a geometric mechanism, states of a model, joint noisy values of a distribution."""
+"""Limits: bits of a geometric mechanism, states of a model, joint noisy values."""
 
 
 def truncated_geometric(largest: int, ratio: Exact = "1/2") -> Matrix:
     """Return the truncated geometric mechanism on {0, …, largest}: P(released z | value x).
 
-    Noise has P(d) = (1 − a)/(1 + a)·a^|d| with the ratio a in (0, 1), and what falls outside goes
-    to the nearest end (Ghosh, Roughgarden, Sundararajan 2009). Ratios for neighbouring values are
+    Noise has P(d) = (1 − a)/(1 + a)·a^|d| with the ratio a in (0, 1), and sums are clamped to the
+    range (Ghosh, Roughgarden, Sundararajan 2009). Ratios for neighbouring values are
     at most 1/a. Raises ParameterError: a number is out of range.
     """
     m, a = check_whole(largest, "largest value"), written_number(ratio, "ratio")
@@ -69,7 +69,7 @@ class NoisyMax:
     mechanism : sequence of sequences, optional
         P(noisy value | count), shape (m + 1, values) (default: :func:`truncated_geometric`).
     ties : {"first", "last", "uniform"}
-        Whose index is released among equal noisy counts.
+        The released index among equal noisy counts.
 
     Examples
     --------
@@ -96,7 +96,7 @@ class NoisyMax:
     def factor(self) -> Fraction | float:
         """Largest ratio of a noisy value's probabilities under counts that differ by one.
 
-        A bound on e^ε of one release if one count changes by one; ``math.inf`` if there is none.
+        It bounds e^ε of one release if one count changes by one; ``math.inf`` without a bound.
         """
         columns = [pair for rows in pairwise(self.rows) for pair in zip(*rows, strict=True)]
         both = [pair for p, q in columns for pair in ((p, q), (q, p))]
@@ -108,7 +108,7 @@ class NoisyMax:
         *,
         pairs: Sequence[tuple[str, str]] | None = None,
     ) -> HiddenMarkovModel:
-        """Return the hidden Markov model: counts, which show nothing, then what is released.
+        """Return the hidden Markov model: states of counts without observation, then of releases.
 
         Parameters
         ----------
@@ -144,7 +144,7 @@ class NoisyMax:
         return PriorFamily(**self._parts(priors, joint), parameters=parameters, pairs=pairs)
 
     def distribution(self, counts: Sequence[int | Sequence[Exact]]) -> Vector:
-        """Return the exact distribution of what is released: of the indices, or of the values.
+        """Return the exact distribution of the release, over indices or values.
 
         Each of the counts is a number, or a distribution on 0, …, m. Raises ModelError or
         ParameterError: there is none, one is impossible, or there are too many.
@@ -165,7 +165,7 @@ class NoisyMax:
         return tuple(total)
 
     def sample(self, counts: Sequence[int], *, insecure_seed: int | None = None) -> int:
-        """Return a draw from :meth:`distribution`, exactly: no float is between bits and result.
+        """Return an exact draw from :meth:`distribution`, without floats.
 
         A seed is for experiments: it reveals the noise (default: the operating system's bits).
         Raises ParameterError: there is no count, or one is outside 0, …, m.
@@ -177,7 +177,7 @@ class NoisyMax:
         return released[source.randrange(len(released)) if len(released) > 1 else 0]
 
     def _noisy(self, counts: Sequence[int | Sequence[Exact]], *, uncertain: bool) -> list[Vector]:
-        """Return the distributions of noisy counts, some of which may be uncertain themselves."""
+        """Return the distributions of noisy counts, or of distributions if ``uncertain``."""
         noisy = []
         for i, count in enumerate(check_list(counts, "counts"), 1):
             if uncertain and hasattr(count, "__len__") and not isinstance(count, str):
@@ -186,7 +186,7 @@ class NoisyMax:
                 continue
             try:
                 noisy.append(self.rows[check_whole(count, "count", 0, self.largest)])
-            except ParameterError:  # it shows the count, which is private
+            except ParameterError:  # its message shows the count, which is private
                 what = f"count {i} is not a whole number from 0 to {self.largest}"
                 raise ParameterError(what) from None
         if not noisy:
@@ -194,7 +194,7 @@ class NoisyMax:
         return noisy
 
     def _released(self, noisy: Sequence[int]) -> list[int]:
-        """Return what may be released of noisy counts, each with the same probability."""
+        """Return the possible releases of noisy counts, all with the same probability."""
         highest = max(noisy)
         if self.release == "value":
             return [highest]
@@ -265,10 +265,10 @@ def largest_value_ratio(
 
 
 def _are_neighbours(one: tuple[int, ...], other: tuple[int, ...], relation: Relation) -> bool:
-    """Whether two sorted lists of counts are neighbours, one of them in some order."""
+    """Return whether two sorted lists of counts are neighbours, one of them in some order."""
     if relation == "one-anywhere":
         return (Counter(one) - Counter(other)).total() == 1
-    moved = [abs(x - y) for x, y in zip(one, other, strict=True)]  # the least of any order
+    moved = [abs(x - y) for x, y in zip(one, other, strict=True)]  # the smallest over all orders
     return (sum(moved) if relation == "one-by-one" else max(moved)) == 1
 
 

@@ -1,8 +1,8 @@
 """Priors with free parameters: those that violate or preserve a factor, and the largest ratio.
 
 The initial distributions are polynomials in parameters, each in an interval. The probability of a
-sequence of observations is then a polynomial too, so that "P(w | s) > c·P(w | s') for some prior of
-the box" is a question about polynomial inequalities, which z3 decides.
+sequence of observations is then a polynomial too, so that z3 decides "P(w | s) > c·P(w | s') for
+some prior of the box" as a system of polynomial inequalities.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from pufferflow.hmm.model import (
 )
 
 MAX_SEQUENCES = 5_000
-"""Sequences of observations with different likelihoods that one question goes through."""
+"""Largest number of sequences of observations with different likelihoods."""
 
 MAX_POWER = 64
-"""Of an expression without powers in it, in an entry."""
+"""Largest power of an expression in an entry."""
 
 _OPERATORS = {
     ast.Add: operator.add,
@@ -111,7 +111,7 @@ class PriorFamily:
         return result
 
     def checked(self, values: Mapping[str, Exact]) -> dict[str, Fraction]:
-        """Return the values of one prior, in order; raise ParameterError if they are none."""
+        """Return the values of one prior, in order; raise ParameterError if they are invalid."""
         for name in values:
             check_choice(name, "a parameter", self.box)
         prior = {}
@@ -147,7 +147,7 @@ class PriorFamily:
     def sequences(self, length: int) -> list[Vector]:
         """Return P(w | first state) for the sequences w of a length, up to positive factors.
 
-        Of sequences that agree one is kept. Ratios of shorter ones are no larger.
+        Of equal vectors one is kept. Ratios of shorter sequences are no larger.
         """
         matrices = self._model.transition_matrix, self._model.observation_matrix
         back, columns = (tuple(zip(*matrix, strict=True)) for matrix in matrices)
@@ -185,10 +185,10 @@ class PriorFamily:
         return polynomials
 
     def _polynomial(self, node: ast.expr, text: str) -> Any:
-        """Return the polynomial of an expression; raise ValueError and the like if it is none."""
+        """Return the polynomial of an expression; raise ValueError or similar if it is invalid."""
         match node:
             case ast.Constant(value=int() | float()):
-                # as it is written, not the binary float it would become
+                # the decimal, not its binary float
                 number = written_number(ast.get_source_segment(text, node), "an entry", ModelError)
                 return self._context.constant(_flint(number))
             case ast.Name(id=name):
@@ -229,7 +229,7 @@ class PreservingRegion:
 
     family: PriorFamily
     polynomials: tuple[fmpq_mpoly, ...] = field(repr=False)
-    """In the parameters, with coprime integer coefficients; none if every prior preserves."""
+    """Polynomials in the parameters with coprime integer coefficients; empty if all preserve."""
 
     @property
     def conditions(self) -> tuple[str, ...]:
@@ -239,7 +239,7 @@ class PreservingRegion:
     def interval(self, parameter: str, **others: Exact) -> tuple[Fraction, Fraction] | None:
         """Return the lowest and highest value of a parameter that preserve, given all others.
 
-        All values between them preserve and no others do; None if no value does. Raises
+        The values between them are exactly those that preserve; None if no value does. Raises
         ParameterError: a parameter is unknown, missing, outside its interval, or ``parameter``
         occurs in a polynomial with a higher power than 1.
         """
@@ -263,7 +263,7 @@ class PreservingRegion:
 def find_prior(
     family: PriorFamily, factor: Exact, length: int | None = None, *, violates: bool = True
 ) -> dict[str, Fraction] | None:
-    """Return a prior that violates (or satisfies) ε-Pufferfish privacy; None if provably none does.
+    """Return a prior that violates (or satisfies) ε-Pufferfish privacy; None if there is none.
 
     Parameters
     ----------
@@ -273,7 +273,7 @@ def find_prior(
     length : int, optional
         Longest observation sequence (default: that of the family).
     violates : bool
-        Whether to look for a violation (default), or for a prior that satisfies.
+        Whether to search for a violation (default), or for a prior that satisfies.
 
     Raises ParameterError: factor or length are out of range, there are too many sequences, the
     solver gave no answer within :data:`pufferflow.hmm.smt.SECONDS`, or only an irrational prior was
@@ -295,9 +295,9 @@ def sup_ratio(
 ) -> Supremum:
     """Return the largest ratio P(w | s) / P(w | s') over all priors of the box and all sequences.
 
-    It is exact if a corner attains it, as one does if every parameter occurs linearly. Otherwise z3
-    halves an interval that holds it, until its relative width is at most ``tolerance``. All else is
-    as for :func:`find_prior`.
+    It is exact if a corner attains it, for example if every parameter occurs linearly. Otherwise z3
+    bisects an interval that contains it, until its relative width is at most ``tolerance``. Other
+    parameters are those of :func:`find_prior`.
     """
     check_type(family, "family", PriorFamily)
     steps, gap = requested_length(family, length), check_factor(tolerance)
@@ -328,7 +328,7 @@ def preserving_region(
 ) -> PreservingRegion:
     """Return the region of all priors of the box that satisfy ε-Pufferfish privacy.
 
-    Polynomials that are positive nowhere in the box are left out. Parameters and errors are those
+    Polynomials that are never positive in the box are left out. Parameters and errors are those
     of :func:`find_prior`.
     """
     check_type(family, "family", PriorFamily)

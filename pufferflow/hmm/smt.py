@@ -1,4 +1,4 @@
-"""Questions to the SMT solver z3, and the check of one model as such a question.
+"""Queries to the SMT solver z3, and the check of one model by such a query.
 
 For a given prior the exact search of :mod:`pufferflow.hmm.checking` is faster, and the solver an
 independent second opinion; for all priors of a family it is the source's method.
@@ -20,11 +20,11 @@ from pufferflow.hmm.checking import Verdict, Witness, Word, check_factor
 from pufferflow.hmm.model import HiddenMarkovModel, requested_length
 
 SECONDS = 60
-"""Time that the solver may take for one question."""
+"""Time limit of the solver for one query."""
 
 
 def _solved(z3: Any, logic: str, constraints: Sequence[Any]) -> Any:
-    """Return a model of the constraints, or None; raise ParameterError if time is up."""
+    """Return a model of the constraints, or None; raise ParameterError after the time limit."""
     solver = z3.SolverFor(logic)
     solver.set("timeout", 1000 * SECONDS)
     solver.add(*constraints)
@@ -42,7 +42,7 @@ def point(
     compare: Callable[[Any, int], Any],
     polynomials: Sequence[fmpq_mpoly],
 ) -> dict[str, Fraction] | None:
-    """Return a point of a box at which all polynomials compare with 0 so, or None.
+    """Return a point of a box at which all polynomials satisfy a comparison with 0, or None.
 
     Raises ParameterError: the solver found irrational ones only, or none in time.
     """
@@ -70,15 +70,15 @@ def point(
 
 
 def assigned(values: Mapping[str, Fraction]) -> str:
-    """Return how messages write a prior."""
+    """Return a prior for messages."""
     return ", ".join(f"{name} = {shown(value)}" for name, value in values.items())
 
 
 def check_by_solver(model: HiddenMarkovModel, factor: Exact, length: int | None = None) -> Verdict:
-    """Return what :func:`pufferflow.hmm.check` returns, by z3.
+    """Return the verdict of :func:`pufferflow.hmm.check`, by z3.
 
-    The question is the forward recursion with the observations unknown, in linear real arithmetic;
-    every step multiplies the cases by the number of observations. The witness has the full length.
+    The query is the forward recursion with unknown observations, in linear real arithmetic; every
+    step multiplies the cases by the number of observations. The witness has the full length.
     Parameters are those of :func:`pufferflow.hmm.check`. Raises ParameterError: factor or length
     are out of range, or the solver gave no answer in time.
     """
@@ -97,7 +97,7 @@ def _violation(
     """Return a sequence of the full length that violates in one direction, or None."""
     z3, rows = load("z3", "the solver"), model.observation_matrix
     both = zip(model.initial_distributions[secret], model.initial_distributions[other], strict=True)
-    # only the difference of the two forward vectors matters, where it can differ from 0
+    # only nonzero differences of the two forward vectors matter
     predicted = {i: z3.RealVal(str(p - limit * q)) for i, (p, q) in enumerate(both) if p or q}
     sequence, constraints = [z3.Real(f"observation_{t}") for t in range(steps)], []
     for t, observed in enumerate(sequence):

@@ -94,7 +94,7 @@ def leakage_loss(
         with a ``quilt`` the bound may be above ε.
     """
     records = longest(length)
-    # what one record changes at most, rounded up
+    # the largest change by one record, rounded up
     cost = math.nextafter(1 / check_positive(scale, "scale", (1e-90, 1e100)), math.inf)
     theta, protection = as_family(family), Protection(window, side_information)
     parts = loss_bounds(theta, records, protection, check_whole(max_states, "max_states", 0))

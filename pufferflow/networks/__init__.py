@@ -1,6 +1,6 @@
 """Markov Quilt Mechanism on general Bayesian networks (Song et al., SIGMOD 2017, Algorithm 2).
 
-Who caught the flu from whom: Bob and Cem met Ann, Dan and Eva met Bob, Fay met Cem.
+A flu network: Bob and Cem met Ann, Dan and Eva met Bob, Fay met Cem.
 
 >>> from pufferflow.networks import BayesianNetwork, Variable, markov_quilt_mechanism
 >>> met = [[0.9, 0.1], [0.6, 0.4]]  # healthy or ill, given that the contact was healthy, was ill
@@ -11,8 +11,8 @@ Who caught the flu from whom: Bob and Cem met Ann, Dan and Eva met Bob, Fay met 
 (1.83889, 'Ann', ('Bob', 'Fay'), 1.912387, True)
 
 Given Bob and Fay, Dan and Eva are independent of Ann; together Bob and Fay reveal at most a ratio
-of exp(1.912) = 6.77 about her. Protecting all six as one group would take 6 / 3 = 2. The networks
-are taken as given: if the tables are not known exactly, give several networks.
+of exp(1.912) = 6.77 about her. Group privacy for all six has scale 6 / 3 = 2. If the tables are not
+known exactly, give several networks.
 """
 
 import lazy_loader

@@ -3,12 +3,12 @@
 X_i divides the other variables into branches that are mutually independent given X_i (left and
 right of a node of a chain). So for each pair of secrets (x, x') the largest log ratio of X_Q is the
 sum, over branches, of those of the part of X_Q there, as eq. 5 has one term per side; the
-max-influence is the largest sum. Joint distributions are found by variable elimination.
+max-influence is the largest sum. Joint distributions are computed by variable elimination.
 
 Rounding. Only products and sums of non-negative numbers occur, so every entry of a result has a
 relative error of at most a known number of roundings. Every intermediate entry is the probability
-of an event under an intervention, hence at most 1, and what underflows adds far less than a
-rounding to entries of at least ``SAFE_MINIMUM``. The support distinguishes it from zeros.
+of an event under an intervention, hence at most 1, and underflowing terms add far less than a
+rounding to entries of at least ``SAFE_MINIMUM``. The support distinguishes them from zeros.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from pufferflow.networks.network import BayesianNetwork
 from pufferflow.networks.quilts import branches, mask_of, members
 
 MAX_CELLS = 2**20
-"""Entries of an intermediate table."""
+"""Largest number of entries of an intermediate table."""
 
 TABLE_ROUNDINGS = 5
 """Roundings in an entry of a stored table, relative to one with rows that sum to exactly 1."""
 
 SEARCH = ("the search for quilts", "protect fewer variables, or give smaller networks")
-"""What takes long, and what to do about it."""
+"""Subject and advice of messages about long computations."""
 
 Factor = tuple[tuple[int, ...], Floats]
 """Some variables and a table: values and, 0 or 1, the support, then one axis per variable."""
@@ -96,7 +96,7 @@ class Joint(NamedTuple):
 
     values: Floats
     support: Bools
-    """Which entries are positive; ``values`` may underflow there."""
+    """Mask of the positive entries; ``values`` may underflow there."""
     roundings: int
     """Bound on the relative error of the other entries, in unit roundoffs."""
 

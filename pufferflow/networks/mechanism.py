@@ -1,15 +1,15 @@
-"""The Markov Quilt Mechanism on general Bayesian networks, and what several releases cost.
+"""The Markov Quilt Mechanism on general Bayesian networks, and the ε of several releases.
 
 The scale at ε is max_i min_Q card(X_N)/(ε − e_Q), and the cost of a release of scale σ is max_i
 min_Q [e_Q + card(X_N)/σ]. Given the records the noises of several releases are independent, so all
-together change by at most exp(card(X_N) · Σ_k 1/σ_k) with X_N: they cost at most what one release
-of scale 1/Σ_k 1/σ_k costs. That is never above the K · max_k ε_k of Theorem 4.4.
+together change by at most exp(card(X_N) · Σ_k 1/σ_k) with X_N: their cost is at most that of one
+release of scale 1/Σ_k 1/σ_k, which is never above the K · max_k ε_k of Theorem 4.4.
 
 All quilts below a partial one have card(N) ≥ card(N') and, by data processing, e(Q) ≥ e(Q'), so its
-score bounds theirs. Partial quilts are taken up in the order of their scores: the first complete
+score bounds theirs. Partial quilts are extended in the order of their scores: the first complete
 one is the best, and the search is local if influence decays. Beyond a limit of partial quilts of a
-node, the best one found, at first around the nearest 1, 2, 4, … variables, is improved by moving
-single variables; then the scale may be larger than needed, never smaller.
+node, the best one, initially around the nearest 1, 2, 4, … variables, is improved by moving single
+variables; then the scale may be larger than necessary, never smaller.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ from pufferflow.networks.network import BayesianNetwork
 from pufferflow.networks.quilts import MarkovQuilt, best_first, mask_of, members, reached
 
 LIMIT = 5_000
-"""Partial quilts to take up for a node: all of them in any network of 12 variables (2^12)."""
+"""Largest number of partial quilts of a node: all of them for 12 variables (2^12)."""
 
 MAX_STEPS = 10**7
-"""Steps along edges of the search for all nodes: in large networks it takes up fewer."""
+"""Steps along edges of the search for all nodes: large networks get fewer partial quilts."""
 
 OPERATIONS_PER_SUM = 5e4
-"""Operations that it takes to sum one variable out of the joint distribution of a pair."""
+"""Operations for summing one variable out of the joint distribution of a pair."""
 
 Score: TypeAlias = Callable[[int, float], float]
-"""Of card(X_N) and the influence; it grows with both."""
+"""A function of card(X_N) and the influence that increases in both."""
 
 
 @dataclass(frozen=True)
 class NetworkScale(LaplaceNoise):
-    """The Laplace scale of the Markov Quilt Mechanism on networks, and what decides it."""
+    """The Laplace scale of the Markov Quilt Mechanism on networks, with the worst node."""
 
     epsilon: float
     scale: float
@@ -61,7 +61,7 @@ class NetworkScale(LaplaceNoise):
     influence: float
     """Max-influence of the quilt, in nats."""
     network: int
-    """Index of the network that decides."""
+    """Index of the worst network."""
     optimal: bool
     """Whether no set of Markov quilts of these networks gives a smaller scale."""
     mechanism = "mqm-network"
@@ -85,8 +85,8 @@ def markov_quilt_mechanism(
     Parameters
     ----------
     networks : BayesianNetwork or iterable of BayesianNetwork
-        Θ. All have the same variables, and maybe different graphs: the best quilt is taken for
-        every network by itself, as Algorithm 3 does for chains.
+        Θ. All have the same variables, possibly with different graphs: each network has its own
+        best quilt, as in Algorithm 3 for chains.
     epsilon : float
         ε > 0.
     secrets : iterable of str, optional
@@ -95,7 +95,7 @@ def markov_quilt_mechanism(
         Variables that the query reads (default: all). card(X_N) counts only these: given X_R and
         X_Q the others cannot change the answer, so hidden causes may be part of a network.
 
-    Raises ParameterError or NetworkError: ε is out of range, it takes more work than is allowed,
+    Raises ParameterError or NetworkError: ε is out of range, the search exceeds the work limit,
     there is no network, they differ in their variables, or a name is unknown.
     """
     epsilon = check_positive(epsilon, "epsilon", EPSILON_RANGE)
@@ -120,10 +120,10 @@ def network_cost(
     secrets: Iterable[str] | None = None,
     query: Iterable[str] | None = None,
 ) -> float:
-    """Return the ε that Laplace releases of 1-Lipschitz queries cost together, rounded up.
+    """Return the total ε of Laplace releases of 1-Lipschitz queries, rounded up.
 
     ``scales`` are those of the noise of each release on the same networks, ``query`` the variables
-    that any of the queries reads. All else is as for :func:`markov_quilt_mechanism`.
+    that any of the queries reads. Other parameters are those of :func:`markov_quilt_mechanism`.
     """
     noise = check_list(scales, "scales")
     if not noise or not all(isinstance(scale, Real) for scale in noise):
@@ -138,7 +138,7 @@ def network_cost(
 
 
 class _Quilt(NamedTuple):
-    """The best quilt of a node that was found; sets as bit masks."""
+    """The best known quilt of a node; sets are bit masks."""
 
     score: float
     node: int

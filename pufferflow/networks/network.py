@@ -25,7 +25,7 @@ MAX_VARIABLES = 1_000
 
 @dataclass(frozen=True, eq=False)
 class Variable:
-    """A variable with its distribution given its parents; checked when it joins a network.
+    """A variable with its distribution given its parents; a network checks it.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class BayesianNetwork:
     Attributes
     ----------
     names : tuple of str
-        In the order given. Elsewhere a variable is its index in this tuple.
+        Names in the given order. Elsewhere a variable is its index in this tuple.
     parents, children : tuple of tuple of int
     ancestors : tuple of int
         The ancestors of each variable and itself, as a bit mask.

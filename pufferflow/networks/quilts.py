@@ -1,12 +1,12 @@
 """Markov quilts of a Bayesian network: d-separation, and the quilts of a node, best first.
 
 Given X_Q, let N be X_i with everything that is d-connected to it and not in Q: the smallest nearby
-set for Q. Members of Q that are d-separated from X_i given the others add nothing; what is left are
-the *minimal* quilts, and one of them is optimal. The search extends *partial* quilts: a set Q' put
-into the quilt and a set N' put into the nearby set. The first variable in breadth-first order from
-X_i along trails active given Q' that is in neither set is put into one or the other; the trail that
-reached it is decided, so it stays connected whatever follows. If no such variable is left, Q' is a
-quilt; every minimal one is reached exactly once. Sets of variables are bit masks.
+set for Q. Members of Q that are d-separated from X_i given the others add nothing; quilts without
+such members are *minimal*, and one of them is optimal. The search extends *partial* quilts: a
+subset Q' of the quilt and a subset N' of the nearby set. The first variable in breadth-first order
+from X_i along trails active given Q' that is in neither set is added to one or the other; it stays
+connected by the trail that reached it. If no such variable is left, Q' is a quilt; every minimal
+one is reached exactly once. Sets of variables are bit masks.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def best_first(
 ) -> Iterator[tuple[Any, int, int, bool]]:
     """Yield (key, quilt, nearby, complete) of the partial quilts of a node, the smallest key first.
 
-    ``key(quilt, nearby)`` must not fall as the sets grow: then no quilt still to come has a smaller
-    key than the last one. ``complete``: it is a minimal quilt.
+    ``key(quilt, nearby)`` must not fall as the sets grow: then no later quilt has a smaller key
+    than the last one. ``complete``: it is a minimal quilt.
     """
     order = count()
     pending = [(key(0, 1 << node), next(order), 0, 1 << node)]

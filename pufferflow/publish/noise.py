@@ -81,7 +81,7 @@ class Noise:
         return np.array(noisy, dtype=np.int64).reshape(counts.shape)
 
     def cost(self, statistic: Statistic) -> tuple[Fraction, Fraction]:
-        """Return exactly what one changed reading costs: c = L/s, or ρ = Δ2²/2σ²."""
+        """Return the exact cost of one changed reading: c = L/s, or ρ = Δ2²/2σ²."""
         scale = Fraction(self.scale)
         if self.gaussian:
             return Fraction(0), statistic.square / scale**2 / 2

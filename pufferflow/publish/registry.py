@@ -63,7 +63,7 @@ def registry_record(made: Release, curator: str) -> str:
         },
         "accounting": {
             "post_processing": "Each `estimate` is the possible value nearest to the noisy `value`:"
-            " shares are not negative and have sum 1. Bands are cut to what is possible.",
+            " shares are not negative and have sum 1. Bands are cut to possible values.",
             "composition": account,
         },
         "implementation": {

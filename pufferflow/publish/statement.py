@@ -106,8 +106,8 @@ def _published(made: Release) -> Iterator[str]:
 def _protected(made: Release) -> Iterator[str]:
     secret, window = secret_of(made), made.level.window
     yield (
-        f"{secret[0].upper()}{secret[1:]}: what was published changes the odds of any two "
-        f"possibilities by a factor of at most {factor(made.epsilon)} (ε = {made.epsilon:g})"
+        f"{secret[0].upper()}{secret[1:]}: this release changes the odds of any two possible "
+        f"values by a factor of at most {factor(made.epsilon)} (ε = {made.epsilon:g})"
         + (f", but for a probability of {made.delta:g} (δ)." if made.delta else ".")
     )
     if window is None:
@@ -130,8 +130,8 @@ def assumption_of(theta: Family | None, records: Schema) -> Iterator[str]:
     yield "This holds for all columns of a reading jointly; no value is a rolling mean."
     if private is not None:
         yield (
-            f"It was fitted to {private.participants} participants with noise that hides each of "
-            f"them (epsilon = {private.epsilon:g}) and holds their chain with confidence "
+            f"It was fitted to {private.participants} participants with noise that protects each "
+            f"of them (epsilon = {private.epsilon:g}) and contains their chain with confidence "
             f"{private.confidence:g}, if they are independent draws of it."
         )
     elif fitted is not None:
@@ -145,7 +145,7 @@ def _assumed(made: Release) -> Iterator[str]:
     one = "All readings were taken to be those of one participant."
     several = "Participants are independent of each other, and each row names the right one."
     yield one if made.readings.participants == 1 else several
-    yield "Readings do not react to what was published."
+    yield "Readings do not depend on earlier releases."
     if made.readings.groups:
         yield "The group of a participant is a fact that does not depend on any reading."
 
@@ -153,20 +153,20 @@ def _assumed(made: Release) -> Iterator[str]:
 def _not_protected(made: Release) -> Iterator[str]:
     of = made.readings
     if made.level.whole:
-        yield "That a participant took part, and when there are readings of them."
+        yield "The participation of a person, and the times of their readings."
     else:
         yield f"Anything beyond {secret_of(made)}, such as a habit."
         if made.level.side_information == "none":
-            yield "Anything against an adversary who knows other readings: they may learn more."
-        yield "Anything where the assumption is wrong: the farther off, the weaker the guarantee."
+            yield "Anything against an adversary who knows other readings."
+        yield "Anything if the assumption is wrong: the larger its error, the weaker the guarantee."
     sizes = f"{plural(of.number, 'reading')}, {plural(of.participants, 'participant')}"
-    yield f"How many readings and participants there are ({sizes}), and when a reading is missing."
+    yield f"The number of readings and participants ({sizes}), and the times of missing readings."
     if cells := sorted({table.statistic.by for table in made.tables} - {"all"}):
-        yield f"How many readings each {' and each '.join(cells)} has."
+        yield f"The number of readings of each {' and each '.join(cells)}."
     if of.groups:
-        yield f"Which {plural(len(of.groups), 'group')} there are, and who belongs to which."
-    yield "What all participants have in common, which is what a publication is for."
-    yield "What is published elsewhere; that a release was refused, and how long it took."
+        yield f"The {plural(len(of.groups), 'group')} and their participants."
+    yield "Facts about the population, which are the purpose of a publication."
+    yield "Publications elsewhere; the refusal of a release, and its running time."
 
 
 def _account(made: Release) -> Iterator[str]:
@@ -200,10 +200,10 @@ def _method(made: Release) -> Iterator[str]:
     for table in made.tables:
         kind, noise, other = table.statistic, table.noise, table.other
         if isinstance(kind, MostFrequent):
-            law = "exponential" if kind.top == 1 else "discrete Laplace"
+            name = "exponential" if kind.top == 1 else "discrete Laplace"
             yield (
-                f"Independent {law} noise of scale {noise.scale:g} was added to each count of "
-                f"{table.heading}, and the states with the largest sums were named. Its error is "
+                f"Independent {name} noise of scale {noise.scale:g} was added to each count of "
+                f"{table.heading}, and the states with the largest sums are listed. The error is "
                 "an upper bound; one reading changes two counts by 1 each."
             )
             continue
@@ -211,9 +211,9 @@ def _method(made: Release) -> Iterator[str]:
         known = f"Laplace noise of scale {noise.scale:g}", "L1", f"{kind.lipschitz:,}"
         if noise.gaussian:
             known = f"Gaussian noise of σ = {noise.scale:g}", "L2", f"√{kind.square:,}"
-        law, norm, change = known
+        added, norm, change = known
         yield (
-            f"Independent discrete {law} was added to each {what} "
+            f"Independent discrete {added} was added to each {what} "
             f"of {table.heading}; their {norm} sensitivity to one reading is {change}."
         )
         if other is not None:
@@ -229,6 +229,6 @@ def _method(made: Release) -> Iterator[str]:
         yield "The assumption and a certificate, which proves the scale, are published with this."
     else:
         yield "A certificate proves the scale. It is not published, nor is the fitted chain."
-        yield "The counts that the chain was fitted to could be found again from both."
+        yield "The counts of the fit could be computed from both."
     yield "This is Pufferfish privacy (Song, Wang and Chaudhuri, SIGMOD 2017), with ε in nats."
     yield f"Made with pufferflow {__version__}."

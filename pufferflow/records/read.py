@@ -222,7 +222,7 @@ class _Rows:
         self.table, self.schema, self.total = table, schema, total
         self.columns = find_columns(table, schema)
         self.times = _parts(table, self.columns["time"])
-        self.comma = schema.decimal not in (None, ".")
+        self.signs = bool(schema.thousands) or schema.decimal not in (None, ".")
         self.people: dict[str, int] = {} if self.columns["participant"] else {"": 0}
         self.groups: dict[str, int] = {}
         self.group_of = np.zeros(0, dtype=np.int32)
@@ -303,7 +303,7 @@ class _Rows:
             what += "that such values have one (this message reveals that one occurs)"
         else:
             try:  # at once: the number of calls must not depend on the values
-                numbers = [*map(self._number if self.comma else float, entries)]
+                numbers = [*map(self._number if self.signs else float, entries)]
             except (TypeError, ValueError, OverflowError):
                 numbers = [*map(self._number, entries)]
             bad = np.array([number is None for number in numbers], dtype=bool)
@@ -448,10 +448,15 @@ class _Rows:
             raise DataError(f"{self.table.where}: {what}") from None
 
     def _plain(self, text: str) -> str:
-        """Return a number in Python's notation, "none" if it also has another decimal sign."""
-        if not self.comma:
+        """Return a number in Python's notation, "none" if it has other signs than given."""
+        if not self.signs:
             return text
-        return text.replace(".", "x").replace(str(self.schema.decimal), ".")
+        text, decimal, thousands = text.strip(), self.schema.decimal or ".", self.schema.thousands
+        mark, group = re.escape(decimal), re.escape(thousands or "")
+        whole = rf"(?:[1-9]\d{{0,2}}(?:{group}\d{{3}})+|\d*)" if thousands else r"\d*"
+        if not re.fullmatch(rf"[+-]?(?:{whole}(?:{mark}\d*)?(?:[eE][+-]?\d+)?|inf)", text):
+            return "none"
+        return text.replace(thousands or "", "").replace(decimal, ".")
 
 
 def _time(key: Integers, out: Integers | None = None) -> Integers:

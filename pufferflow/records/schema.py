@@ -35,7 +35,7 @@ from pufferflow.records.states import StateSpace
 
 MOST_SECONDS = 2**53 - 1
 ROLES = ("time", "value", "participant", "group")
-SIGNS = ("separator", "decimal")
+SIGNS = ("separator", "decimal", "thousands")
 
 _TIME = re.compile(r"-?\d{4,6}-\d\d-\d\dT\d\d:\d\d:\d\dZ?", re.ASCII)
 _STEP = re.compile(r"step \d{1,19}", re.ASCII)
@@ -133,6 +133,7 @@ class Reading:
     time_format: str | None = reads(None, "How times are written, as in %d/%m/%Y %H:%M.", "FORMAT")
     separator: str | None = reads(None, "Sign between fields.", "SIGN")
     decimal: str | None = reads(None, "Decimal sign.", "SIGN")
+    thousands: str | None = reads(None, "Sign of thousands.", "SIGN")
     rows_are_steps: bool = reads(False, "Every row is one step, regardless of times.")
 
     def __post_init__(self) -> None:
@@ -150,6 +151,9 @@ class Reading:
             if len(sign) != 1 or sign.isalnum() or sign in '+-\r\n"' or not byte:
                 what = f"{name} is {shown(sign)}; it must be one character"
                 raise ParameterError(f"{what}, and none of which numbers are made")
+        if self.thousands == (self.decimal or "."):
+            what = f"`thousands` and `decimal` are both {self.thousands!r}"
+            raise ParameterError(f"{what}; correct either")
         try:
             ZoneInfo("UTC" if self.timezone is None else self.timezone)
         except (ValueError, OSError, KeyError):  # KeyError: there is no such zone

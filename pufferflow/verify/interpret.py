@@ -311,7 +311,7 @@ class Interpreter:
         return _entrywise(mul, self.count(n - 1), largest_ratios(rows, values))
 
     def _ratios_of_node(self, node: int, single: bool) -> Table:
-        """Return bounds of m(y) / m(x) over a node's distributions, and later ones unless ``single``.
+        """Return bounds of m(y) / m(x) for a node, and for later ones unless ``single``.
 
         Those are mixtures of the rows of P^n, and a ratio of mixtures is at most the largest one.
         """

@@ -73,7 +73,7 @@ def _sums_to_1(row: list[Fraction], where: str) -> None:
 
 def _square(rows: Matrix, where: str) -> None:
     square = bool(rows) and all(len(row) == len(rows) for row in rows)
-    require(square, f"{where} is no square matrix, or has no rows")
+    require(square, f"{where} is not a square matrix, or has no rows")
 
 
 def _positive(number: int | Fraction, where: str) -> None:
@@ -452,7 +452,7 @@ def parse(document: object) -> Claim:
     Raises CertificateError: it is malformed, or of another version.
     """
     known = isinstance(document, dict) and document.get("certificate") == "pufferflow"
-    require(known, "this is no certificate of pufferflow: the key certificate is missing")
+    require(known, "this is not a certificate of pufferflow: the key certificate is missing")
     version = document.get("version")  # type: ignore[attr-defined]
     old = "it was made before 1.0; make it anew"
     why = old if version == 1 else f"this program reads {VERSION}"

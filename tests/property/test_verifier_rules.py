@@ -7,15 +7,17 @@ import numpy as np
 import plain_mixing
 import pytest
 from cases import examples
-from flint import arb
+from flint import arb, ctx
 from hypothesis import given
 from hypothesis import strategies as st
 from processes import corner
 from sequence_programs import log_ratios
 
-from pufferflow.verify.balls import UndecidedError
-from pufferflow.verify.counts import _copositive
-from pufferflow.verify.parse import Balls, Flows, Intervals, Mixing
+import pufferflow as pf
+from pufferflow.verify.balls import UndecidedError, Work
+from pufferflow.verify.counts import _copositive, _movable
+from pufferflow.verify.interpret import Interpreter
+from pufferflow.verify.parse import Balls, Flows, Intervals, Mixing, parse
 from pufferflow.verify.rules import (
     by_flows,
     by_tree,
@@ -156,3 +158,21 @@ def test_forms_of_starts_that_go_together_two_by_two_go_together(starts, seed):
     weights = np.concatenate([np.eye(starts), rng.dirichlet(np.full(starts, 0.5), 400)])
     values = np.einsum("nu,uv,nv->n", weights, form, weights)
     assert high == 1e6 or values.min() >= -1e-12 * np.abs(form).max()
+
+
+def test_masses_fit_if_the_largest_do_into_the_smallest_rooms():
+    half, about = arb(0.5), arb(0.5, 0.1)
+    assert _movable([half], [half], 0)
+    assert not _movable([half], [about], 0)
+    assert not _movable([about], [half], 0)
+    with ctx.workprec(8):  # what is left is no number of 8 bits
+        assert not _movable([arb(1)], [arb(2) ** -20, arb(1) - arb(2) ** -8], 1)
+
+
+@pytest.mark.parametrize("bits", [8, 20, 128])
+def test_counts_of_records_are_rounded_up(bits):
+    claim = parse(pf.certify(pf.MarkovChain(np.full((2, 2), 0.5)), 4, 1.0, mechanism="group-dp"))
+    with ctx.workprec(bits):
+        table = Interpreter(claim, *claim.family.members, *claim.proofs, Work(1e9)).count(3)
+    with ctx.workprec(300):
+        assert table[0][1] >= arb(0.75).exp()

@@ -132,7 +132,8 @@ def test_electricity(electricity):
     row = entry["family"]["chains"][0]["transition_matrices"][0][17]
     row[17] = str(Fraction(row[17]) - Fraction(1, 10**12))
     rejected(entry, "does not sum to 1 exactly but to 1 - 1E-12")
-    document = pf.certify(electricity, 10**7, 1.0, mechanism="leakage", scale=157.4648)
+    known = pf.NoiseScale("leakage", 1.0, 10**7, 157.4648)
+    document = known.certified(electricity).certificate
     assert float(document["scale"]) < 157.47
     assert len(json.dumps(document)) < 1_500_000
     assert pf.verify_certificate(document).precision == 128

@@ -1,6 +1,7 @@
 """Families known by bounds of their rows, those counts give with confidence, binary intervals."""
 
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -81,6 +82,15 @@ def test_one_state_and_states_reached_in_the_end():
     two = confidence_family([[50, 9, 4, 1], [8, 40, 5, 0], [0, 0, 3, 0], [0] * 4])
     assert pf.leakage(two, 1000, 1.0).scale == pytest.approx(1000)
     assert pf.leakage(two, 20, 1.0).scale <= 20 * (1 + 1e-9)
+
+
+def test_seven_states_are_bounded_by_flows_or_without_any_by_ratios(monkeypatch):
+    """Flows bound far less; a linear program that is not solved ends no computation."""
+    matrix = 0.6 * np.eye(7) + 0.4 / 7
+    family = pf.IntervalFamily(0.9 * matrix, 1.1 * matrix)
+    with_flows = pf.leakage_loss(family, 100, 20.0)
+    monkeypatch.setattr("scipy.optimize.linprog", lambda *_, **__: SimpleNamespace(status=4))
+    assert 3 * with_flows < pf.leakage_loss(family, 100, 20.0) < 5
 
 
 def test_many_states_are_bounded_by_ratios_alone():

@@ -13,6 +13,7 @@ from certificate_truth import worst_loss
 
 import pufferflow as pf
 from pufferflow.errors import CertificateError
+from pufferflow.verify import proved
 
 NONE = {"prefix": []}
 
@@ -202,6 +203,14 @@ def test_distributions_that_are_not_stationary_reveal_more():
     matrix = [[0.9, 0.1], [0.4, 0.6]]
     stationary = pf.certify(pf.MarkovChain(matrix), 10**6, 1.0, mechanism="leakage")
     rejected(stationary | {"family": chain(matrix)}, f"{OPEN}|is not excluded")
+
+
+def test_no_tree_bounds_what_is_revealed_of_the_first_node_of_any_start():
+    """Its distribution may be any, though those of node 2 are nearly stationary."""
+    nearly, tree = chain([[0.51, 0.49], [0.49, 0.51]]), {"witnesses": 0}
+    proof = program({"prefix": [{"power": 1}]}, {"prefix": [tree]}, [TREES])
+    accepted(claim(nearly, 2, 2, 1, proof))
+    excluded(claim(nearly, 1.9, 2, 1, proof), 2)
 
 
 def test_no_tree_passes_through_a_state_that_does_not_occur():
@@ -413,3 +422,25 @@ def test_denominators_that_multiply_up_are_refused(digits):
     for family in (chain([numbers] * 20), {"interval": bounds}):
         document = claim(family, 1, 5, "1e300", {}, mechanism="group-dp")
         rejected(document, "the common denominator has over 8000 bits")
+
+
+@pytest.mark.parametrize(
+    ("code", "answer", "counts"),
+    [
+        (0, "accepted", True),
+        (2, "unproved rule: a delta", True),
+        (1, "refused: a step", False),
+        (0, "", False),
+    ],
+)
+def test_answers_of_the_proved_checker(tmp_path, monkeypatch, code, answer, counts):
+    """Of any checker that is there; ``tests/property/test_proved_checker.py`` asks the real one."""
+    checker = tmp_path / "checker"
+    checker.write_text(f"#!/bin/sh\ncat > /dev/null\necho '{answer}'\nexit {code}\n")
+    checker.chmod(0o700)
+    monkeypatch.setattr(proved, "BUILT", checker)
+    if counts:
+        assert proved.ask_proved_checker(b"{}") == answer
+    else:
+        with pytest.raises(CertificateError, match=answer or "ended without an answer"):
+            proved.ask_proved_checker(b"{}")

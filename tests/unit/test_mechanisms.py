@@ -29,15 +29,6 @@ def test_results_name_their_setting_and_are_plain_json(name):
     assert type(result.scale) is float
 
 
-def test_release_adds_laplace_noise_of_the_scale():
-    result, values = pf.group_dp(None, 10, 2.0), np.zeros((200, 500))
-    assert result.noise_scale(0.5) == 2.5
-    noise = result.release(values, 0.5, np.random.default_rng(1))
-    assert np.abs(noise).mean() == pytest.approx(2.5, rel=0.02)
-    assert not values.any()
-    assert (noise == result.release(values, 0.5, np.random.default_rng(1))).all()
-
-
 @pytest.mark.parametrize("rare", [1 / 8, 1 / 64])
 def test_the_printed_eigengap_would_be_too_large(rare):
     """Of a chain whose PP* is reducible, {0, 2} and {1} apart: half of what is needed and less."""

@@ -4,10 +4,12 @@ import os
 import runpy
 from pathlib import Path
 from types import SimpleNamespace
+from unittest import mock
 
 import numba
 import numpy as np
 import pytest
+from snakemake.iocontainers import Namedlist
 
 import pufferflow as pf
 from pufferflow.mechanisms import compute_scale
@@ -19,54 +21,22 @@ from reproduction.examples import CLIQUES, PEOPLE, contagion, flu_table
 SCRIPTS = Path(__file__).parents[2] / "workflow" / "scripts"
 
 
-class Named(dict):
-    """Input, output or params of a rule: by name, by number, and as a list of all."""
-
-    __getattr__ = dict.__getitem__
-
-    def __getitem__(self, key):
-        return list(self.values())[key] if isinstance(key, int) else super().__getitem__(key)
-
-    def __iter__(self):
-        return iter(self.values())
-
-
-def run_script(name, input, output, **params):
-    """Run a script of the workflow in this process, as its rule would; paths are by name."""
-    given, made = (Named({key: _text(path) for key, path in of.items()}) for of in (input, output))
-    log = str(Path(made[0]).with_suffix(".log"))
-    threads, before = numba.config.NUMBA_NUM_THREADS, dict(os.environ)
+def errors_of(folder, scales, sample=None, **params):
+    """Run the script of a rule on a table of scales: its errors, and of a sample its releases."""
+    tidy.write(scales, folder / "scales.csv", "scales")
+    stages = ["errors", "releases"] if sample else ["errors"]
+    made = {stage: folder / f"{stage}.csv" for stage in stages}
+    params = {"repetitions": 500, "releases": 20, "seed": 20170514} | params
     snakemake = SimpleNamespace(
-        input=given, output=made, params=Named(params), threads=threads, log=[log]
+        input=Namedlist(fromdict={"sample": sample, "scales": [folder / "scales.csv"]}),
+        output=Namedlist(fromdict=made),
+        params=Namedlist(fromdict=params),
+        threads=numba.config.NUMBA_NUM_THREADS,
+        log=[folder / "log"],
     )
-    try:
-        runpy.run_path(str(SCRIPTS / f"{name}.py"), init_globals={"snakemake": snakemake})
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
-
-
-def _text(path):
-    return [str(one) for one in path] if isinstance(path, list) else str(path)
-
-
-SYNTHETIC = {"repetitions": 500, "seed": 20170514}
-
-
-def errors_of_classes(folder, scales, **params):
-    """Run the script on a table of scales."""
-    tidy.write(scales, folder / "scales.csv", "scales")
-    given, path = {"scales": [folder / "scales.csv"]}, folder / "errors.csv"
-    run_script("measure_errors_synthetic", given, {"errors": path}, **SYNTHETIC | params)
-    return tidy.read(path, "errors")
-
-
-def errors_of(project, folder, dataset, scales, **params):
-    """Run the script on a table of scales of a data set: its errors and releases."""
-    tidy.write(scales, folder / "scales.csv", "scales")
-    given = {"sample": project.made / f"samples/{dataset}.json", "scales": [folder / "scales.csv"]}
-    made = {stage: folder / f"{stage}.csv" for stage in ("errors", "releases")}
-    run_script("measure_errors", given, made, **SYNTHETIC | {"releases": 20} | params)
+    script = SCRIPTS / ("measure_errors.py" if sample else "measure_errors_synthetic.py")
+    with mock.patch.dict(os.environ):
+        runpy.run_path(str(script), init_globals={"snakemake": snakemake})
     return [tidy.read(path, stage) for stage, path in made.items()]
 
 
@@ -108,18 +78,20 @@ def rows(table):
 
 def test_one_more_epsilon_changes_no_digit_of_the_others(finished, tmp_path):
     """Without the others the rows of one ε are the same."""
-    alone = errors_of_classes(tmp_path, scales_in(finished, "synthetic").query("epsilon == 1"))
+    (alone,) = errors_of(tmp_path, scales_in(finished, "synthetic").query("epsilon == 1"))
     whole = tidy.read(finished.made / "errors/synthetic.csv", "errors")
     assert rows(alone) == rows(whole) != set()
     scales = scales_in(finished, "electricity_bundled").query("epsilon == 1")
-    errors, releases = errors_of(finished, tmp_path, "electricity_bundled", scales)
+    errors, releases = errors_of(
+        tmp_path, scales, finished.made / "samples/electricity_bundled.json"
+    )
     whole = finished.made / "errors/electricity_bundled"
     assert rows(errors) == rows(tidy.read(f"{whole}.csv", "errors"))
     assert rows(releases) == rows(tidy.read(f"{whole}_releases.csv", "releases"))
 
 
 def test_simulated_means_agree_with_expected_errors(finished, tmp_path):
-    more = errors_of_classes(tmp_path, scales_in(finished, "synthetic"), repetitions=2000, seed=7)
+    (more,) = errors_of(tmp_path, scales_in(finished, "synthetic"), repetitions=2000, seed=7)
     others = [f"errors/{name}_bundled.csv" for name in ("activity", "electricity")]
     for rows in (more, tidy.read_all([finished.made / name for name in others], "errors")):
         z = (rows["mean_error"] - rows["expected_error"]) / rows["standard_error"]
@@ -182,7 +154,7 @@ def test_one_participant_without_a_scale_makes_the_row_not_applicable(finished, 
     lost = scales["participant"] == "007"
     scales.loc[lost, "scale"] = np.nan
     scales.loc[lost, ["status", "reason"]] = ["not applicable", "because"]
-    errors, releases = errors_of(finished, tmp_path, "walks_2_file", scales)
+    errors, releases = errors_of(tmp_path, scales, finished.made / "samples/walks_2_file.json")
     row = errors[(errors["group"] == "young") & (errors["task"] == "individual")].iloc[0]
     assert (row["status"], row["reason"]) == ("not applicable", "because")
     assert np.isnan(row["expected_error"])

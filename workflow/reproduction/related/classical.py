@@ -98,7 +98,7 @@ def _releases(epsilon: float, repetitions: int, seed: int) -> Iterator[Row]:
 
 
 def _learning(epsilon: float, seed: int) -> Iterator[Row]:
-    """Yield the regret at the largest rate of each account, none where it does not reach this ε."""
+    """Yield the regret at the largest rate of each account, none if there is no rate for this ε."""
     rounds, experts = ROUNDS, 10
     losses = named_generator(seed, "classical/losses").random((rounds, experts))
     losses = (losses < np.linspace(0.3, 0.6, experts)).astype(float)
