@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from pufferflow._util.rounding import UNIT_ROUNDOFF
@@ -177,6 +179,10 @@ class _Leakages:
 
     def begin(self) -> float:
         """Start from leakages at small c; return the largest, in units of c, 0 if unknown."""
-        sets = self.side.sets if not self._process.exact else ()
-        self._starts = [beginning(rows) for rows in sets]
-        return float(self._starts[0].max()) if sets and sets[0].centre is not None else 0.0
+        self._starts = list(self._beginnings)
+        known = bool(self._starts) and self.side.sets[0].centre is not None
+        return float(self._starts[0].max()) if known else 0.0
+
+    @cached_property
+    def _beginnings(self) -> list[Floats]:
+        return [beginning(rows) for rows in self.side.sets if not self._process.exact]
