@@ -219,7 +219,7 @@ class Interpreter:
         """Return a bound of the loss of ``records`` and of the leakage of others."""
         if not revealed.is_finite():
             return self.together
-        log = exact(revealed.log().upper()) if revealed != 1 else Fraction()
+        log = exact(revealed.upper().log().upper())  # a ball around 1 may hold more
         return min(self.together, records / self.claim.scale + log)
 
     def read(self, values: int, place: Place, forward: Table, backward: Table) -> Fraction:

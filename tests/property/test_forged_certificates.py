@@ -2,13 +2,15 @@
 
 import copy
 import json
+from contextlib import suppress
 from fractions import Fraction
 from functools import cache
 
 import numpy as np
 import pytest
-from cases import SLACK, counts, examples
+from cases import SLACK, counts, examples, seeds
 from certificate_truth import worst_loss
+from flint import ctx
 from hypothesis import example, given
 from hypothesis import strategies as st
 from processes import around
@@ -17,6 +19,9 @@ from random_chains import chains
 import pufferflow as pf
 from pufferflow.errors import CertificateError
 from pufferflow.mechanisms import MECHANISMS
+from pufferflow.verify.balls import UndecidedError, Work
+from pufferflow.verify.interpret import interpret
+from pufferflow.verify.parse import parse
 
 LENGTHS = st.sampled_from([1, 2, 3, 10, 60, 1000, 10**6])
 EPSILONS = st.floats(-3, 1.3).map(lambda power: 10.0**power)
@@ -212,3 +217,14 @@ def test_what_is_accepted_is_true(wanted):
 def test_sound_certificates_are_accepted_and_true(seed):
     found = pf.verify_certificate(sound(seed))
     assert worst_loss(sound(seed)) <= float(found.loss) * (1 + 1e-6) + 1e-9
+
+
+@pytest.mark.parametrize("seed", seeds(20, 200))
+def test_fewer_bits_prove_no_smaller_loss(seed):
+    """However wide balls are, the numbers that they stand for lie in them."""
+    claim = parse(sound(seed))
+    with ctx.workprec(300):
+        loss = interpret(claim, Work(float("inf")))
+    for bits in (5, 8, 12, 20, 40):
+        with ctx.workprec(bits), suppress(UndecidedError):
+            assert interpret(claim, Work(float("inf"))) >= loss

@@ -83,7 +83,7 @@ def test_the_larger_scale_of_mqm_approx_is_proved_by_quilts(family, epsilon):
 def test_entry_dp_of_independent_records(chain, length):
     for epsilon in (0.1, 0.3, 1.0):
         document = pf.certify(chain, length, epsilon, mechanism="entry-dp")
-        assert float(document["scale"]) == pytest.approx(1 / epsilon, rel=1e-15)
+        assert float(document["scale"]) == pytest.approx(1 / epsilon, rel=2e-13)  # balls around 1
         assert Fraction(document["scale"]) >= 1 / Fraction(str(epsilon))
         verified(document)
     verified(pf.certify(THETA_1, 1, 1.0, mechanism="entry-dp"))

@@ -333,6 +333,15 @@ def test_a_mixing_family_has_its_claim_alone(length, window):
             excluded(document | {"family": {"mixing": family}}, 1)
 
 
+@pytest.mark.parametrize("digits", [36, 38, 40, 60, 75])
+def test_a_ball_around_1_may_hold_more(digits):
+    """Next to where a block gains what it loses, E is known only to ± 2^112: the loss is 11.7."""
+    with localcontext(prec=90):
+        scale = str(1 / (Decimal(2).ln() * (1 - Decimal(10) ** -digits)))
+    mixing = {"mixing": {"steps": 1, "overlap": "0.5"}}
+    excluded(claim(mixing, "0.7", 1001, scale, {}), 11.7441)
+
+
 def test_slack_of_plans_costs_epsilon():
     """Plans with enough slack move nothing: W = 0 for any chain, were they for nothing."""
     family = chain([["0.9", "0.1"], ["0.4", "0.6"]])
