@@ -142,7 +142,7 @@ def _(family: HiddenChain, length: int, protection: Protection, max_states: int)
 def _(family: BoundedFamily, length: int, protection: Protection, max_states: int) -> list[Part]:
     k, why = family.states, ""
     if k > MOST_RATIO_STATES:
-        why = f"of {k} states no other bound is computed, but for {MOST_RATIO_STATES} at most"
+        why = f"other bounds are computed for at most {MOST_RATIO_STATES} states, not for {k}"
         return [Part(family, None, why)]
     most = min(max_states, MOST_ROBUST_STATES)
     if k > most and protection.side_information == "none":

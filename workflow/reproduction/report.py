@@ -14,7 +14,7 @@ SHOWN = ("mqm-exact", "mqm-approx", "group-dp")
 WITHOUT_DATA = (
     "The paper's activity data were never published and its household (AMPds2) can only be given "
     "as a file, so orders of the mechanisms can agree on real data, and numbers cannot be "
-    "compared, but for those of GroupDP, which no record changes."
+    "compared, except those of GroupDP, which no record changes."
 )
 
 
