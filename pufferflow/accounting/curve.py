@@ -49,10 +49,11 @@ class InfluenceCurve:
         return divide_down(1.0, needed.noise_scale(1.0))
 
     def delta(self, epsilon: float, pure: float, rho: float) -> float:
-        """Return a δ with which pure and zero-concentrated mechanisms together keep ε.
+        """Return a δ, rounded up, with which pure DP and zCDP mechanisms together keep ε.
 
-        It is 1 if there is no smaller bound. Pure ones are subtracted from the event-level ε, or
-        counted as zero-concentrated ones; the smaller δ holds.
+        It is 1 if there is no smaller bound. The ``pure`` nats are subtracted from the event-level
+        ε, or counted as zero-concentrated ones; the smaller δ holds (``docs/approximate.md``,
+        Theorems A and C). Raises ParameterError: ε is out of range, or Θ has no event-level ε.
         """
         allowed = self.inverse(epsilon)
         if not rho:

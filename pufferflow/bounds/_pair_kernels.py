@@ -364,7 +364,8 @@ def solve(pair: Any, root: int, tree: Any, work: Any, order: Any) -> Any:
             value = weigh(pair, tree, work, order)
         leaving, negative = _negative(flow, root, n)
         if known and negative > n // _FAR:
-            known, root = False, _restart(pair, negative - n - 1, tree, work, order)
+            # no tree; of a literal −1 numba would compile a version of its own
+            known, root = False, _restart(pair, -n, tree, work, order)
             continue
         known = False
         if leaving < 0 or step > 30 * n + 100:

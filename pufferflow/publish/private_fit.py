@@ -57,7 +57,7 @@ class PrivateFitOptions:
 OPTIONS = (FitOptions, PrivateFitOptions, ReleaseOptions, TableOptions)
 TAKEN = (
     "start most_transitions confidence ledger first last cohort new_values time value participant "
-    "step timezone time_format separator decimal rows_are_steps states edges"
+    "step timezone time_format separator decimal thousands rows_are_steps states edges"
 )
 
 

@@ -406,7 +406,7 @@ HOSTILE = {
     "any distribution": repeated(70, 10**6, power=1),
     "many steps": repeated(20, 10**6, many=1000, power=1),
     "many trees": repeated(30, 10**6, "stationary", all_trees(30), many=1000, witnesses=0),
-    "period": repeated(4, 9, "stationary", all_trees(4), period=5000, witnesses=0),
+    "period": repeated(4, 9, "stationary", all_trees(4), period=20_000, witnesses=0),
     "power of rows": repeated(2, 10**18, power=10**15) | {"family": BOUNDS},
     "power of phases": repeated(2, 10**18, period=2, power=10**15),
     "wasserstein": long_count(2000, 1, "stationary"),

@@ -131,11 +131,26 @@ def test_a_first_small_scale_compiles_nothing_and_has_the_same_bits(tmp_path, mo
     assert before == (numba.config.CACHE_DIR, numba.config.CACHE_LOCATOR_CLASSES)
 
 
-def test_where_python_raises_machine_code_goes_on(monkeypatch):
-    monkeypatch.setattr(_jit.Kernel, "_is_cached", False)
+@pytest.mark.parametrize(
+    ("cached", "loaded", "steps", "compiles"),
+    [
+        (False, True, 4000, False),
+        (False, True, 4001, True),
+        (True, False, 100, False),
+        (True, False, 101, True),
+        (True, True, 1, True),
+    ],
+)
+def test_a_kernel_is_compiled_once_it_has_much_to_do(cached, loaded, steps, compiles, monkeypatch):
+    """Machine code at hand is used once numba is loaded."""
+    monkeypatch.setattr(_jit.Kernel, "_is_cached", cached)
+    monkeypatch.setattr(_jit, "PATIENCE", 4000)
     monkeypatch.setattr(_jit, "_compiled", lambda function, inner: lambda x, y: "compiled")
+    if not loaded:
+        monkeypatch.delitem(sys.modules, "numba")
     kernel = _jit.Kernel(lambda x, y: x / y, lambda x, y: x)
-    assert [kernel(4, 1), kernel(0, 0)] == [4, "compiled"]
+    assert kernel(steps, 1) == ("compiled" if compiles else steps)
+    assert kernel(0, 0) == "compiled"  # where Python raises, machine code goes on
 
 
 @pytest.mark.parametrize(("cached", "lines"), [(False, 1), (True, 0)])
