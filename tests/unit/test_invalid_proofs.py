@@ -382,6 +382,17 @@ def test_slack_of_plans_costs_epsilon():
     rejected(document(W=0, slack="0.01"), "are not within W = 0")
 
 
+@pytest.mark.parametrize("other", [{"weights": [0, 0], "W": 0}, {"lengths": [4]}])
+def test_all_chains_have_the_same_count(other):
+    """The claim has one; a count that adds nothing proves any scale of the second chain."""
+    count = {"weights": [0, 1], "lengths": [3, 4], "W": 4, "slack": "0"}
+    document = claim(BITS, 4, 4, 1, {"count": count}, mechanism="wasserstein")
+    document["family"] = {"chains": [*BITS["chains"], *STICKY["chains"]]}
+    accepted(document | {"proofs": [{"count": count}] * 2})
+    proofs = [{"count": count}, {"count": count | other}]
+    rejected(document | {"proofs": proofs}, "different counts")
+
+
 def test_a_scale_next_to_the_least_is_decided_with_more_bits():
     """Of two nodes the last reveals log 3.5 through the first: the least scale is irrational."""
     quilts = {"quilts": [[1, 1, None, 1], [2, 2, 1, None]]}
