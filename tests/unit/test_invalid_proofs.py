@@ -443,6 +443,7 @@ HOSTILE = {
     "quilts": single_nodes(3000, 10**12),
     "any distribution": repeated(70, 10**6, power=1),
     "many steps": repeated(20, 10**6, many=1000, power=1),
+    "one state": repeated(1, 10**6, many=3000),
     "many trees": repeated(30, 10**6, "stationary", all_trees(30), many=1000, witnesses=0),
     "period": repeated(4, 9, "stationary", all_trees(4), period=20_000, witnesses=0),
     "power of rows": repeated(2, 10**18, power=10**15) | {"family": BOUNDS},
