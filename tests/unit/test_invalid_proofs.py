@@ -229,6 +229,33 @@ def test_no_tree_passes_through_a_state_that_does_not_occur():
         accepted(document | {"epsilon": "0.8"})
 
 
+# 1, 2 lead to 3, 4, these seldom to 5, 6; from 5 to 7 anything may come
+LEVELS = [["0", "0", "1", "0"], ["0", "0", "0", "1"]]
+LEVELS += [["0"] * 4 + ["0.01", "0", "0.99"], ["0"] * 4 + ["0", "0.01", "0.99"]]
+LEVELS = [row + ["0"] * (7 - len(row)) for row in LEVELS] + [["0"] * 4 + ["0.3", "0.3", "0.4"]] * 3
+RETURN = [["0.5", "0.5", *["0"] * 5]] * 7
+
+
+@pytest.mark.parametrize("period", [1, 3])
+def test_several_steps_away_are_the_values_of_that_node(period):
+    """Node 3 tells which of 1 and 2 node 1 was: it reveals 3c. Two steps after 3 and 4 anything may
+    come, so these, the values of node 2, would prove 2c.
+    """
+    trees = [[1, 2, [4, 4, 4, 0, 4, 4, 4]], [2, 1, [3, 3, 0, 3, 3, 3, 3]]]
+    trees += [[3, 4, [7, 7, 7, 7, 7, -7, 0]], [4, 3, [7, 7, 7, 7, -7, 7, 0]]]
+    family, ends = chain(LEVELS, RETURN[0]), {"prefix": [{"witnesses": 0}] * 2}
+    past = {"prefix": [{}, {"power": 2}]}
+    if period > 1:
+        family = chain(LEVELS, "stationary")
+        family["chains"][0]["transition_matrices"] = [LEVELS, LEVELS, RETURN]
+        ends = cycle(7, 2, {"power": 1}, *[{"witnesses": 0}] * 2)
+        past = cycle(7, 2, {"power": 1}, {"power": 2}, {"power": 1})
+        past["start"][0][1] = past["start"][1][0] = "0.001"
+    document = claim(family, "2.1", 3, 1, program(ends, past, [trees]))
+    assert worst_loss(document) > 2.9
+    excluded(document, 3)
+
+
 def test_the_first_record_counts_where_its_values_never_return():
     """States 1 and 2 occur at node 1 alone, and reveal c there besides their own."""
     rows = [[0, 0, 0.9, 0.1], [0, 0, 0.1, 0.9], [0, 0, 0.5, 0.5], [0, 0, 0.5, 0.5]]
@@ -372,6 +399,17 @@ def test_slack_of_plans_costs_epsilon():
     accepted(document())
     excluded(document(W=1, slack="1e6"), 14)
     rejected(document(W=0, slack="0.01"), "are not within W = 0")
+
+
+@pytest.mark.parametrize("other", [{"weights": [0, 0], "W": 0}, {"lengths": [4]}])
+def test_all_chains_have_the_same_count(other):
+    """The claim has one; a count that adds nothing proves any scale of the second chain."""
+    count = {"weights": [0, 1], "lengths": [3, 4], "W": 4, "slack": "0"}
+    document = claim(BITS, 4, 4, 1, {"count": count}, mechanism="wasserstein")
+    document["family"] = {"chains": [*BITS["chains"], *STICKY["chains"]]}
+    accepted(document | {"proofs": [{"count": count}] * 2})
+    proofs = [{"count": count}, {"count": count | other}]
+    rejected(document | {"proofs": proofs}, "different counts")
 
 
 def test_a_scale_next_to_the_least_is_decided_with_more_bits():
