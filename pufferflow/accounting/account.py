@@ -16,8 +16,8 @@ from itertools import accumulate
 from typing import Any, TypeAlias
 
 from pufferflow._util.checks import check_epsilon, check_whole
-from pufferflow._util.protection import Level
 from pufferflow.accounting.approximate import check_delta, event_delta, event_rho
+from pufferflow.accounting.level import Level
 from pufferflow.errors import ParameterError
 
 UNBOUNDED = Fraction(10**400)

@@ -18,9 +18,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from pufferflow._util.checks import check_epsilon, check_whole, shown
 from pufferflow._util.files import sha256
 from pufferflow._util.json import parse_json, record
-from pufferflow._util.protection import Level
 from pufferflow.accounting import account
 from pufferflow.accounting.account import MOST_STEPS, UNBOUNDED, Charge, Promise
+from pufferflow.accounting.level import Level
 from pufferflow.errors import BudgetError, LedgerError, ParameterError
 from pufferflow.models.files import parse_model
 

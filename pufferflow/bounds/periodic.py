@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferflow._util.jit import most_threads
-from pufferflow._util.protection import Protection
 from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._util.types import Bools, Floats
 from pufferflow.bounds.blocks import Block, block, times
@@ -30,6 +29,7 @@ from pufferflow.bounds.solver import LeakageEquation, post_fixed_point
 from pufferflow.bounds.walks import ALWAYS, SELDOM, Stored, Stretch
 from pufferflow.models.periodic import PeriodicChain
 from pufferflow.models.powers import matrix_power
+from pufferflow.models.protection import Protection
 
 Phases: TypeAlias = NDArray[np.intp]
 

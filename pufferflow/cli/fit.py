@@ -11,13 +11,13 @@ import argparse
 import os
 
 from pufferflow._util.files import check_outputs
-from pufferflow._util.options import GUARANTEE, OUTPUT
 from pufferflow.accounting.account import percent
 from pufferflow.cli.options import DRY_RUN, add_options, given, settle_ledger
 from pufferflow.cli.printing import show, warn
 from pufferflow.errors import ParameterError
 from pufferflow.publish.fit import fit
 from pufferflow.publish.private_fit import fit_privately
+from pufferflow.records.options import GUARANTEE, OUTPUT
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

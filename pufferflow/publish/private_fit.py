@@ -22,7 +22,6 @@ import numpy as np
 from pufferflow._util.checks import check_confidence, check_epsilon, check_path, check_whole
 from pufferflow._util.files import PathLike, check_outputs, workplace
 from pufferflow._util.noise import open_dp
-from pufferflow._util.options import shows, split_options, takes_options
 from pufferflow._util.types import Ints
 from pufferflow.accounting.account import Charge
 from pufferflow.accounting.ledger import reserved, try_out
@@ -36,6 +35,7 @@ from pufferflow.publish.noise import Noise, noise_scale, sum_margin
 from pufferflow.publish.release import Agreement
 from pufferflow.publish.request import ReleaseOptions, Request, TableOptions
 from pufferflow.records.counts import path_counts
+from pufferflow.records.options import made_from, shows, takes_options
 from pufferflow.records.read import find_columns, parse_range, read
 from pufferflow.records.schema import FittedPrivately
 from pufferflow.records.table import Source, open_table
@@ -91,8 +91,7 @@ def fit_privately(
     """
     # options
     epsilon = check_epsilon(epsilon)
-    assumed, own = split_options(options, FitOptions, PrivateFitOptions)
-    start, how = FitOptions(**assumed).start, PrivateFitOptions(**own)
+    assumed, how = made_from(options, FitOptions, PrivateFitOptions)
     hidden = {"protect": "participant", "alone": True}
     request = Request.of(source, None, epsilon, options | hidden)
     asked, schema = request.how, request.schema
@@ -123,7 +122,7 @@ def fit_privately(
     # counts: the number of participants alone decides whether there is a fit
     steps = read(opened, schema, first=first, last=last, total=True)
     counts, participants = path_counts(steps, most=most), len(steps.people)
-    scale, ways = noise_scale(Fraction(epsilon), 2 * most), 1 + (start == STATIONARY)
+    scale, ways = noise_scale(Fraction(epsilon), 2 * most), 1 + (assumed.start == STATIONARY)
     margin, others = _margins(k, scale, miss)
     enough = math.ceil(k * margin / (MOST_NOISE * most))
     if participants < enough:

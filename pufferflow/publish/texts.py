@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from html import escape
 
-from pufferflow._util.units import SECONDS
+from pufferflow.records.units import SECONDS
 
 KEPT = "\u200c\u200d\u00a0"
 """Invisible letters that some scripts and our own sentences need."""

@@ -29,8 +29,8 @@ from pufferflow._util.checks import (
     shown,
 )
 from pufferflow._util.json import is_number, only_keys, record
-from pufferflow._util.options import reads
 from pufferflow.errors import ModelError, ParameterError
+from pufferflow.records.options import reads
 from pufferflow.records.states import StateSpace
 
 MOST_SECONDS = 2**53 - 1

@@ -19,7 +19,6 @@ from pufferflow.errors import ParameterError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-
 WHAT, GUARANTEE, ACCOUNT = "what to publish", "guarantee", "account"
 TABLE, OUTPUT = "table", "output"
 GROUPS = (WHAT, GUARANTEE, ACCOUNT, TABLE, OUTPUT)
@@ -41,10 +40,10 @@ shows, hides, pays, reads, writes = (partial(_option, group) for group in GROUPS
 """Functions that declare an option under each of these headings."""
 
 
-def split_options(options: dict[str, Any], *records: type) -> list[dict[str, Any]]:
-    """Return the options of each record."""
-    names = [{field.name for field in fields(record)} for record in records]
-    return [{key: options[key] for key in options if key in own} for own in names]
+def made_from(options: dict[str, Any], *records: Any) -> list[Any]:
+    """Return each of these records, made from the options that are its fields."""
+    names = [{field.name for field in fields(record)} & options.keys() for record in records]
+    return [r(**{key: options[key] for key in own}) for r, own in zip(records, names, strict=True)]
 
 
 def takes_options(*records: type, only: str = "") -> Callable[[Function], Function]:
