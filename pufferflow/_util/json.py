@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, TypeVar
 
-from pufferflow._util.checks import check_path, named_type
+from pufferflow._util.checks import check_path
 from pufferflow._util.files import PathLike, read_bounded
 from pufferflow.errors import ModelError, PufferflowError
 
@@ -23,8 +23,8 @@ def read_json(
     """Return ``parse`` of the content of a JSON file; ``"-"`` is standard input.
 
     ``must_hold`` describes the content for messages, ``number`` reads a decimal number (default: as
-    a float). Raises DataError: the file cannot be read; ModelError: it is not JSON or
-    not what ``parse`` expects; ParameterError: ``path`` is not a path.
+    a float). Raises DataError: the file cannot be read; ModelError: it is not JSON or not what
+    ``parse`` expects; ParameterError: ``path`` is not a path.
     """
     check_path(path, "path")
     name, content = "standard input" if path == "-" else str(path), read_bounded(path)
@@ -63,19 +63,6 @@ def parse_json(text: str, number: Callable[[str], object] | None = None) -> Any:
     return document
 
 
-def kind(value: object) -> str:
-    """Return the JSON type of a value, for messages."""
-    if value is None or is_number(value):
-        return "null" if value is None else "a number"
-    kinds = {bool: "a truth value", str: "a string", list: "a list", dict: "an object"}
-    return kinds.get(type(value)) or named_type(value)
-
-
-def is_number(value: object) -> bool:
-    """Return whether a JSON value is a number."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def only_keys(document: object, allowed: tuple[str, ...], where: str) -> dict[str, Any]:
     """Return an object; raise ModelError for anything else, and for unknown keys."""
     if not isinstance(document, dict):
@@ -100,11 +87,11 @@ def record(kind: type[_Model], document: object, where: str, *others: str) -> _M
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    document = dict(pairs)
-    if len(document) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise ModelError(f"the key {twice!r} is given twice in one object")
+    document: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in document:
+            raise ModelError(f"the key {key!r} is given twice in one object")
+        document[key] = value
     return document
 
 

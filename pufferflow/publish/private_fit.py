@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from pufferflow._util.checks import check_confidence, check_epsilon, check_path, check_whole
-from pufferflow._util.files import PathLike, check_outputs, workplace
+from pufferflow._util.checks import check_confidence, check_epsilon, check_whole
+from pufferflow._util.files import PathLike, check_output, workplace
 from pufferflow._util.noise import open_dp
 from pufferflow._util.types import Ints
 from pufferflow.accounting.account import Charge
@@ -114,8 +114,7 @@ def fit_privately(
     if (most := min(limits, default=0)) < 1:
         raise ParameterError("give `most_transitions`, or from `first` to `last` two steps or more")
     if output is not None:  # fails before the charge if nothing can be written
-        check_outputs([output], new=True)
-        with workplace(check_path(output, "output").parent):
+        with workplace(check_output(output, asked.ledger).parent):
             pass
     open_dp()  # or if the sampler is missing
 

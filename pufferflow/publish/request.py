@@ -8,10 +8,16 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from pufferflow._util.checks import check_epsilon, check_type, check_unicode, check_whole, shown
+from pufferflow._util.checks import (
+    check_confidence,
+    check_epsilon,
+    check_text,
+    check_type,
+    check_whole,
+    shown,
+)
 from pufferflow._util.files import PathLike
 from pufferflow._util.numbers import written_number
-from pufferflow.accounting.approximate import check_delta
 from pufferflow.accounting.ledger import Ledger
 from pufferflow.accounting.level import Level, level_of
 from pufferflow.errors import ParameterError
@@ -151,14 +157,13 @@ class Request:
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
         if self.guarantee.delta is not None:
-            check_delta(self.guarantee.delta)
+            check_confidence(self.guarantee.delta, "delta")
         for switch in (f.name for f in fields(self.how) if f.type == "bool"):
             check_type(getattr(self.how, switch), switch, bool)
         names = {"unit": self.what.unit, "cohort": self.how.cohort, "registry": self.how.registry}
         for name, word in names.items():
             if word is not None:
-                check_type(word, name, str)
-                check_unicode(word, name)
+                check_text(word, name)
         if (limit := self.how.limit) is not None:
             if check_epsilon(limit) < self.epsilon:
                 raise ParameterError(f"limit {limit:g} is below epsilon {self.epsilon:g}; raise it")
