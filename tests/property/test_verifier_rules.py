@@ -88,6 +88,15 @@ def test_any_reweighting_is_bounded(seed):
         assert ratios[0, 1] == pytest.approx(np.nanmax(weights[:, 0] / weights[:, 1]))
 
 
+def test_a_ball_around_0_hides_no_other_pair():
+    """Two of the three values differ most, and the weight of the other may be 0."""
+    growth = balls([[1, 3, 100], [3, 1, 3], [100, 3, 1]])
+    weights = balls([[0.3, 0.8, 0.3], [0.2, 0.0, 0.3], [0.5, 0.2, 0.4]])
+    exact = reweighted(weights, weights, 7, growth)[0][1]
+    weights[1][1] = arb(0, 1e-30)
+    assert float(reweighted(weights, weights, 7, growth)[0][1]) >= float(exact) * (1 - 1e-9)
+
+
 def sets(rng, rows):
     """A family around rows, and members of the set of each row."""
     if rng.random() < 0.5:
