@@ -56,6 +56,7 @@ def read_bounded(path: PathLike, most: int = MOST_BYTES) -> bytes:
 
     Raises DataError: it cannot be read, or has more than ``most`` bytes.
     """
+    check_path(path, "path")
     name = "standard input" if path == "-" else os.fspath(path)
     try:
         if path == "-":

@@ -45,7 +45,8 @@ def run(arguments: argparse.Namespace) -> None:
             share = f"{percent(made.paid.spent)} % of its limits"
             last = [f"ledger        {os.path.basename(options['ledger'])}: {share}", *last]
     else:
-        check_output(output, table, replace=True)
+        if arguments.model is not None:
+            check_output(output, table, replace=True)
         made = fit(**options)
         made.save(output)
         last = [f"wrote {output}: it contains confidential counts, so only you may read it"]

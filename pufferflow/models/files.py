@@ -128,10 +128,7 @@ def _made(key: str, value: object, where: str) -> Any:
     """Return the family made from the fields of an object; its class checks them."""
     make, fields = _KINDS[key]
     names = tuple(field.rstrip("?") for field in fields)
-    given = dict(only_keys(value, names, where))
-    for name in names:
-        if name in fields and name not in given:
-            raise ModelError(f"{where} has no {name}; give its fields {', '.join(names)}")
+    given = dict(only_keys(value, names, where, [name for name in names if name in fields]))
     if "backward" in given:
         given["backward"] = _made(key, given["backward"], f"{where}, backward")
     try:
