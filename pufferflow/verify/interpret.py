@@ -119,7 +119,7 @@ class Interpreter:
         model, power, listed = self.model, step.power or 1, self.proof.listed(step.witnesses)
         node, k = model.node(forward, place, near), model.k
         size = 3 * k**2 if isinstance(model, SetModel) else k
-        self.work.spend(k**3 + 12 * size * len(listed) + (2 * k**4 if step.power else 0))
+        self.work.spend(100 + k**3 + 12 * size * len(listed) + (2 * k**4 if step.power else 0))
         table, between = self.count(j if early else self.around), ((power - 1) * self.cost).exp()
         weights = model.weights(forward, phase, power) if step.power else []
         away = model.everything if forward else model.before(place, power)

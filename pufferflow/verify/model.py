@@ -280,7 +280,7 @@ class SetModel(Model):
 
     def weights(self, forward: bool, phase: int, power: int) -> list[tuple[Table, Table]]:
         """Return bounds, up to a factor, of the weights of values of a node some steps away."""
-        self.work.spend(2 * power * self.k**3)
+        self.work.spend(2 * power * self.k**2 * (self.k + 10))
         known = self.family if forward else self.family.backward
         found = [] if forward else [entry_bounds(self.family.rows, power)]
         if known is not None:
