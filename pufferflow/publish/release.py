@@ -76,8 +76,8 @@ def release(
     if private:
         open_dp()  # fails before any charge if it is missing
     prepared = Prepared(request)
-    if private and dry_run:
-        paid = try_out(request.how.ledger, prepared.bill())
+    if dry_run:
+        paid = try_out(request.how.ledger, prepared.bill()) if private else None
         return prepared.design.plan(prepared.warnings, paid)
     if private and not request.how.accept_noise:
         for table in prepared.zeros.tables:
