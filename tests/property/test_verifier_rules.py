@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from fractions import Fraction
+from functools import reduce
 
 import numpy as np
 import plain_mixing
@@ -17,11 +18,11 @@ import pufferflow as pf
 from pufferflow.verify.balls import UndecidedError, Work
 from pufferflow.verify.counts import _copositive, _movable
 from pufferflow.verify.interpret import Interpreter
-from pufferflow.verify.parse import Balls, Flows, Intervals, Mixing, parse
+from pufferflow.verify.model import Model, SetModel
+from pufferflow.verify.parse import Balls, Chain, Flows, Intervals, Mixing, parse
 from pufferflow.verify.rules import (
     by_flows,
     by_tree,
-    entry_bounds,
     largest_ratios,
     overlapping,
     reweighted,
@@ -32,6 +33,10 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 def balls(table):
     return [[arb(float(value)) for value in row] for row in table]
+
+
+def floats(table):
+    return np.array([[float(entry) for entry in row] for row in table])
 
 
 def largest(pairs, growth):
@@ -80,9 +85,7 @@ def test_any_reweighting_is_bounded(seed):
     pairs = [weights[:, :2] * m for m in rng.dirichlet(np.full(k, 0.3), (8, 1)).transpose(0, 2, 1)]
     pairs = [(pair / pair.sum(axis=0)).T for pair in pairs if pair.sum(axis=0).min() > 1e-12]
     assert found >= largest(pairs, growth) * (1 - 1e-9)
-    ratios = np.array(
-        [[float(entry) for entry in row] for row in largest_ratios(balls(weights), (1 << k) - 1)]
-    )
+    ratios = floats(largest_ratios(balls(weights), (1 << k) - 1))
     assert found <= ratios[0, 1] * ratios[1, 0] * (1 + 1e-9)
     with np.errstate(divide="ignore", invalid="ignore"):
         assert ratios[0, 1] == pytest.approx(np.nanmax(weights[:, 0] / weights[:, 1]))
@@ -135,10 +138,56 @@ def test_sets_of_rows_hold_their_members(seed):
     )
     found = float(by_flows(family.rows[0], family.rows[1], flows, balls(growth)))
     assert found >= largest([member[:2] for member in members], growth) * (1 - 1e-9)
-    low, high = entry_bounds(family.rows, 2)
+    model = SetModel(family, Work(1e9))
+    assert model.node(False, (0, 1, False), balls(growth)).rows is None  # not of reversed chains
+    [(low, high)] = model.weights(False, 0, 2)
     for product in (one @ other for one in members for other in members):
         for x, z in np.ndindex(k, k):
             assert float(low[x][z]) - 1e-9 <= product[x, z] <= float(high[x][z]) + 1e-9
+
+
+@examples(60, 600)
+@given(SEEDS)
+def test_neighbours_have_the_distributions_of_plain_products(seed):
+    """Given the node; and from other starts by the excess of Lemma 7 at most."""
+    rng, k, _, growth = drawn(seed)
+    period = int(rng.integers(1, 4))
+    matrices = 0.9 * rng.dirichlet(np.ones(k), (period, k)) + 0.1 / k
+    law = rng.dirichlet(np.ones(k))
+    start = ["any", "stationary", list(map(Fraction, law))][rng.integers(3 if period == 1 else 2)]
+    exact = [[[Fraction(p) for p in row] for row in matrix] for matrix in matrices.tolist()]
+    seen = rng.integers(2, size=k)
+    model = Model(Chain(exact, start, seen.tolist()), Work(1e9))
+
+    def after(steps, phase=0):
+        every = (matrices[(phase + step) % period] for step in range(steps))
+        return reduce(np.matmul, every, np.eye(k))
+
+    phase, steps = (int(rng.integers(n)) for n in (period, 6))
+    for forward, weights in ((True, after(steps, phase).T), (False, after(steps, phase - steps))):
+        assert np.allclose(floats(model.weights(forward, phase, steps)[0][0]), weights, 1e-9)
+    early = period == 1 and rng.random() < 0.5
+    found = model.node(False, (phase, steps + 1, early), balls(growth))
+    if start == "any" and (period > 1 or steps == 0):
+        assert found.rows is None
+        return
+    stationary = after(400 * period + (phase - 1) % period)[0]
+    begin = np.eye(k) if start == "any" else law
+    given = early and start != "stationary" and start != "any"
+    joint = (law @ after(steps) if given else stationary) * matrices[phase - 1].T
+    assert np.allclose(floats(found.rows), joint / joint.sum(axis=1, keepdims=True), 1e-9)
+    ratios = (begin @ after(steps + n) / stationary for n in (0, int(early)))
+    here, later = (max(row.max() / row.min() for row in np.atleast_2d(of)) for of in ratios)
+    through = (1 + (1 - 1 / here) * (growth.max() - 1)) ** 2
+    known = given or start == "stationary"
+    excess = 1 if known else min(here * later, through)
+    assert float(found.excess) == pytest.approx(excess, rel=1e-9)
+    if period == 1:
+        own = model.given((0, steps, early), balls(growth))
+        joint = (seen == np.unique(seen)[:, None]) * (law @ after(steps) if given else stationary)
+        assert np.allclose(floats(own.rows), joint / joint.sum(axis=1, keepdims=True), 1e-9)
+        excess = 1 if known else min(here * here, through)
+        assert float(own.excess) == pytest.approx(excess, rel=1e-9)
 
 
 @examples(60, 300)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import pufferflow as pf
-from pufferflow._util.protection import Protection
 from pufferflow.bounds import distribution_sets, of_families, solver, walks
 from pufferflow.bounds.blocks import blocks_of
 from pufferflow.bounds.distribution_sets import (
@@ -16,10 +15,10 @@ from pufferflow.bounds.distribution_sets import (
     reweighted_within,
 )
 from pufferflow.bounds.loss import ProcessLoss
-from pufferflow.bounds.periodic import PeriodicLeakage
 from pufferflow.bounds.process import of_chain, of_sets
 from pufferflow.bounds.robust import VertexRows
 from pufferflow.bounds.walks import Stretch
+from pufferflow.models.protection import Protection
 
 ROWS = np.random.default_rng(1).dirichlet(np.ones(4), 4)
 BOUNDS = pf.IntervalFamily(ROWS * 0.9, np.minimum(ROWS * 1.1, 1)).rows
@@ -61,7 +60,7 @@ def test_what_is_no_number_proves_nothing(number, length):
             -1
         ].limit
 
-    loss, limit = spoil(of_chain(pf.MarkovChain(ROWS), length))
+    loss, limit = spoil(of_chain(pf.MarkovChain(ROWS), length, Protection()))
     if length == 5:
         wanted = length * 0.1
         for side in (loss._forward, loss._backward):
@@ -69,7 +68,7 @@ def test_what_is_no_number_proves_nothing(number, length):
     else:
         wanted = 0.1 + float(limit.max())
     assert loss.loss(0.1).value >= wanted
-    loss, limit = spoil(of_sets(pf.IntervalFamily(ROWS, ROWS), length))
+    loss, limit = spoil(of_sets(pf.IntervalFamily(ROWS, ROWS), length, Protection()))
     assert loss.loss(0.1).value >= min(length * 0.1, 0.1 + float(limit.max()))
 
 
@@ -119,7 +118,7 @@ def results():
     for start in ("stationary", "any"):
         yield pf.leakage_loss(pf.MarkovChain(slow, start), 50, 0.2)
         chain = pf.PeriodicChain(matrices, repeat=7, initial_distribution=start)
-        yield PeriodicLeakage(chain, 10**6, Protection()).profile(0.5).tolist()
+        yield pf.leakage_loss(chain, 10**6, 2.0)
     yield pf.leakage(pf.MarkovChain(rng.dirichlet(np.ones(20), 20)), 10**6, 1.0).scale
     day = pf.PeriodicChain([[[0.6, 0.4], [0.5, 0.5]], [[0.95, 0.05], [0.1, 0.9]]], repeat=20)
     yield pf.certify(day, 1000, 1.0, mechanism="leakage")
