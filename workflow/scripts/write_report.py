@@ -7,7 +7,7 @@ with job(snakemake) as (input, output, params):
 
     from reproduction import page, tidy
     from reproduction.authors_code import authors_table
-    from reproduction.comparison import values_table
+    from reproduction.comparison import VERDICTS, values_table
     from reproduction.data.sample import load_sample
     from reproduction.labels import data_label
     from reproduction.paper_tables import chain_table, error_table, seconds_table
@@ -54,8 +54,10 @@ with job(snakemake) as (input, output, params):
     programs = page.rows(comparison[comparison["origin"] == "author's code"])
     section("The authors' own code", "authors-code", programs, page.table(authors, folded=True))
     section("Data and chains", "data", page.table(chain_table(chains)))
-    counts = page.text(page.count_verdicts(comparison))
-    section("All rows of the comparison", "comparison", counts, page.rows(comparison))
+    given = set(comparison["verdict"])
+    meanings = [page.text(f"{name}: {words}.") for name, words in VERDICTS.items() if name in given]
+    counts = page.text(f"{page.count_verdicts(comparison)}.")
+    section("All rows of the comparison", "comparison", counts, *meanings, page.rows(comparison))
     words = "Versions, settings, machine and digests of this run"
     section("Provenance", "provenance", page.link("provenance.json", words))
     page.write_page(
