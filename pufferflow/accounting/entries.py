@@ -6,6 +6,7 @@ Rows are checked before anything is computed from them: the file is untrusted.
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import math
 import zlib
@@ -16,11 +17,10 @@ from fractions import Fraction
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from pufferflow._util.checks import check_epsilon, check_whole, shown
-from pufferflow._util.files import sha256
 from pufferflow._util.json import parse_json, record
-from pufferflow._util.protection import Level
 from pufferflow.accounting import account
 from pufferflow.accounting.account import MOST_STEPS, UNBOUNDED, Charge, Promise
+from pufferflow.accounting.level import Level
 from pufferflow.errors import BudgetError, LedgerError, ParameterError
 from pufferflow.models.files import parse_model
 
@@ -178,7 +178,7 @@ class Book:
             if promise.level not in self.promises:
                 self.add("promise", promise)
             limit, delta = (known := self.promises[promise.level]).epsilon, known.delta
-            what = f"its `limit` to `protect` {words_of(promise.level, step)} is {limit:g}"
+            what = f"its `limit` to `protect` {promise.level.words(step)} is {limit:g}"
             if promise.epsilon not in (limit, entry.epsilon):
                 raise LedgerError(f"{what}, not {promise.epsilon:g}; ledger set-limit changes it")
             if promise.delta not in (0.0, delta):
@@ -198,7 +198,7 @@ class Book:
         """Return the error with the broken promise, and the time from which readings are free."""
         promises, (*charges, new) = self.promises.values(), self.charges
         broken = max(promises, key=lambda one: account.spent([one], self.charges))
-        protected = words_of(broken.level, of.step_seconds)
+        protected = broken.level.words(of.step_seconds)
         free = max(account.free_from(one, charges, new) for one in promises)
         if free < account.SECONDS[1] - 86_400:  # the next time of the grid has a date
             grid = math.gcd(of.step_seconds or 1, 86_400)
@@ -234,7 +234,7 @@ class Book:
         else:
             raise LedgerError("there is no such row, or there is one already")
         after = self.rows[-1].digest if self.rows else ""
-        digest = sha256(canonical({"after": after, "entry": [number, time, kind, text]}).encode())
+        digest = digest_of({"after": after, "entry": [number, time, kind, text]})
         self.rows.append(Row(number, time, kind, text, digest))
 
     def _join(self, of: Population) -> None:
@@ -251,6 +251,11 @@ def canonical(document: object) -> str:
     """Return the JSON string that is hashed."""
     signs = (",", ":")
     return json.dumps(document, default=_plain, sort_keys=True, separators=signs, allow_nan=False)
+
+
+def digest_of(document: object) -> str:
+    """Return the SHA-256 of a document, in hexadecimal."""
+    return hashlib.sha256(canonical(document).encode()).hexdigest()
 
 
 def _plain(value: Any) -> Any:
@@ -285,9 +290,3 @@ def _entry_of(content: Document) -> Entry:
 
 _WITH_DELTA = ("rho", "whole_rho", "delta")
 _WRONG = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError)
-
-
-def words_of(level: Level, step_seconds: int | None) -> str:
-    """Return the description of what is protected."""
-    known = " with side information any" * (level.side_information == "any")
-    return level.words(step_seconds) + known
