@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--whole", default=UNBOUNDED, help="the same of a whole participant (default: no bound)")
     zero = "of one reading (default: 0)"
     add("--rho", default="0", help=f"of zero-concentrated differential privacy, {zero}")
-    add("--whole-rho", default="0", help="the same of a whole participant")
+    add("--whole-rho", help="the same of a whole participant (default: no bound if one has a rho)")
     add("--delta", default="0", help=f"of approximate differential privacy, {zero}")
     add("--from", dest="first", metavar="TIME", help="readings from then on (default: all)")
     add("--to", dest="last", metavar="TIME", help="readings before; a date is the whole day")
@@ -84,9 +84,12 @@ def _add(ledger: Ledger, arguments: argparse.Namespace) -> None:
     else:
         values = known.values if value is None else (value,)
         known = replace(known, values=values, participant=arguments.participant)
-    names = ("rho", "whole_rho", "delta")
-    more = (written_number(getattr(arguments, name), name) for name in names)
-    charge = Charge(cost, whole, *parse_range(arguments.first, arguments.last), *more)
+    rho, delta = (written_number(getattr(arguments, name), name) for name in ("rho", "delta"))
+    whole_rho = UNBOUNDED if rho else rho
+    if arguments.whole_rho is not None:
+        whole_rho = written_number(arguments.whole_rho, "whole_rho")
+    period = parse_range(arguments.first, arguments.last)
+    charge = Charge(cost, whole, *period, rho, whole_rho, delta)
     entry = Entry(known, charge, None, None, arguments.query)
     paid = ledger.add(Terms(entry, new_values=arguments.yes))
     print(f"entered as row {paid.number}: {percent(paid.spent)} % is spent")
