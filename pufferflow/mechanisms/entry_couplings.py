@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 from pufferflow._util.checks import Lengths, check_positive, check_whole, longest
+from pufferflow._util.grids import of_epsilons
 from pufferflow.bounds.of_families import MOST_STATES, Part, loss_bounds
 from pufferflow.bounds.roots import SMALLEST_EPSILON
 from pufferflow.mechanisms.base import NoiseScale, requested
@@ -15,6 +16,7 @@ from pufferflow.models.families import AnyFamily, as_family, standing_chains
 from pufferflow.models.protection import Protection, SideInformation
 
 
+@of_epsilons
 def leakage(
     family: AnyFamily,
     length: Lengths,

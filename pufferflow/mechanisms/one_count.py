@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from pufferflow._util.checks import Lengths
+from pufferflow._util.grids import of_epsilons
 from pufferflow.errors import ChainError
 from pufferflow.mechanisms.base import Count, NoiseScale, requested
 from pufferflow.models.families import AnyFamily, finite_chains
@@ -17,6 +18,7 @@ MOST_WORK = 1e11
 """Largest number of multiplications: some minutes."""
 
 
+@of_epsilons
 def wasserstein(
     family: AnyFamily,
     length: Lengths,

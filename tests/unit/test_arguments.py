@@ -24,8 +24,8 @@ from pufferflow.records.read import read
 from reproduction.data.sample import Participant, Sample
 
 pytestmark = pytest.mark.usefixtures("only_svg", "scales_once")
-NO_NUMBER = ("3", True, math.nan, [], [1.5], 1j)
-NEVER = {int: (*NO_NUMBER, math.inf, 1.5), float: (*NO_NUMBER, math.inf, -1, 10**400)}
+NO_NUMBER = ("3", True, math.nan, [], [None], 1j, math.inf)
+NEVER = {int: (*NO_NUMBER, 1.5, [1.5]), float: (*NO_NUMBER, -1, 10**400)}
 SOMETHING = (None, "x", True, math.nan, -1, 0, 1.5, [1.5], {}, RNG)
 ANYTHING = (*SOMETHING, "", math.inf, [], [None], b"x", 1j)
 
