@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
-from pufferflow._util.checks import Lengths
+from pufferflow._util.checks import Lengths, several_epsilons
 from pufferflow._util.types import Floats
 
 _Family = TypeVar("_Family", contravariant=True)
@@ -44,9 +44,9 @@ def of_epsilons(
 
     @wraps(function)
     def each(family: Any, length: Lengths, epsilon: Any, *others: Any, **options: Any) -> Any:
-        several = isinstance(epsilon, list | tuple) or getattr(epsilon, "ndim", 0) == 1
-        if several and len(epsilon):
-            return [function(family, length, one, *others, **options) for one in epsilon]
+        if isinstance(epsilon, list | tuple) or getattr(epsilon, "ndim", 0) == 1:
+            grid = several_epsilons(epsilon)
+            return [function(family, length, one, *others, **options) for one in grid]
         return function(family, length, epsilon, *others, **options)
 
     return each

