@@ -43,7 +43,7 @@ def written_number(
             raise error(f"{name} is {value}; it must be a finite number")
         text = str(value)
     if not isinstance(text, str):
-        raise error(f'{name} must be a number or a text such as "1/3", not {kind(value)}')
+        raise error(f'{name} must be a number or a string such as "1/3", not {kind(value)}')
     if len(text) > _MOST_CHARACTERS:
         most = f"give a number of at most {_MOST_CHARACTERS}"
         raise error(f"{name} has {len(text)} characters; {most}")
