@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from pufferflow._util.checks import LONGEST, check_choice, check_finite, check_list, check_whole
 from pufferflow._util.types import Bools, Floats, Ints
-from pufferflow._util.units import text_of
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.records.read import Steps
 from pufferflow.records.states import StateSpace
+from pufferflow.records.units import text_of
 
 Marks: TypeAlias = Iterator[tuple[Ints, NDArray[np.integer] | int, Ints | int]]
 LABELS: dict[str, tuple[str, ...]] = {

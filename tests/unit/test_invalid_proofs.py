@@ -448,6 +448,26 @@ def test_a_scale_next_to_the_least_is_decided_with_more_bits():
             excluded(document | {"scale": less}, 3)
 
 
+def test_chains_of_a_family_have_the_same_records():
+    """The words are of the first; a chain that shows nothing of its states hides them for c."""
+    hidden = STICKY["chains"][0] | {"observations": [0, 0]}
+    two = claim(BITS, 9, 4, 1, {}) | {"proofs": [{}, {}]}
+    accepted(two | {"family": {"chains": [*BITS["chains"], *STICKY["chains"]]}})
+    for other in (hidden, TWO, chain([["1"]])["chains"][0]):
+        rejected(two | {"family": {"chains": [*BITS["chains"], other]}}, "the chains of a family")
+
+
+def test_words_claim_no_more_than_is_proved():
+    """Numbers of more than 17 digits are rounded to the side of the weaker claim."""
+    more, less = "0.4" + 20 * "0" + "1", "0.5" + 20 * "9"
+    spent = {"delta": more, "event_delta": "0", "rho": "0"}
+    for family in ({"binary_interval": [more, less]}, {"mixing": {"steps": 2, "overlap": more}}):
+        document = claim(family, more, 2, 9, {}, approximate=spent)
+        words = pf.verify_certificate(document).subject
+        assert words.count("0.40000000000000001") == 3
+        assert "binary" not in words or "to 0.59999999999999999" in words
+
+
 # -- work ------------------------------------------------------------------------------------------
 
 

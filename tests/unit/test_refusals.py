@@ -18,8 +18,8 @@ from written_calls import called
 
 import pufferflow as pf
 from pufferflow import dp, hmm
-from pufferflow._util.protection import Level
 from pufferflow.accounting import account
+from pufferflow.accounting.level import Level
 from pufferflow.errors import PufferflowError
 from pufferflow.mechanisms import KNOWN
 from pufferflow.models.files import PublicModel

@@ -7,8 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from pufferflow._util.files import spreadsheet_csv, write_atomic
+from pufferflow._util.files import write_atomic
 from pufferflow.errors import DataError
+from pufferflow.publish.texts import spreadsheet_csv
 
 NOT_APPLICABLE = "N/A"
 UNDEFINED = "–"
