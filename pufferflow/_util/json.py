@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 from dataclasses import fields
 from typing import Any, TypeVar
 
+from pufferflow._util.checks import named_type
 from pufferflow._util.files import PathLike, read_bounded
 from pufferflow.errors import ModelError, PufferflowError
 
@@ -65,11 +66,12 @@ def only_keys(
     document: object, allowed: tuple[str, ...], where: str, needed: Collection[str] = ()
 ) -> dict[str, Any]:
     """Return an object; raise ModelError for anything else, and for unknown or missing keys."""
+    known = ", ".join(allowed)
     if not isinstance(document, dict):
-        raise ModelError(f"{where} must be an object with the keys {', '.join(allowed)}")
+        what = named_type(document)
+        raise ModelError(f"{where} must be an object with the keys {known}, not {what}")
     for key in document:
         if key not in allowed:
-            known = ", ".join(allowed)
             raise ModelError(f"{where} has the unknown key {key!r}; allowed are {known}")
     for key in needed:
         if key not in document:

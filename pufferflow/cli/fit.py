@@ -42,7 +42,8 @@ def run(arguments: argparse.Namespace) -> None:
         warn(made.warnings)
         last = [DRY_RUN if dry else f"safe to publish: {output}"]
         if made.paid is not None:
-            share = f"{percent(made.paid.spent)} % of its limits"
+            spent = made.paid.spent
+            share = f"{percent(spent)} % of its limits" if spent else "no release has set a limit"
             last = [f"ledger        {os.path.basename(options['ledger'])}: {share}", *last]
     else:
         if arguments.model is not None:

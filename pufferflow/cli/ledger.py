@@ -13,7 +13,7 @@ import numpy as np
 
 from pufferflow._util.numbers import written_number
 from pufferflow.accounting.account import UNBOUNDED, Charge, percent
-from pufferflow.accounting.entries import Entry, Terms, words_of
+from pufferflow.accounting.entries import Entry, Terms
 from pufferflow.accounting.ledger import Ledger
 from pufferflow.accounting.level import Level, level_of
 from pufferflow.cli.printing import actions_of, show, table
@@ -55,7 +55,7 @@ def _show(ledger: Ledger, arguments: argparse.Namespace) -> None:
     content = ledger.to_dict()
     step = (content["population"] or {}).get("step_seconds")
     for row in (*content["promises"], *content["releases"]):
-        row["protect"] = row["level"] and words_of(Level(**row["level"]), step)
+        row["protect"] = row["level"] and Level(**row["level"]).words(step)
     for row in content["releases"]:
         for name, time in (("from", row["charge"]["first"]), ("to", row["charge"]["last"])):
             row[name] = None if time is None else str(np.datetime64(time, "s"))

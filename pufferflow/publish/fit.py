@@ -136,7 +136,7 @@ def fit(source: Source, **options: Any) -> Fit:
         raise ParameterError("coverage is for one group; fit the readings of each group alone")
     space = schema.states
     if space is None or space.count < 2:
-        raise ParameterError("give `states` or `edges` of at least two states, such as edges 0.5,1")
+        raise ParameterError("give at least two `states`, or `edges` between them such as 0.5,1")
     steps = read(source, schema)
     counts = path_counts(steps, "group")
     if not counts.any():

@@ -424,9 +424,7 @@ def parse_statistics(asked: Sequence[str], **options: Any) -> tuple[Statistic, .
     unused = set(given)
     for place, entry in enumerate(check_list(asked, "statistics"), 1):
         name, _, by = str(entry).strip().partition("-by-")
-        if name not in CATALOGUE:
-            known = ", ".join(CATALOGUE)
-            raise ParameterError(f"statistic {place} has no known name; choose from {known}")
+        check_choice(name, f"statistic {place}", CATALOGUE)
         own = {f.name: f.default for f in fields(CATALOGUE[name]) if f.name in options}
         for key in (key for key in own if own[key] is MISSING and key not in given):
             raise ParameterError(f"{name} needs `{key}`; give it")

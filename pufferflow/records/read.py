@@ -441,7 +441,11 @@ class _Rows:
     def _different(self, column: pd.Series[Any]) -> tuple[Integers, Any]:
         """Return the codes of the entries, and the distinct entries, including missing ones."""
         try:
-            return pd.factorize(column, use_na_sentinel=False)
+            if column.dtype != object or pd.api.types.infer_dtype(column) == "string":
+                return pd.factorize(column, use_na_sentinel=False)
+            typed = pd.Series([(type(entry), entry) for entry in column])  # True is equal to 1
+            codes, distinct = pd.factorize(typed, use_na_sentinel=False)
+            return codes, pd.Index([entry for _, entry in distinct], dtype=object)
         except TypeError:
             what = f"the column {column.name!r} has lists; give numbers, strings or times"
             raise DataError(f"{self.table.where}: {what}") from None

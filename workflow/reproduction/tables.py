@@ -106,7 +106,7 @@ class Table:
 
     def html(self) -> str:
         """Return the table for a page."""
-        return self.shown.to_html(index=False, border=0)
+        return self.shown.to_html(index=False, index_names=False, border=0)
 
 
 def missing(value: Any) -> bool:
