@@ -448,6 +448,18 @@ def test_slack_of_plans_costs_epsilon():
     rejected(document(W=0, slack="0.01"), "are not within W = 0")
 
 
+def test_a_count_is_within_w_at_each_of_its_lengths():
+    """An even number of records that alternate has the same count, an odd one has not."""
+    family = chain([[0, 1], [1, 0]], ["0.5", "0.5"])
+
+    def document(lengths):
+        proof = {"count": {"weights": [0, 1], "lengths": lengths, "W": 0, "slack": "0"}}
+        return claim(family, 1, 4, 0, proof, mechanism="wasserstein")
+
+    accepted(document([2, 4]))
+    rejected(document([3, 4]), "3 records, node 1")
+
+
 @pytest.mark.parametrize("other", [{"weights": [0, 0], "W": 0}, {"lengths": [4]}])
 def test_all_chains_have_the_same_count(other):
     """The claim has one; a count that adds nothing proves any scale of the second chain."""
