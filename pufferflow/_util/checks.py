@@ -160,7 +160,7 @@ def shown(value: object) -> str:
     """Return ``value`` for messages: a number or a short string, otherwise its type."""
     if isinstance(value, str):
         short = len(value) <= 80 and value.isprintable()
-        return repr(value) if short else f"a text of {len(value)} letters"
+        return repr(value) if short else f"a string of {len(value)} characters"
     if not isinstance(value, Real | Decimal):
         return named_type(value)
     try:

@@ -120,10 +120,10 @@ def wrap(
     ParameterError
         It is not such a measurement, or its privacy map has no finite value at ``d_in``.
     """
-    opendp = load("opendp.mod", "what a measurement of OpenDP guarantees")
+    opendp = load("opendp.mod", "the guarantee of a measurement of OpenDP")
     check_type(measurement, "measurement", opendp.Measurement)
     if (measure := str(measurement.output_measure)) not in _MEASURES:
-        what = f"what one record changes is known for {', '.join(_MEASURES)}; convert it to one"
+        what = f"the effect of one record is known for {', '.join(_MEASURES)}; convert it to one"
         raise ParameterError(f"the measurement is of {measure}; {what}")
     metric = str(measurement.input_metric)
     known = next((d for name, d in _CHANGED.items() if metric.startswith(name)), None)

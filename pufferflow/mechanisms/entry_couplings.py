@@ -44,8 +44,8 @@ def leakage(
     length, epsilon, window
         As for :func:`pufferflow.mqm_exact`. A window includes all its parts.
     side_information : {"none", "any"}
-        ``"any"``: the bound also holds for adversaries who know any records outside the window.
-        The scale is then the smaller one of the couplings' and of ``group-dp``.
+        ``"any"``: the bound also holds for adversaries with any records outside the window as side
+        information. The scale is then the smaller one of the couplings' and of ``group-dp``.
     max_states : int
         Chains with more states (families between bounds: at most 12) get the cheaper bounds (blocks
         and quilts) only: couplings take time and memory in proportion to the cube of the states,

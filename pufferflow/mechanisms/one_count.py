@@ -65,7 +65,7 @@ def wasserstein(
         return replace(asked, reason=str(error))
     k = chains[0].states
     if states is None and k > 2:
-        which = f"say which of the {k} states to count (states, or --count in the shell)"
+        which = f"state which of the {k} states to count (states, or --count in the shell)"
         return replace(asked, reason=f"the query is missing: {which}")
     query = CountQuery([k - 1] if states is None else states)  # both of two states have the same W
     weights = [1 - uncounted for uncounted in query.bin_of_states(chains[0])]

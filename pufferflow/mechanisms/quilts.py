@@ -45,7 +45,7 @@ def mqm_exact(
     window : int
         Number of consecutive records that are protected together.
     side_information : {"none", "any"}
-        With ``"any"`` (adversaries who know other records) it is not applicable.
+        With ``"any"`` it is not applicable.
     convention : {"exact", "published"}
         ``"exact"`` restricts the left quilt node to its possible values (Definition 4.1);
         ``"published"`` uses eq. 5 as printed, which is never smaller.

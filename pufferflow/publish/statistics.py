@@ -267,8 +267,8 @@ class Transitions(Histogram):
     """Share of the pairs of readings one step apart with each pair of states.
 
     L = 4: a reading ends at most one pair and begins at most one; another value moves each of the
-    two, which changes two counts by 1 each (Δ2² = 6: both may leave the same count, or enter it).
-    Which readings are one step apart is public.
+    two, which changes two counts by 1 each (Δ2² = 6: both may decrease the same count, or enter
+    it). Which readings are one step apart is public.
     """
 
     name, title, quantity = "transitions", "Transitions", "share of transitions"
