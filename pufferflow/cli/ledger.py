@@ -22,12 +22,12 @@ from pufferflow.errors import LedgerError, ParameterError
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     action = actions_of(parser, "made by the first release")
-    add = action("show", "LEDGER", _show, "promises, what is spent of them, and every release")
+    add = action("show", "LEDGER", _show, "promises, their spent part, and every release")
     add("--json", action="store_true", help="print JSON instead of text")
     add = action("verify", "LEDGER", _verify, "check the file, its digests and its promises")
     add("--noted", metavar="DIGEST", help="that an earlier verify printed")
     add = action("add", "LEDGER", _add, "enter a release that was made by other means")
-    add("query", metavar="WORDS", help="what was published")
+    add("query", metavar="WORDS", help="description of the publication")
     add("--cost", default=UNBOUNDED, help="sum of Lipschitz constant / scale (default: no bound)")
     add("--whole", default=UNBOUNDED, help="the same of a whole participant (default: no bound)")
     zero = "of one reading (default: 0)"
@@ -69,7 +69,7 @@ def _verify(ledger: Ledger, arguments: argparse.Namespace) -> None:
     entries, digest = ledger.verify(arguments.noted)
     since = "" if arguments.noted is None else "; all up to the digest noted is as it was then"
     print(f"verified: the digests of {entries} rows fit together and all promises hold{since}")
-    print(f"digest to note elsewhere: with --noted it shows whether rows were made anew: {digest}")
+    print(f"digest to note, for --noted, which shows whether rows were made again: {digest}")
 
 
 def _add(ledger: Ledger, arguments: argparse.Namespace) -> None:
