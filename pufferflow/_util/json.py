@@ -23,8 +23,8 @@ def read_json(
     """Return ``parse`` of the content of a JSON file; ``"-"`` is standard input.
 
     ``must_hold`` describes the content for messages, ``number`` reads a decimal number (default: as
-    a float). Raises DataError: the file cannot be read; ModelError: it is not JSON or not what
-    ``parse`` expects; ParameterError: ``path`` is not a path.
+    a float). Raises DataError: the file cannot be read; ModelError: it is not JSON, or ``parse``
+    refuses it; ParameterError: ``path`` is not a path.
     """
     name, content = "standard input" if path == "-" else str(path), read_bounded(path)
     try:
@@ -58,7 +58,7 @@ def parse_json(text: str, number: Callable[[str], object] | None = None) -> Any:
             json.dumps(document, ensure_ascii=False, default=str).encode()
         except UnicodeEncodeError:
             half = "half of a character (a lone surrogate such as \\ud800)"
-            raise ModelError(f"a text has {half}; write whole ones") from None
+            raise ModelError(f"a string has {half}; write whole ones") from None
     return document
 
 

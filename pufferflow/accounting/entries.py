@@ -27,7 +27,7 @@ from pufferflow.models.files import parse_model
 Document: TypeAlias = dict[str, Any]
 TimeBase: TypeAlias = Literal["utc", "local", "none"]
 
-FIX = "put back a copy made after its last release, for an older one lacks what was spent since"
+FIX = "put back a copy made after its last release, for an older one lacks the budget spent since"
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Entry:
             raise ParameterError(f"query is {shown(self.query)}; give up to 1000 printable letters")
         times = {self.charge.first, self.charge.last} - {None}
         if self.population.time_base == "none" and times:
-            raise ParameterError("a release has a range of times where there are none")
+            raise ParameterError("a release has a range of times, but the ledger has none")
 
 
 @dataclass(frozen=True)
@@ -209,7 +209,7 @@ class Book:
         elif new.last is None and broken.cost:
             way = "without times everything adds up; with times new readings are free"
         else:
-            way = "what is spent stays spent"
+            way = "spent budget stays spent"
         what = f"its limit of epsilon {broken.epsilon:g} to `protect` {protected} leaves no room"
         return BudgetError(f"{what} for this release: {way}; ledger set-limit raises it")
 

@@ -80,7 +80,7 @@ def fit_privately(
     """Return a family of chains fitted to many participants, with noise that protects each of them.
 
     The noise is drawn from the operating system's randomness, after its cost is reserved in the
-    ledger, where it adds up with releases of the same readings but makes no promise of its own.
+    ledger. It adds up with releases of the same readings but makes no promise of its own.
 
     Parameters
     ----------

@@ -422,7 +422,7 @@ class _Rows:
         self._refuse(early == NOWHEN, frame.index, "time", what)
         if self.kind < 0 and len(kind):
             self.kind = int(kind[0])
-        what = f"is not written as the first time, which {KINDS[self.kind]}; write all alike"
+        what = f"is not written as the first time, which {KINDS[self.kind]}; write all in one way"
         self._refuse(kind != self.kind, frame.index, "time", what)
         return early, late
 
@@ -447,7 +447,7 @@ class _Rows:
             codes, distinct = pd.factorize(typed, use_na_sentinel=False)
             return codes, pd.Index([entry for _, entry in distinct], dtype=object)
         except TypeError:
-            what = f"the column {column.name!r} has lists; give numbers, texts or times"
+            what = f"the column {column.name!r} has lists; give numbers, strings or times"
             raise DataError(f"{self.table.where}: {what}") from None
 
     def _plain(self, text: str) -> str:

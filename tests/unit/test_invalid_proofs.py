@@ -63,7 +63,7 @@ def least(document, epsilon):
 BITS = chain([[0.5, 0.5], [0.5, 0.5]])
 STICKY = chain([[0.9, 0.1], [0.1, 0.9]], "stationary")
 TREES = [[1, 2, [0, -1]], [2, 1, [0, 1]]]
-OPEN = "does not end at or below where it starts"
+OPEN = "does not end at or below its start"
 
 
 # -- COUNT -----------------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ def test_lists_of_witnesses():
         forged = copy.deepcopy(document)
         forged["proofs"][0]["forward"]["cycle"] = steps
         rejected(forged, "a cycle has a start, and a step for each of the 2 phases")
-    for fields, why in (({"prefix": [{}]}, "only where one"), ({"start": [["0"]]}, "one row per")):
+    for fields, why in (({"prefix": [{}]}, "only if one"), ({"start": [["0"]]}, "one row per")):
         forged = copy.deepcopy(document)
         forged["proofs"][0]["forward"] |= fields
         rejected(forged, why)
