@@ -5,7 +5,6 @@ from fractions import Fraction
 from itertools import combinations
 
 import pytest
-from cases import counts
 from enumeration import counted, stationary_law
 from plain_counts import conditional_densities, largest_ratios, log_fraction
 
@@ -64,28 +63,6 @@ def test_three_states_three_records(ratio, inside, tail):
     found = pf.privacy_loss(chain, 3, -1 / (2 * math.log(ratio)), HistogramQuery())
     assert found.lower <= log_fraction(inside) <= found.loss
     assert (found.node, found.pair, found.output) == place
-
-
-@pytest.mark.parametrize("length", [4, *counts(6, 8)])
-@pytest.mark.parametrize(("n", "share"), [(100, "0.93"), (1000, "0.99"), (10000, "0.999")])
-def test_two_states_come_near_three_minus_four_over_the_length(length, n, share):
-    """P = [[a, 1 − a], [1 − b, b]] from (a², 1 − a²), b = (T − 1) a³, e^(−1/2σ) = 1 − a², a → 0."""
-    a = Fraction(1, n)
-    b = (length - 1) * a**3
-    matrix, law = [[a, 1 - a], [1 - b, b]], [a**2, 1 - a**2]
-    largest, *place, corner = ratios(matrix, law, length, 1 - a**2)
-    assert place == [2, (0, 1), (length // 2, length // 2)]
-    # log(1 + x) lies between x − x²/2 and x
-    x, y = largest - 1, corner - 1
-    assert x - x**2 / 2 > Fraction(share) * (3 - Fraction(4, length)) * y
-
-
-def test_a_stationary_chain_comes_near_three_halves():
-    a, zero, one = Fraction(1, 1000), Fraction(0), Fraction(1)
-    matrix = [[zero, one, zero], [zero, zero, one], [1 - a, a / 2, a / 2]]
-    largest, *_, corner = ratios(matrix, stationary_law(matrix), 3, 1 - a**2)
-    x, y = largest - 1, corner - 1
-    assert x - x**2 / 2 > Fraction(149, 100) * y
 
 
 @pytest.mark.parametrize("length", [4, 8, 16, 64, 200])

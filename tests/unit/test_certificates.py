@@ -67,17 +67,6 @@ def test_scales_of_quilts_are_proved_and_hardly_smaller_ones_are_not(family, con
         rejected(lowered, r"a loss of 1.00000 is not excluded, epsilon is 1")
 
 
-@pytest.mark.parametrize("epsilon", [0.2, 1.0, 5.0])
-@pytest.mark.parametrize("family", [THETA_1, ANY, BOTH])
-def test_the_larger_scale_of_mqm_approx_is_proved_by_quilts(family, epsilon):
-    scale = pf.mqm_approx(family, 100, epsilon).scale
-    document = pf.certify(family, 100, epsilon, mechanism="mqm-approx")
-    assert float(document["scale"]) == scale
-    verified(document)
-    least = pf.mqm_exact(family, 100, epsilon).scale
-    rejected(document | {"scale": repr(least * (1 - 1e-9))}, "is not excluded")
-
-
 @pytest.mark.parametrize("length", [1, 3, 10**9])
 @pytest.mark.parametrize("chain", [pf.MarkovChain([[0.3, 0.7]] * 2, [0.9, 0.1]), HALF, NEVER])
 def test_entry_dp_of_independent_records(chain, length):

@@ -22,6 +22,13 @@ TURNING = pf.PeriodicChain([np.eye(2), np.eye(2)[::-1]], initial_distribution="a
 RARE = pf.MarkovChain([[1 - 1e-100, 1e-100], [1e-100, 1 - 1e-100]], [1, 0])
 UNLIKELY = pf.MarkovChain([[0, 1e-300, 1], [1, 0, 0], [1, 0, 0]], [1, 0, 0])
 HALF, SWAP = pf.BinaryInterval(0.5, 0.5), pf.MarkovChain([[0, 1], [1, 0]], "any")
+ROUND = pf.MarkovChain(np.eye(3)[[1, 2, 0]])
+APART = pf.MarkovChain([[0, 0.5, 0.5], [0, 1, 0], [0, 0, 1]], [1, 0, 0])
+SELDOM = pf.MarkovChain([[1, 0, 0], [0, 1, 0], [5e-324, 0.25, 0.75]], "any")
+TURNED = [[0.9, 0.1, 0], [0.2, 0.7, 0.1], [0.3, 0, 0.7]]
+COINS = pf.HiddenChain.hidden(STATIONARY_1, [[0.3, 0.7]] * 2)
+PAIRS = pf.HiddenChain.of_order([[[0.9, 0.1], [0.5, 0.5]], [[0.3, 0.7], [0.2, 0.8]]])
+LATE = pf.MarkovChain([[0.996, 0.004, 0], [0, 0.996, 0.004], [0, 0, 1]], [0.4, 0.3, 0.3])
 ZERO, ONE = CountQuery({0}), CountQuery({1})
 EPSILONS, ALPHAS = (0.2, 1.0, 5.0), (0.1, 0.2, 0.3, 0.36, 0.4)
 FIVE = ("group-dp", "mqm-exact", "mqm-approx", "entry-dp", "gk16")
@@ -37,6 +44,34 @@ def synthetic(alpha):
 
 def independent(start):
     return pf.MarkovChain([[0.2, 0.3, 0.5]] * 3, start)
+
+
+def going_round(move):
+    return pf.MarkovChain((1 - move) * ROUND.transition_matrix + move * np.eye(3), [0.2, 0.3, 0.5])
+
+
+def hardly_mixing(leave):
+    return pf.MarkovChain([[1 - leave, leave], [0.5 * leave, 1 - 0.5 * leave]], [0.5, 0.5])
+
+
+def lazy(states):
+    return pf.MarkovChain(0.9 * np.eye(states) + 0.1 / states)
+
+
+def longer(mechanism, matrix, start, **options):
+    """Scales of a billion records and of more, over that of a million."""
+    chain = pf.MarkovChain(matrix, start)
+    long, *more = (mechanism(chain, n, 0.5, **options).scale for n in (10**6, 10**9, 10**18))
+    return [scale / long for scale in more]
+
+
+def least(chain, length, epsilon):
+    """Number of records whose noise is a lower bound."""
+    return pf.lower_bound(chain, length, epsilon).scale * epsilon
+
+
+def informed(family, length, window=1):
+    return pf.leakage(family, length, 1.0, window=window, side_information="any").scale
 
 
 def share_of_lower_bounds(chain, epsilon, **options):
