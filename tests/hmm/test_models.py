@@ -2,8 +2,6 @@
 
 import json
 import math
-import subprocess
-import sys
 from fractions import Fraction
 
 import pytest
@@ -102,15 +100,6 @@ def test_noisy_max_on_the_command_line(run):
     words = ("--release", "value", "--largest", 4, "--ratio", "1/3", "--json")
     found = json.loads(run("related", "noisymax", "-", *words, stdin="[0, 4]")[1])
     assert (found["value"] in range(5), found["factor"]) == (True, "3")
-
-
-def test_check_needs_no_solver_without_parameters():
-    unit = "[[1, 0], [0, 1]]"
-    made = f"hmm.HiddenMarkovModel({unit}, {unit}, {{'a': [1, 0], 'b': [0, 1]}})"
-    code = f"import sys; from pufferflow import hmm; hmm.check({made}, 2, 1); "
-    code += "print('z3' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
 
 
 def test_what_grows_without_bound_is_refused(monkeypatch):

@@ -42,6 +42,10 @@ def synthetic(alpha):
     return pf.BinaryInterval(alpha, 1 - alpha)
 
 
+def fits(length, alpha):
+    return pf.gk16(synthetic(alpha), length, 1.0).scale is not None
+
+
 def independent(start):
     return pf.MarkovChain([[0.2, 0.3, 0.5]] * 3, start)
 

@@ -73,13 +73,6 @@ def test_what_does_not_apply_leaves_a_gap_and_the_limit_is_marked(finished):
     assert "right of" not in part
 
 
-def test_mass_moves_by_w_at_most(finished):
-    figure = paper_figures.wasserstein(tidy.read(finished.made / "examples/values.csv", "values"))
-    assert "moves by W = 2" in [text.get_text() for text in figure.legends[0].get_texts()]
-    moves = [line.get_xdata() for line in figure.axes[0].lines]
-    assert sorted(abs(end - start) for start, end in moves) == [0, 1, 1, 1, 1, 2, 2]
-
-
 def test_an_empty_table_is_refused():
     draws = {histogram_figures.histograms: "releases", paper_figures.growth: "growth"}
     draws |= {histogram_figures.errors_beside_printed: "errors", paper_figures.quilts: "quilts"}
