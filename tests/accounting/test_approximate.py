@@ -64,16 +64,6 @@ def test_allowances_are_on_the_safe_side_and_tight(seed):
         )
 
 
-@pytest.mark.parametrize(("epsilon", "ratios"), [(0.2, (3.798, 5.153)), (1, (4.234, 5.503))])
-def test_published_ratios_and_extremes(epsilon, ratios):
-    found = [gaussian_ratio(epsilon, delta) for delta in (1e-6, 1e-9)]
-    assert found == pytest.approx(ratios, abs=1e-3)
-    for ratio in (gaussian_ratio(1e-80, 0.9), gaussian_ratio(1e80, 1e-300)):
-        assert 0 < ratio < math.inf
-    assert pufferfish_delta(1e80, 1e-80, 0.5) == 1.0
-    assert pufferfish_delta(1.0, 0.5, 0.0) == event_delta(1e80, 0.5, 1.0) == 0.0
-
-
 def exact_delta(above, below, cost, event_delta, epsilon):
     """Largest P(A | secret) − e^ε P(A | other) over all (c, δ0)-DP mechanisms, by a program."""
     rows = as_rows([lipschitz(above.shape, cost)], [above.size])
@@ -257,12 +247,6 @@ def test_audit_of_event_level_privacy(run, tmp_path):
     assert (code, one["readings"], reset["readings"]) == (0, 1, 24)
     wanted = pf.influence_curve(chain, 90).reset(0.3, 24)
     assert reset["loss"] == pytest.approx(wanted, rel=1e-9)
-
-
-@pytest.mark.parametrize("delta", [0, 1, -1, math.nan, True, "1e-6"])
-def test_bad_deltas(delta):
-    with pytest.raises(ParameterError, match="delta is"):
-        gaussian_scale(HOUR, 100, 1.0, delta)
 
 
 @pytest.mark.parametrize("options", [{}, {"window": 4}, {"side_information": "any"}])

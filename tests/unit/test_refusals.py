@@ -18,7 +18,7 @@ from written_calls import called
 
 import pufferflow as pf
 from pufferflow import dp, hmm
-from pufferflow._util.protection import Level
+from pufferflow._util import protection, units
 from pufferflow.accounting import account
 from pufferflow.errors import PufferflowError
 from pufferflow.mechanisms import KNOWN
@@ -101,7 +101,8 @@ KNOWN_STATES = Schema(
 OF_OTHERS = PublicModel(pf.ChainFamily([CHAIN]), KNOWN_STATES)
 IN_PARIS = Schema(timezone="Europe/Paris")
 Charge, Promise, UNBOUNDED = account.Charge, account.Promise, account.UNBOUNDED
-READING, PARTICIPANT = Level(1), Level(None)
+READING, PARTICIPANT = protection.Level(1), protection.Level(None)
+level_of, seconds_of, steps_of = protection.level_of, units.seconds_of, units.steps_of
 
 
 def rows(content, **schema):

@@ -1,6 +1,7 @@
 """Values of papers and of calculations by hand, to the digits that worked.txt gives."""
 
 import ast
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,12 @@ TURNED = [[0.9, 0.1, 0], [0.2, 0.7, 0.1], [0.3, 0, 0.7]]
 COINS = pf.HiddenChain.hidden(STATIONARY_1, [[0.3, 0.7]] * 2)
 PAIRS = pf.HiddenChain.of_order([[[0.9, 0.1], [0.5, 0.5]], [[0.3, 0.7], [0.2, 0.8]]])
 LATE = pf.MarkovChain([[0.996, 0.004, 0], [0, 0.996, 0.004], [0, 0, 1]], [0.4, 0.3, 0.3])
+UNIT, COIN, HALVES = [[1, 0], [0, 1]], [["3/4", "1/4"], [0.25, 0.75]], [["1/2", "1/2"]] * 2
+DIGITS = Fraction(f"0.{'7' * 900}")
+LONG = [[DIGITS, 1 - DIGITS], ["1/7", "6/7"]]
+TOSSES, CERTAIN = (pf.dp.FiniteMechanism({"yes": p, "no": p[::-1]}) for p in (COIN[0], [1, 0]))
+NINTHS = {i: [Fraction(9 - i, 9), Fraction(i, 9)] for i in range(3)}
+STEPS = pf.dp.FiniteMechanism(NINTHS, [(0, 1), (1, 2)])
 ZERO, ONE = CountQuery({0}), CountQuery({1})
 EPSILONS, ALPHAS = (0.2, 1.0, 5.0), (0.1, 0.2, 0.3, 0.36, 0.4)
 FIVE = ("group-dp", "mqm-exact", "mqm-approx", "entry-dp", "gk16")
@@ -40,6 +47,10 @@ def symmetric(stay, start="stationary"):
 
 def synthetic(alpha):
     return pf.BinaryInterval(alpha, 1 - alpha)
+
+
+def hidden(transitions, observations, yes=(1, 0), no=(0, 1)):
+    return pf.hmm.HiddenMarkovModel(transitions, observations, {"yes": yes, "no": no})
 
 
 def fits(length, alpha):
