@@ -41,19 +41,6 @@ def test_the_smallest_mass_counts_and_so_does_the_farthest_value():
     assert pf.PufferfishFramework({"a": far}).wasserstein().scale(1.0) == math.inf
 
 
-def test_the_flu_clique_in_every_way(tmp_path):
-    path = tmp_path / "flu.csv"
-    path.write_text(ROWS)
-    people = pf.PufferfishFramework.from_databases({"clique": clique()}, sum)
-    secrets = pf.PufferfishFramework({"clique": FLU})
-    for found in (secrets, people, pf.PufferfishFramework.from_table(path)):
-        assert found.wasserstein().W == 2
-        assert found.wasserstein().scale(0.5) == 4
-        assert found.wasserstein().scale(0.1) * Fraction(0.1) >= 2
-    assert people.group_sensitivity([["X4", "X1", "X3", "X2"]]).sensitivity == 4
-    assert people.pairs == tuple(((f"X{i}", 0), (f"X{i}", 1)) for i in range(1, 5))
-
-
 def test_floats_stand_for_their_decimals():
     """0.1 + 0.2 is not 0.3 in binary: two distributions would differ by a mass far away."""
     given = {"s": {0: 0.1, 1: 0.2, 9: 0.7}, "t": {0.0: np.float64(0.1), 1: 0.2, 9: 0.7}}

@@ -1,7 +1,5 @@
 """Tables and figures of a complete run: the same from the same numbers, and what they show."""
 
-import re
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -43,16 +41,6 @@ def test_figures_of_related_systems_are_the_same_bytes_again(finished, tmp_path,
     curves = tidy.read(finished.made / f"related/{name}.csv", "related")
     (path,) = style.save_figure(FIGURES[name](curves), tmp_path / name)
     assert path.read_text("utf-8") == finished.text(f"figures/{name}_synthetic.svg")
-
-
-def test_figures_carry_text_and_no_date_of_their_own(finished):
-    drawn = sorted(finished.made.glob("figures/*.svg"))
-    assert len(drawn) > 15
-    for path in drawn:
-        text = path.read_text(encoding="utf-8")
-        assert not re.search("CreationDate|Creator|dc:date", text)
-        assert set(re.findall(r"font-family: ([^;\"]+)", text)) == {style.SVG_FONTS}
-    assert ">0.0074</text>" in finished.text("figures/errors_activity_bundled.svg")
 
 
 def test_what_does_not_apply_leaves_a_gap_and_the_limit_is_marked(finished):
