@@ -30,6 +30,8 @@ TURNED = [[0.9, 0.1, 0], [0.2, 0.7, 0.1], [0.3, 0, 0.7]]
 COINS = pf.HiddenChain.hidden(STATIONARY_1, [[0.3, 0.7]] * 2)
 PAIRS = pf.HiddenChain.of_order([[[0.9, 0.1], [0.5, 0.5]], [[0.3, 0.7], [0.2, 0.8]]])
 LATE = pf.MarkovChain([[0.996, 0.004, 0], [0, 0.996, 0.004], [0, 0, 1]], [0.4, 0.3, 0.3])
+LOW, HIGH = np.array([[3, 3, 0], [2, 2, 2], [0, 3, 3]]), np.array([[7, 7, 1], [6, 6, 6], [1, 7, 7]])
+LEFT = pf.IntervalFamily(np.zeros((3, 3)), 1 - np.eye(3) / 2)
 UNIT, COIN, HALVES = [[1, 0], [0, 1]], [["3/4", "1/4"], [0.25, 0.75]], [["1/2", "1/2"]] * 2
 DIGITS = Fraction(f"0.{'7' * 900}")
 LONG = [[DIGITS, 1 - DIGITS], ["1/7", "6/7"]]
@@ -59,6 +61,11 @@ def fits(length, alpha):
 
 def independent(start):
     return pf.MarkovChain([[0.2, 0.3, 0.5]] * 3, start)
+
+
+def counted(*rows):
+    """The family of these counts, and of a state that was never left."""
+    return pf.models.confidence_family([*rows, [0] * len(rows[0])])
 
 
 def going_round(move):

@@ -15,7 +15,7 @@ from reproduction import comparison as verdicts
 from reproduction import tidy
 from reproduction.authors_code import authors_scales
 from reproduction.claims import leading, paper_rows
-from reproduction.comparison import SOURCES, comparison_table, reported_values, stated_rows
+from reproduction.comparison import SOURCES, comparison_table, reported_values
 
 ROOT = Path(__file__).parents[2]
 FIGURE_4 = "Figure 4, upper row"
@@ -143,15 +143,6 @@ def test_the_chance_to_lead_after_noise():
         assert found == pytest.approx(exact, abs=1e-7)
     three = pd.Series([0.0, 0.0, 0.0])
     assert leading(three, three + 3) == pytest.approx(1 / 3, abs=1e-7)
-
-
-def test_values_of_several_keys():
-    values = pd.DataFrame({"key": ["flu/wasserstein", "flu/group"], "computed": ["2.0", "4.0"]})
-    (row,) = stated_rows(values, "pufferfish")
-    assert (row.reported, row.ours, row.verdict) == ("2, 4", "2, 4", verdicts.RESTORED)
-    (wrong,) = stated_rows(values.assign(computed=["2.0", "5.0"]), "pufferfish")
-    assert wrong.verdict == verdicts.DIFFERS
-    assert not list(stated_rows(values[:1], "pufferfish"))
 
 
 def test_rows_that_claim_too_much_are_refused(own):
