@@ -58,11 +58,10 @@ install = VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --require-hashes -r $(
 	$(call install,requirements-dev.lock)
 	touch $@
 
-# The documentation as a site, docs/_build/html/index.html; its tutorials are run. Warnings and dead links are errors.
+# The documentation as a site, docs/_build/html/index.html; its tutorials are run. Warnings, also of dead links, are errors.
 docs: .venv/.dev
 	rm -rf docs/_build
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --builder html --doctree-dir docs/_build/doctrees docs docs/_build/html
-	$(BIN)/python docs/check_site.py docs/_build/html
 
 # The table of settings in config/README.md, from the descriptions in their schema.
 settings: .venv/.ready

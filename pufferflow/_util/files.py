@@ -7,7 +7,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -100,7 +100,8 @@ def check_outputs(
     """Raise :class:`DataError` unless every output can be written without the loss of another file.
 
     Other files are inputs, other outputs and ledgers. None, and ``"-"`` among the inputs, is not a
-    file; the ``ledger`` is appended to; with ``new`` an output must not exist.
+    file; the ``ledger`` is appended to; with ``new`` an output must not exist, and its folder is
+    written to.
     """
     files = [path for path in inputs if path is not None and path != "-"]
     if not all(map(os.path.exists, files)):
@@ -123,7 +124,8 @@ def check_outputs(
             wrong = "is a ledger and would be lost; give the output another name"
         else:
             written.add(this)
-            continue
+            with workplace(path.parent) if new else nullcontext():
+                continue
         raise DataError(f"{path} {wrong}")
 
 

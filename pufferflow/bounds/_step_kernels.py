@@ -212,15 +212,15 @@ def couple(
 
 @kernel
 def beyond_stationary(spread: float, following: float, farthest: float) -> float:
-    """Return an upper bound of the past's leakage beyond that under P* (Lemma 7).
+    """Return an upper bound of the past's leakage beyond that under P* (Lemma 7); ∞ for spread ∞.
 
     Under the stationary distribution it is 0. The distribution of the node before is π times e^r, r
     with the given ``spread``, that of the node similarly with the ``following`` one; so the
     distributions of the node before given x are P*(x, ·) times e^r up to a factor, within
     the spread in total variation.
     """
-    if spread == 0:
-        return 0.0
+    if spread == 0 or spread == np.inf:
+        return spread
     variation = -math.expm1(-spread) * (1 + 4 * UNIT_ROUNDOFF)
     growth = math.expm1(farthest) if farthest < 600 else math.inf
     return min(spread + following, 2 * math.log1p(variation * growth)) * (1 + 4 * UNIT_ROUNDOFF)
@@ -313,10 +313,7 @@ def walk(
             through[:] = caps[min(step, len(caps) - 1)]
         farthest = add_costs(before, cost, w)
         more = 2 * math.log1p(error * math.expm1(min(farthest, 700.0))) * (1 + 8 * UNIT_ROUNDOFF)
-        if spreads[step] < np.inf:
-            more += beyond_stationary(spreads[step], spreads[step + 1], farthest)
-        else:
-            more = np.inf
+        more += beyond_stationary(spreads[step], spreads[step + 1], farthest)
         # the bound for any distribution is at least that of a given one
         if first == 0 and which[step] >= 0 and not more <= _LITTLE * largest:
             reweight(roots[which[step]], w, 0.0, (through, arcs, slopes), (0, k * k))
@@ -330,9 +327,8 @@ def walk(
         for x in range(k):
             for z in range(k):
                 apart[x, z] = x != z and there[x] and there[z]
-        last = k * k
+        last = k * k if spreads[step] == np.inf else min(k * k, first + portion)
         if spreads[step] < np.inf:
-            last = min(last, first + portion)
             check = step % checks[0] == 0 or step & (step - 1) == 0
             rows_of = rows[min(step, len(rows) - 1)]
             sets = pairs, starts, apart & ~alike, rows_of > 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -18,6 +19,7 @@ from pufferflow.bounds.distribution_sets import (
 )
 from pufferflow.bounds.process import Process, Side
 from pufferflow.bounds.roots import Loss, scale_below
+from pufferflow.bounds.rounds import Rounds, at_once
 from pufferflow.bounds.solver import LeakageEquation, beginning, post_fixed_point
 from pufferflow.bounds.walks import Stretch
 from pufferflow.models.powers import followers, largest_after
@@ -26,14 +28,17 @@ from pufferflow.models.powers import followers, largest_after
 class ProcessLoss:
     """Upper bounds of the loss over the windows of a process, for all c-DP mechanisms.
 
-    Short processes use the recursion (c) node by node, long ones its post-fixed points; (b) caps
-    both.
+    Short processes use the recursion (c) node by node, long ones its post-fixed points, or rounds
+    of a period; (b) caps both.
     """
 
     def __init__(self, process: Process) -> None:
         self._process = process
-        self._forward = _Leakages(process, process.forward)
-        self._backward = _Leakages(process, process.backward)
+        sides = process.forward, process.backward
+        self._rounds = [Rounds(side.cycle, process.around) for side in sides if side.cycle]
+        own = [_Leakages(process, side) for side in sides if not side.cycle]
+        both: Sequence[Rounds | _Leakages] = self._rounds or own
+        self._forward, self._backward = both
         self._last = None
         if process.window > 1 and process.step is not None:
             self._last = followers(process.step, process.window)
@@ -47,7 +52,7 @@ class ProcessLoss:
         """Return the smallest scale with loss ≤ ε, rounded up, and a node; None if ≥ ``upper``."""
         growth = self._begin()
         cost = max(1 / upper, epsilon / growth if growth else 0.0)
-        return scale_below(self._nearby, epsilon, upper, cost)
+        return scale_below(self._nearby, epsilon, upper, cost, self._process.tolerance)
 
     def _begin(self) -> float:
         """Discard earlier results; return the loss over c at small c, estimated high, or 0."""
@@ -57,17 +62,21 @@ class ProcessLoss:
     def _nearby(self, cost: float) -> Loss:
         """Return the loss, starting from the post-fixed points of the last cost."""
         process, value, node = self._process, 0.0, 1
-        forward, backward = self._forward.tables(cost), self._backward.tables(cost)
-        ends = [self._of_windows(table) for table in forward]
+        if self._rounds:
+            forward, backward = at_once(self._rounds, cost)
+        else:
+            forward, backward = self._forward.tables(cost), self._backward.tables(cost)
+        ends, early = [self._of_windows(table) for table in forward], len(backward) - process.phases
         for before, table in enumerate(backward):
-            is_tail = not process.exact and before == len(backward) - 1
-            after = ends[process.around - before if process.exact else -1]
+            after = process.around - before
+            if not process.exact:
+                after = (before + process.window - 1) % process.phases - process.phases
             secrets = process.possible[min(before, len(process.possible) - 1)]
-            found = self._read(cost, before, after, table, secrets[:, None] & secrets)
+            found = self._read(cost, before, ends[after], table, secrets[:, None] & secrets)
             if not found <= value:
                 value, node = found, before + 1
-                if is_tail:
-                    node = max(node, (process.around + 3) // 2)
+                if not process.exact and before >= early:
+                    node = max(early + 1, (process.around + 3) // 2)
         most = process.length * cost
         return Loss((value if value < most else most) * (1 + 8 * UNIT_ROUNDOFF), node)
 

@@ -14,13 +14,13 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from pufferflow._util.protection import Protection
 from pufferflow.bounds.forgetting import ForgettingLoss
 from pufferflow.bounds.loss import ProcessLoss
-from pufferflow.bounds.periodic import PeriodicLeakage
 from pufferflow.bounds.process import (
     MOST_HISTORIES,
     MOST_ROBUST_STATES,
     Process,
     of_chain,
     of_histories,
+    of_periodic,
     of_sets,
 )
 from pufferflow.bounds.roots import Loss
@@ -157,7 +157,11 @@ def _(family: PeriodicChain, length: int, protection: Protection, max_states: in
         limit = f"at most {max_states} states (max_states), not {family.states}"
         why = f"couplings at every phase are computed for {limit}"
         return [Part(family, None, why)]
-    return [Part(family, kept(PeriodicLeakage, family, length, protection))]
+    return [Part(family, bound) for bound in kept(_at_phases, family, length, protection)]
+
+
+def _at_phases(*arguments: Any) -> list[LossBound]:
+    return [ProcessLoss(process) for process in of_periodic(*arguments)]
 
 
 def not_mixing(family: BoundedFamily) -> str:

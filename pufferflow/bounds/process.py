@@ -1,4 +1,4 @@
-"""Distributions of a node's neighbours, on either side, for time-homogeneous processes.
+"""Distributions of a node's neighbours, on either side, for every process.
 
 This module decides when the past is unknown: for a given start, any start, a stationary
 distribution that underflows.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -27,19 +27,26 @@ from pufferflow.bounds.distribution_sets import (
     reweighted_rows,
     reweighted_within,
 )
+from pufferflow.bounds.periodic import Cycle
 from pufferflow.bounds.robust import MOST_ORDERED_STATES, VertexRows
+from pufferflow.bounds.roots import TOLERANCE
 from pufferflow.bounds.walks import Stretch
 from pufferflow.errors import ChainError
 from pufferflow.models.bounded import BoundedFamily
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.hidden import HiddenChain
+from pufferflow.models.periodic import PeriodicChain
 from pufferflow.models.powers import followed, matrix_power
 from pufferflow.models.row_sets import RowSets
 
 _EXACT_WORK = 20_000
 _EXACT_NODES, _EXACT_STATES = 400, 12
 """Number of early nodes with leakages of their own, in full up to this number of states."""
+_EXACT_STEPS = 3_000
+"""Number of records of segments, from all phases of a period."""
 _SETS_WORK, _SETS_NODES = 10**6, 64
+_SLOWLY = 5e-4
+"""Tolerance where a period takes seconds."""
 
 NEAR = 0.5
 """Largest spread of a distribution that is near another one."""
@@ -66,12 +73,15 @@ class Side:
         The first nodes, after one without a neighbour.
     margin : float
         Addend to a leakage for rounding of the rows.
+    cycle : Cycle, optional
+        The steps of a period, for periodic chains, instead of all others.
     """
 
-    sets: tuple[DistributionSet, ...]
-    blocks: Blocks
+    sets: tuple[DistributionSet, ...] = ()
+    blocks: Blocks = field(default_factory=Blocks)
     early: Stretch | None = None
     margin: float = 0.0
+    cycle: Cycle | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +106,8 @@ class Process:
     observed : callable, optional
         Function of the number of a node: the distributions of its value given each observation, if
         these are known.
+    tolerance : float
+        Relative tolerance of the loss at a scale, below ε.
     """
 
     length: int
@@ -108,11 +120,17 @@ class Process:
     step: Floats | None = None
     histories: Ints | None = None
     observed: Callable[[int], ExactRows | None] | None = None
+    tolerance: float = TOLERANCE
 
     @property
     def around(self) -> int:
         """Records outside a window."""
         return self.length - self.window
+
+    @property
+    def phases(self) -> int:
+        """Number of phases of the later nodes."""
+        return 1 if self.forward.cycle is None else self.forward.cycle.chain.period
 
 
 def of_sets(
@@ -163,12 +181,40 @@ def of_histories(family: HiddenChain, length: int, protection: Protection) -> Pr
         margin = math.inf
     distance = (histories[:, None, :] != histories[None, :, :]).sum(axis=-1, dtype=np.float64)
     forward, backward = (
-        Side((reweighted_rows(weights),), Blocks(), margin=margin) for weights in (rows, rows.T)
+        Side((reweighted_rows(weights),), margin=margin) for weights in (rows, rows.T)
     )
     everything, window = np.ones(k, dtype=np.bool_), min(protection.window, length)
     return Process(
         length, window, distance, forward, backward, False, [everything] * 2, histories=histories
     )
+
+
+def of_periodic(chain: PeriodicChain, length: int, protection: Protection) -> list[Process]:
+    """Return the process of a periodic chain at all phases, or for short segments one per phase.
+
+    Segments may begin at any phase.
+    """
+    k, period, window = chain.states, chain.period, min(protection.window, length)
+    informed, everything = protection.side_information == "any", np.ones(k, dtype=np.bool_)
+    reversible = chain.start == "stationary" and not informed and chain.stationary_error < 1
+    if reversible:
+        reversible = bool(chain.stationary_distributions[chain.possible].min() >= SAFE_MINIMUM)
+    forward = Cycle(chain, forward=True, known=not informed)
+    backward = Cycle(chain, forward=False, known=reversible)
+    shared = length, window, 1 - np.eye(k)
+    possible = [everything, everything]
+    if length * period > _EXACT_STEPS or length * period * k**3 > _EXACT_WORK:
+        tolerance = _SLOWLY if forward.is_slow else TOLERANCE
+        sides = Side(cycle=forward), Side(cycle=backward)
+        return [Process(*shared, *sides, False, possible, tolerance=tolerance)]
+    found, far = [], np.arange(1, length - window + 1)
+    for first in range(period):
+        after, before = Side(), Side()
+        if len(far):
+            after = Side(early=forward.nodes(first + length - 1 - far))
+            before = Side(early=backward.nodes(first + far))
+        found.append(Process(*shared, after, before, True, possible))
+    return found
 
 
 def of_chain(

@@ -35,8 +35,8 @@ from typing import Any, Literal, TypeAlias
 from flint import arb, ctx, fmpq, fmpz
 
 from pufferflow._util.checks import check_choice, check_positive, check_type, check_whole
+from pufferflow._util.noise import randomness
 from pufferflow._util.numbers import log_bound
-from pufferflow._util.randomness import randomness
 from pufferflow._util.rounding import float_up
 from pufferflow.dp.finite import held_number
 from pufferflow.errors import ParameterError

@@ -24,11 +24,11 @@ from pufferflow._util.checks import (
     check_positive,
     check_whole,
 )
-from pufferflow._util.noise import discrete_laplace as laplace_probability
+from pufferflow._util.noise import randomness
 from pufferflow._util.numbers import log_bound
-from pufferflow._util.randomness import bernoulli, choice, discrete_laplace, randomness
 from pufferflow._util.rounding import divide_up, float_up
 from pufferflow._util.types import Floats
+from pufferflow.dp.sampling import bernoulli, choice, discrete_laplace, laplace_probability
 from pufferflow.errors import DataError, ParameterError
 
 _MORE = 1 + 1e-12

@@ -20,7 +20,7 @@ from pufferflow._util.checks import (
     check_type,
     named_type,
 )
-from pufferflow._util.noise import vector_laplace
+from pufferflow._util.noise import sampler
 from pufferflow._util.numbers import ball, written_number
 from pufferflow._util.rounding import divide_up, float_up
 from pufferflow._util.work import afford
@@ -224,7 +224,7 @@ class PufferfishFramework:
             scale = float_up(Fraction(W) / budget / step) if math.isfinite(W) else W
             if scale > LARGEST or (max(values) - first) / step > LARGEST:
                 raise ParameterError("the query is too fine for exact noise; round it")
-            (count,) = vector_laplace(scale)([int((exact - first) / step)])
+            (count,) = sampler("laplace", scale)([int((exact - first) / step)])
             noisy = first + step * int(count)
         return int(noisy) if noisy.denominator == 1 else float(noisy)
 

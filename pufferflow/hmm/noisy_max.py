@@ -13,8 +13,8 @@ from itertools import accumulate, combinations_with_replacement, pairwise, produ
 from typing import Any, Literal, TypeAlias, get_args
 
 from pufferflow._util.checks import check_choice, check_list, check_type, check_whole
+from pufferflow._util.noise import randomness
 from pufferflow._util.numbers import Exact, written_number
-from pufferflow._util.randomness import randomness
 from pufferflow.errors import ModelError, ParameterError
 from pufferflow.hmm.checking import Witness
 from pufferflow.hmm.model import (

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
-from pufferflow._util.checks import Lengths, check_epsilon, longest, shown_name
-from pufferflow._util.noise import LaplaceNoise
+from pufferflow._util.checks import Lengths, check_epsilon, check_positive, longest, shown_name
 from pufferflow._util.protection import Protection, SideInformation
 from pufferflow.errors import ParameterError
 from pufferflow.models.families import AnyFamily, as_family
@@ -28,7 +27,7 @@ class Count(NamedTuple):
 
 
 @dataclass(frozen=True)
-class NoiseScale(LaplaceNoise):
+class NoiseScale:
     """The Laplace scale of a mechanism, with the settings and nodes that determine it."""
 
     mechanism: str
@@ -62,6 +61,16 @@ class NoiseScale(LaplaceNoise):
     def status(self) -> Literal["ok", "not applicable"]:
         """Whether there is a scale."""
         return "not applicable" if self.scale is None else "ok"
+
+    def noise_scale(self, lipschitz: float) -> float:
+        """Return the scale for a query with the given Lipschitz constant in L1 norm.
+
+        Raises ParameterError: the mechanism is not applicable, or ``lipschitz`` not positive.
+        """
+        if self.scale is None:
+            why = f"{self.mechanism} is not applicable ({self.reason})"
+            raise ParameterError(f"{why}; choose another mechanism")
+        return self.scale * check_positive(lipschitz, "lipschitz")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain JSON types, without the certificate."""

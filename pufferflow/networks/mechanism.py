@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, TypeAlias
 from tqdm import tqdm
 
 from pufferflow._util.checks import EPSILON_RANGE, check_list, check_positive, check_type
-from pufferflow._util.noise import PRECISION, LaplaceNoise, joint_scale
+from pufferflow._util.noise import PRECISION, joint_scale
 from pufferflow._util.rounding import UNIT_ROUNDOFF, divide_up
 from pufferflow._util.work import afford
 from pufferflow.errors import NetworkError, ParameterError
@@ -45,7 +45,7 @@ Score: TypeAlias = Callable[[int, float], float]
 
 
 @dataclass(frozen=True)
-class NetworkScale(LaplaceNoise):
+class NetworkScale:
     """The Laplace scale of the Markov Quilt Mechanism on networks, with the worst node."""
 
     epsilon: float
@@ -65,7 +65,10 @@ class NetworkScale(LaplaceNoise):
     optimal: bool
     """Whether no set of Markov quilts of these networks gives a smaller scale."""
     mechanism = "mqm-network"
-    reason = ""
+
+    def noise_scale(self, lipschitz: float) -> float:
+        """Return the scale for a query with the given Lipschitz constant in L1 norm."""
+        return self.scale * check_positive(lipschitz, "lipschitz")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain JSON types."""

@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 from scipy.special import ndtri
 
-from pufferflow._util.noise import noisy_max, vector_gaussian, vector_laplace
+from pufferflow._util.noise import sampler
 from pufferflow._util.types import Ints
 from pufferflow.errors import ParameterError
 from pufferflow.publish.statistics import Statistic
@@ -69,7 +69,7 @@ class Noise:
         """
         flat: list[int] = counts.ravel().tolist()
         if rng is None:
-            noisy = (vector_gaussian if self.gaussian else vector_laplace)(self.scale)(flat)
+            noisy = sampler("gaussian" if self.gaussian else "laplace", self.scale)(flat)
         else:
             if self.gaussian:
                 drawn = np.rint(self.scale * rng.standard_normal(len(flat)))
@@ -116,7 +116,8 @@ def most_frequent(
     exact samplers, or from a seed: for planning, **not private**.
     """
     if top == 1 and rng is None:
-        return np.array([[noisy_max(scale)(row)] for row in counts.tolist()], dtype=np.int64)
+        draw = sampler("noisy_max", scale)
+        return np.array([[draw(row)] for row in counts.tolist()], dtype=np.int64)
     if top == 1 and rng is not None:
         noise = scale * rng.standard_exponential(counts.shape)
         return np.asarray((counts + noise).argmax(axis=1, keepdims=True))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,10 +23,8 @@ from pufferflow.publish.noise import Noise, deviation, impact_label, noise_scale
 from pufferflow.publish.request import GuaranteeOptions, Request, StatisticOptions, Theta
 from pufferflow.publish.result import NoisyTable
 from pufferflow.publish.statistics import LABELS, Table
+from pufferflow.publish.texts import number
 from pufferflow.records.states import StateSpace
-
-if TYPE_CHECKING:
-    from pufferflow.publish.release import Prepared
 
 DAY = 86_400
 PERIODS = {"hour": DAY, "weekday": 7 * DAY, "month": 365 * DAY}
@@ -50,13 +48,14 @@ class PlanOptions:
 class PlanRow:
     """The error of one statistic at one level, and whether that level was requested.
 
-    The error is the median of the simultaneous half-widths with probability .95; None if no noise
-    suffices, as the note states.
+    The error is the median of the simultaneous half-widths with probability .95, with ``unit``
+    after it; None if no noise suffices, as the note states.
     """
 
     statistic: str
     protect: str
     error: float | None
+    unit: str
     impact: str
     note: str = ""
     asked: bool = False
@@ -66,12 +65,12 @@ class PlanRow:
 class Plan:
     """Errors of the requested statistics at several levels of protection.
 
-    ``paid`` of a dry run is the entry of the release in the ledger.
+    A warning names what would be pure noise, and remedies; ``paid`` of a dry run is the entry of
+    the release in the ledger.
     """
 
     rows: tuple[PlanRow, ...]
     epsilon: float
-    unit: str | None = None
     warnings: tuple[str, ...] = ()
     paid: Paid | None = None
 
@@ -81,7 +80,7 @@ class Plan:
         for name in dict.fromkeys(row.statistic for row in self.rows):
             shown = [("protect", "error", "noise impact", "")]
             for row in (row for row in self.rows if row.statistic == name):
-                error = "-" if row.error is None else f"±{row.error:.3g} {self.unit or ''}".strip()
+                error = "-" if row.error is None else f"±{number(row.error)} {row.unit}".rstrip()
                 note = "; ".join(filter(None, ("asked for" * row.asked, row.note)))
                 shown.append((row.protect, error, row.impact, note))
             widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
@@ -89,15 +88,12 @@ class Plan:
             text += ["  ".join(map(str.ljust, line, widths)).rstrip() for line in shown]
         return text
 
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
-
     def __repr__(self) -> str:
-        return f"Plan({len(self.rows)} rows, epsilon={self.epsilon:g})"
+        return "\n".join([*self.lines(), *self.warnings])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain JSON types."""
-        document = {"epsilon": self.epsilon, "unit": self.unit, "warnings": list(self.warnings)}
+        document = {"epsilon": self.epsilon, "warnings": list(self.warnings)}
         return document | {"rows": [vars(row) for row in self.rows]}
 
 
@@ -142,7 +138,7 @@ def plan(
         stretches = np.minimum(sizes, participants)
         tables.append(statistic.table(cells, statistic.columns(space, step), sizes, stretches))
     level, family = request.guarantee.level(step), request.family(step)
-    return Design(request, tables, family, level, steps, step).plan()
+    return Design(request, tables, family, level, participants, steps, step).plan()
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,6 +149,7 @@ class Design:
     tables: Sequence[Table]
     family: Family | None
     level: Level
+    participants: int
     longest: int
     step_seconds: int | None
 
@@ -187,60 +184,60 @@ class Design:
         levels = {self.level, *(self.request.guarantee.level(step, one) for one in usual)}
         for level in sorted(levels, key=lambda one: one.window or math.inf):
             words, note = level.words(step), "no assumption about time" * level.whole
-            found: list[tuple[float | None, str]] = [(None, "-")] * len(self.tables)
+            found: list[tuple[float | None, str, str]] = [(None, "", "-")] * len(self.tables)
             try:
-                middles = [table.middle for table in self.at(level)]
-                found = [(half, impact_label(impact)) for half, impact in middles]
+                tables = self.at(level)
+                found = [(t.middle[0], t.suffix.strip(), impact_label(t.middle[1])) for t in tables]
+                if level == self.level:
+                    warnings += tuple(self.remedies(table) for table in tables if table.is_useless)
             except ParameterError as error:
                 note = str(error)
-            for table, (half, label) in zip(self.tables, found, strict=True):
+            for table, error_and_impact in zip(self.tables, found, strict=True):
                 name = table.statistic.full_name
-                rows.append(PlanRow(name, words, half, label, note, level == self.level))
-        return Plan(tuple(rows), self.request.epsilon, self.request.what.unit, warnings, paid)
+                rows.append(PlanRow(name, words, *error_and_impact, note, level == self.level))
+        return Plan(tuple(rows), self.request.epsilon, warnings, paid)
 
+    def remedies(self, table: NoisyTable) -> str:
+        """Return one sentence: this table of the release is useless, and computed remedies."""
+        statistic, unit = table.statistic, table.suffix
+        level, step = self.level, self.step_seconds
+        (enough, half), (plenty, small) = (self._participants(table, goal) for goal in GOALS)
+        helps = [
+            f"more participants (at least {enough:,} for ±{number(half)}{unit}, "
+            f"{plenty:,} for ±{number(small)}{unit})"
+        ]
+        place = [own.statistic for own in self.tables].index(statistic)
+        for words in ("1h", "reading"):
+            with suppress(ParameterError):  # no noise keeps ε, or no step is known
+                narrower = self.request.guarantee.level(step, words)
+                fewer = level.whole or (narrower.window or 0) < (level.window or 0)
+                if fewer and not self.at(narrower)[place].is_useless:
+                    helps.append(f"`protect` {narrower.words(step)}")
+                    break
+        if statistic.by != "all":
+            sizes, zeros = table.sizes.sum(keepdims=True), table.counts[:1]
+            ranges = table.ranges[:1] if statistic.relative else table.ranges.sum(0, keepdims=True)
+            if not replace(table, sizes=sizes, counts=zeros, ranges=ranges).is_useless:
+                helps.append(f"no cells ({statistic.name})")
+        if not level.whole and step is not None:
+            days = math.ceil(enough / self.participants * self.longest * step / DAY)
+            helps.append(f"a longer period (at least {days:,} days)")
+        error, size = number(table.middle[0]), number(float(np.median(table.ranges)))
+        return (
+            f"the error of {statistic.full_name} would be ±{error}{unit} on a public range of "
+            f"{size}{unit}: pure noise. What helps: {', '.join(helps)}; `accept_noise` publishes "
+            "it nevertheless"
+        )
 
-def remedies(prepared: Prepared, place: int) -> str:
-    """Return one sentence: the table at this place is useless, and computed remedies."""
-    design, table = prepared.design, prepared.zeros.tables[place]
-    statistic, level, step = table.statistic, design.level, design.step_seconds
-    people = len(prepared.steps.people)
-    unit = f" {prepared.request.what.unit or ''}".rstrip() * statistic.in_unit
-    (enough, half), (plenty, small) = (_participants(table, people, goal) for goal in GOALS)
-    helps = [
-        f"more participants (at least {enough:,} for ±{half:.3g}{unit}, "
-        f"{plenty:,} for ±{small:.3g}{unit})"
-    ]
-    for words in ("1h", "reading"):
-        with suppress(ParameterError):  # no noise keeps ε, or no step is known
-            narrower = design.request.guarantee.level(step, words)
-            fewer = level.whole or (narrower.window or 0) < (level.window or 0)
-            if fewer and not design.at(narrower)[place].is_useless:
-                helps.append(f"`protect` {narrower.words(step)}")
-                break
-    if statistic.by != "all":
-        coarse = replace(statistic, by="all").tabulate(prepared.steps)
-        if not NoisyTable(**vars(coarse), noise=table.noise).is_useless:
-            helps.append(f"no cells ({statistic.name})")
-    if not level.whole and step is not None:
-        days = math.ceil(enough / people * design.longest * step / DAY)
-        helps.append(f"a longer period (at least {days:,} days)")
-    low = statistic.offset if statistic.relative else 0.0
-    high = low + float(np.median(table.ranges))
-    return (
-        f"the error of {statistic.full_name} would be ±{table.middle[0]:.3g}{unit} where "
-        f"values lie between {low:g} and {high:g}: pure noise. What helps: {', '.join(helps)}; "
-        "`accept_noise` publishes it nevertheless"
-    )
-
-
-def _participants(table: NoisyTable, now: int, goal: float) -> tuple[int, float]:
-    """Return the number of participants, with as many readings, for an impact, and the error."""
-    needed = math.ceil(now * table.middle[1] / goal)
-    while True:
-        sizes = table.sizes * needed // now
-        ranges = table.ranges if table.statistic.relative else table.ranges * (needed / now)
-        larger = replace(table, sizes=sizes, ranges=ranges)
-        half, impact = larger.middle
-        if impact < goal and not larger.is_useless:
-            return needed, half
-        needed += max(1, needed // 50)
+    def _participants(self, table: NoisyTable, goal: float) -> tuple[int, float]:
+        """Return the participants, with as many readings each, for an impact, and the error."""
+        now = self.participants
+        needed = math.ceil(now * table.middle[1] / goal)
+        while True:
+            sizes = table.sizes * needed // now
+            ranges = table.ranges if table.statistic.relative else table.ranges * (needed / now)
+            larger = replace(table, sizes=sizes, ranges=ranges)
+            half, impact = larger.middle
+            if impact < goal and not larger.is_useless:
+                return needed, half
+            needed += max(1, needed // 50)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from pufferflow._util.checks import check_confidence, check_epsilon, check_path, check_whole
-from pufferflow._util.files import PathLike, check_outputs, workplace
+from pufferflow._util.files import PathLike, check_outputs
 from pufferflow._util.noise import open_dp
 from pufferflow._util.options import shows, split_options, takes_options
 from pufferflow._util.types import Ints
@@ -37,11 +37,17 @@ from pufferflow.publish.release import Agreement
 from pufferflow.publish.request import ReleaseOptions, Request, TableOptions
 from pufferflow.records.counts import path_counts
 from pufferflow.records.read import find_columns, parse_range, read
-from pufferflow.records.schema import FittedPrivately
+from pufferflow.records.schema import FittedPrivately, Schema
 from pufferflow.records.table import Source, open_table
 
 MOST_NOISE = 0.5
 """Limits of noise on a count over the mean visits to a state, and of the median width."""
+
+POORLY_DETERMINED = (
+    "The chain is poorly determined. Check that times lie on whole steps, and that `step`, "
+    "`timezone`, range and `states` are those of the table; a larger `epsilon` helps, and smaller "
+    "`most_transitions` where participants have few."
+)
 
 
 @dataclass(frozen=True)
@@ -89,12 +95,11 @@ def fit_privately(
     DataError: there are too few participants (never because of a row); BudgetError, LedgerError:
     the account does not allow it.
     """
-    # options
     epsilon = check_epsilon(epsilon)
     assumed, own = split_options(options, FitOptions, PrivateFitOptions)
     start, how = FitOptions(**assumed).start, PrivateFitOptions(**own)
-    hidden = {"protect": "participant", "alone": True}
-    request = Request.of(source, None, epsilon, options | hidden)
+    options |= {"protect": "participant", "alone": True}
+    request = Request.of(source, None, epsilon, options)
     asked, schema = request.how, request.schema
     miss = (1 - check_confidence(how.confidence, "confidence")) / 2
     if schema.participant is None or schema.states is None or schema.states.count < 2:
@@ -102,23 +107,11 @@ def fit_privately(
     k = schema.states.count
     opened = open_table(source, schema.separator)
     first, last = parse_range(asked.first, asked.last, schema.timezone)
-    step, limits = schema.step_seconds, []
-    if how.most_transitions is not None:
-        limits.append(check_whole(how.most_transitions, "most_transitions", most=2**40))
-    if find_columns(opened, schema)["time"] is not None:
-        if step is None or schema.timezone is None or first is None or last is None:
-            raise ParameterError(
-                "the range must be public; give `step`, `timezone` (UTC where times have "
-                "offsets), `first` and `last`"
-            )
-        limits.append(last // step + -first // step)
-    if (most := min(limits, default=0)) < 1:
-        raise ParameterError("give `most_transitions`, or from `first` to `last` two steps or more")
-    if output is not None:  # fails before the charge if nothing can be written
-        check_outputs([output], new=True)
-        with workplace(check_path(output, "output").parent):
-            pass
-    open_dp()  # or if the sampler is missing
+    has_times = find_columns(opened, schema)["time"] is not None
+    most = _most_transitions(how.most_transitions, schema if has_times else None, first, last)
+    # fails before the charge if nothing can be written, or the sampler is missing
+    check_outputs([output and check_path(output, "output")], new=True)
+    open_dp()
 
     # counts: the number of participants alone decides whether there is a fit
     steps = read(opened, schema, first=first, last=last, total=True)
@@ -138,32 +131,50 @@ def fit_privately(
     charge = Charge(min(4, 2 * most) / Fraction(scale), 2 * most / Fraction(scale), first, last)
     query = f"private fit {token}: transitions between {k} states"
     payment = Agreement(request, steps, ()).terms(charge, query)
-
-    reach = {"coverage": 1 - miss, "ways": ways, "margin": margin, "others": others}
-    facts = {
-        "participants": f"{participants:,}, of each the first {most:,} transitions",
-        "noise": f"scale {scale:g} on each of {k * k:,} counts",
-        "intervals": f"confidence {how.confidence:g} together, noise included",
-    }
+    facts = _public_facts(terms, k)
     if dry_run:
         return Fit(None, facts, paid=try_out(asked.ledger, payment))
     with reserved(asked.ledger, payment) as paid:
         noisy = Noise(scale).add(counts)
+        reach = {"coverage": 1 - miss, "ways": ways, "margin": margin, "others": others}
         back = _family(noisy.T, reach) if ways == 2 else None
-        family, total = _family(noisy, reach, back), int(noisy.sum())
+        family = _family(noisy, reach, back)
         widths = family.high - family.low
-        facts["transitions"] = f"about {total:,}"
+        facts["transitions"] = f"about {int(noisy.sum()):,}"
         facts["widths"] = f"{np.median(widths):.2g} median, {widths.max():.2g} at most"
-        little = np.median(widths) >= MOST_NOISE
-        warning = (
-            "The chain is poorly determined. Check that times lie on whole steps, and that "
-            "`step`, `timezone`, range and `states` are those of the table; a larger `epsilon` "
-            "helps, and smaller `most_transitions` where participants have few."
-        )
+        is_poor = np.median(widths) >= MOST_NOISE
         model = PublicModel(family, replace(schema, fitted_privately=terms))
         if output is not None:
             write_model(output, family, model.records)
-    return Fit(model, facts, warnings=(warning,) if little else (), paid=paid)
+    return Fit(model, facts, warnings=(POORLY_DETERMINED,) if is_poor else (), paid=paid)
+
+
+def _most_transitions(
+    most: int | None, timed: Schema | None, first: int | None, last: int | None
+) -> int:
+    """Return how many transitions a participant can contribute, from public options alone."""
+    limits = [] if most is None else [check_whole(most, "most_transitions", most=2**40)]
+    if timed is not None:
+        step = timed.step_seconds
+        if step is None or timed.timezone is None or first is None or last is None:
+            raise ParameterError(
+                "the range must be public; give `step`, `timezone` (UTC where times have "
+                "offsets), `first` and `last`"
+            )
+        limits.append(last // step + -first // step)
+    if min(limits, default=0) < 1:
+        raise ParameterError("give `most_transitions`, or from `first` to `last` two steps or more")
+    return min(limits)
+
+
+def _public_facts(terms: FittedPrivately, states: int) -> dict[str, str]:
+    """Return the facts that no draw changes."""
+    return {
+        "participants": f"{terms.participants:,}, of each the first {terms.most_transitions:,} "
+        "transitions",
+        "noise": f"scale {terms.noise_scale:g} on each of {states**2:,} counts",
+        "intervals": f"confidence {terms.confidence:g} together, noise included",
+    }
 
 
 def _margins(states: int, scale: float, miss: float) -> tuple[int, int]:

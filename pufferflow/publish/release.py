@@ -25,7 +25,7 @@ from pufferflow.models.periodic import PeriodicChain
 from pufferflow.publish.calibrate import calibrate
 from pufferflow.publish.files import draft
 from pufferflow.publish.noise import most_frequent
-from pufferflow.publish.plan import Design, Plan, remedies
+from pufferflow.publish.plan import Design, Plan
 from pufferflow.publish.request import RECORDS, Request, Theta
 from pufferflow.publish.result import Readings, Release
 from pufferflow.publish.statement import assumption_of
@@ -80,9 +80,9 @@ def release(
         paid = try_out(request.how.ledger, prepared.bill())
         return prepared.design.plan(prepared.warnings, paid)
     if private and not request.how.accept_noise:
-        for place, table in enumerate(prepared.zeros.tables):
+        for table in prepared.zeros.tables:
             if table.is_useless:
-                raise UselessError(remedies(prepared, place))
+                raise UselessError(prepared.design.remedies(table))
     with ExitStack() as stack:
         folder = None if output is None else stack.enter_context(draft(output))
         if folder is not None:
@@ -195,8 +195,8 @@ class Prepared(Agreement):
         if empty := [table.statistic.full_name for table in self.tables if not table.sizes.any()]:
             raise DataError(f"{steps.where}: no reading counts for {empty[0]}; leave it out")
         zeros = [replace(exact, counts=np.zeros_like(exact.counts)) for exact in self.tables]
-        public = request, zeros, self.family, self.level, longest, steps.step_seconds
-        self.design = Design(*public)
+        people, step = len(steps.people), steps.step_seconds
+        self.design = Design(request, zeros, self.family, self.level, people, longest, step)
         tables, cost, rho = self.design.noisy(self.promise), Fraction(0), Fraction(0)
         for table in tables:
             own, own_rho = table.noise.cost(table.statistic)
@@ -204,7 +204,7 @@ class Prepared(Agreement):
         self.charge = Charge.of(cost, rho, longest, self.period)
         ends = (None if end is None else stamp(steps, end) for end in self.period)
         groups = steps.groups if steps.columns["group"] else ()
-        grid = steps.step_seconds, steps.clock, steps.zone
+        grid = step, steps.clock, steps.zone
         # Θ and the certificate, unless they reveal more of readings than the release does
         theta, documents = self.assumed, {}
         certificate = self.promise.certificate
@@ -218,7 +218,7 @@ class Prepared(Agreement):
             level=self.level,
             epsilon=request.epsilon,
             delta=request.delta if rho else 0.0,
-            readings=Readings(len(steps.person), len(steps.people), groups, *grid, *ends),
+            readings=Readings(len(steps.person), people, groups, *grid, *ends),
             assumed=tuple(assumption_of(theta, records)),
             documents=documents,
             how=replace(how, ledger=None, output=None),  # a release names no file

@@ -152,6 +152,12 @@ class NoisyTable(Table):
         return "share" if self.statistic.relative else kind
 
     @property
+    def suffix(self) -> str:
+        """What follows a number: a space and the unit, or nothing for shares."""
+        unit = visible(self.unit)
+        return f" {unit}" * (unit not in ("", "share"))
+
+    @property
     def quantity(self) -> str:
         """Quantity of the values, with the unit of the readings if it applies."""
         kind = self.statistic
@@ -160,13 +166,12 @@ class NoisyTable(Table):
     @property
     def error_text(self) -> str:
         """Smallest and largest error of the values, and the impact."""
-        half, unit = self.half_width[self.published], visible(self.unit)
+        half = self.half_width[self.published]
         most = " to ".join(dict.fromkeys(f"±{number(end)}" for end in (half.min(), half.max())))
-        most += f" {unit}" * (unit not in ("", "share"))
         which = f"all {half.size:,} values" if half.size > 1 else "its value"
         if isinstance(self.statistic, MostFrequent):
             which = "the share that belongs at each place"
-        return f"{most} on {which} (95 %), noise impact {impact_label(self.middle[1])}"
+        return f"{most}{self.suffix} on {which} (95 %), noise impact {impact_label(self.middle[1])}"
 
     @property
     def nothing_to_tell(self) -> bool:

@@ -57,8 +57,11 @@ def count_loss(claim: Claim, known: Any, proof: Proof, work: Work) -> Fraction:
     require(single and claim.family.chains is not None, why)
     why = "a count has a proof for chains with one matrix that are recorded themselves"
     require(known.period == 1 and known.observations is None, why)
-    count = proof.count
+    count, stated = proof.count, claim.proofs[0].count
     assert count is not None
+    assert stated is not None
+    same = (count.weights, count.lengths) == (stated.weights, stated.lengths)
+    require(same, "the proofs are of different counts: weights and lengths must be the same")
     fits = max(count.lengths) == claim.length and len(count.weights) == known.states
     why = f"a count has one weight a state, and {claim.length} for the longest of its lengths"
     require(fits, why)

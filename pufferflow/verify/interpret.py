@@ -119,10 +119,11 @@ class Interpreter:
         model, power, listed = self.model, step.power or 1, self.proof.listed(step.witnesses)
         node, k = model.node(forward, place, near), model.k
         size = 3 * k**2 if isinstance(model, SetModel) else k
-        self.work.spend(k**3 + 12 * size * len(listed) + (2 * k**4 if step.power else 0))
+        self.work.spend(100 + k**3 + 12 * size * len(listed) + (2 * k**4 if step.power else 0))
         table, between = self.count(j if early else self.around), ((power - 1) * self.cost).exp()
         weights = model.weights(forward, phase, power) if step.power else []
-        ways = [reweighted(*tables, node.neighbours, far) for tables in weights]
+        away = model.everything if forward else model.before(place, power)
+        ways = [reweighted(*tables, away, far) for tables in weights]
         for x, y in permutations(members(node.values), 2):
             bounds = [between * way[x][y] for way in ways]
             if node.rows is not None and (x, y) in listed:

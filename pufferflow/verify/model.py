@@ -195,16 +195,20 @@ class Model:
         phases = list(range(self.period))
         return phases[::-1] if forward else [*phases[1:], 0]
 
+    def before(self, place: Place, steps: int) -> int:
+        """Return the values of the node so many steps before a place; of late nodes all values."""
+        phase, j, early = place
+        if self.period == 1 and not early:
+            return self.values(0, math.inf)
+        return self.possible(j - steps if early else (phase - steps) % self.period)
+
     def node(self, forward: bool, place: Place, growth: Table) -> Node:
         """Return the distributions at a place."""
         phase, j, early = place
         if forward:
             rows = None if self.informed else self.rows[phase]
             return Node(self.everything, self.everything, rows)
-        late = self.period == 1 and not early
-        node = j if early else phase
-        values = self.values(0, math.inf) if late else self.possible(node)
-        neighbours = values if late else self.possible(node - 1)
+        values, neighbours = self.before(place, 0), self.before(place, 1)
         if self.informed or (self.period > 1 and self.start == "any"):
             return Node(values, neighbours, None)
         if self.start == "stationary" or (early and self.start != "any"):
@@ -276,7 +280,7 @@ class SetModel(Model):
 
     def weights(self, forward: bool, phase: int, power: int) -> list[tuple[Table, Table]]:
         """Return bounds, up to a factor, of the weights of values of a node some steps away."""
-        self.work.spend(2 * power * self.k**3)
+        self.work.spend(2 * power * self.k**2 * (self.k + 10))
         known = self.family if forward else self.family.backward
         found = [] if forward else [entry_bounds(self.family.rows, power)]
         if known is not None:

@@ -40,7 +40,7 @@ _LARGEST = 2**62  # integer
 # bits of the denominator of a sum: 2,400 digits, more than any single number has
 _MOST_BITS = 8_000
 _NUMBER = re.compile(
-    r"[0-9]{1,1200}(\.[0-9]{1,1200})?([eE][+-]?[0-9]{1,3})?|[0-9]{1,1200}/0*[1-9][0-9]{0,1199}"
+    r"[0-9]{1,1200}(\.[0-9]{1,1200})?([eE][+-]?[0-9]{1,3})?|[0-9]{1,1200}/(?!0+\Z)[0-9]{1,1200}"
 )
 
 

@@ -91,7 +91,7 @@ def _ratio(above: arb, below: arb) -> arb:
 
 
 def _root(above: arb, below: arb) -> arb:
-    return _ratio(above, below).sqrt().upper()
+    return _finite(_ratio(above, below).sqrt())  # NaN, of a ball around 0, has no order
 
 
 # -- any distribution (Lemma 6) --------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import random
 from collections import Counter
 from fractions import Fraction
 
@@ -12,7 +13,7 @@ from samplers import RARE, p_value
 from scipy.stats import kstest, laplace
 
 from pufferflow import dp
-from pufferflow._util import randomness as draws
+from pufferflow.dp.sampling import bernoulli
 
 EPSILONS = (0.01, 0.3, 1.0, 4.0)
 UTILITIES, NOISE = [0.0, 1.0, 2.0, 4.5], range(-60, 61)
@@ -106,9 +107,9 @@ def test_laplace_on_floats_and_from_the_operating_system():
 
 @pytest.mark.parametrize(("last", "event"), [(5, True), (1 << 63, False)])
 def test_bits_after_the_first_64_decide_a_tie(last, event):
-    source, drawn = draws.randomness(2), [(1 << 64) // 3, (1 << 64) // 3, last]
+    source, drawn = random.Random(2), [(1 << 64) // 3, (1 << 64) // 3, last]
     source.randbytes = lambda size: drawn.pop(0).to_bytes(size, "little")
-    assert draws.bernoulli(source, Fraction(1, 3), 1)[0] == event
+    assert bernoulli(source, Fraction(1, 3), 1)[0] == event
 
 
 def joint(learner, losses):

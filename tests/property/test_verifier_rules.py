@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from fractions import Fraction
+from functools import reduce
 
 import numpy as np
 import plain_mixing
@@ -17,7 +18,8 @@ import pufferflow as pf
 from pufferflow.verify.balls import UndecidedError, Work
 from pufferflow.verify.counts import _copositive, _movable
 from pufferflow.verify.interpret import Interpreter
-from pufferflow.verify.parse import Balls, Flows, Intervals, Mixing, parse
+from pufferflow.verify.model import Model
+from pufferflow.verify.parse import Balls, Chain, Flows, Intervals, Mixing, parse
 from pufferflow.verify.rules import (
     by_flows,
     by_tree,
@@ -32,6 +34,10 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 def balls(table):
     return [[arb(float(value)) for value in row] for row in table]
+
+
+def floats(table):
+    return np.array([[float(entry) for entry in row] for row in table])
 
 
 def largest(pairs, growth):
@@ -80,12 +86,19 @@ def test_any_reweighting_is_bounded(seed):
     pairs = [weights[:, :2] * m for m in rng.dirichlet(np.full(k, 0.3), (8, 1)).transpose(0, 2, 1)]
     pairs = [(pair / pair.sum(axis=0)).T for pair in pairs if pair.sum(axis=0).min() > 1e-12]
     assert found >= largest(pairs, growth) * (1 - 1e-9)
-    ratios = np.array(
-        [[float(entry) for entry in row] for row in largest_ratios(balls(weights), (1 << k) - 1)]
-    )
+    ratios = floats(largest_ratios(balls(weights), (1 << k) - 1))
     assert found <= ratios[0, 1] * ratios[1, 0] * (1 + 1e-9)
     with np.errstate(divide="ignore", invalid="ignore"):
         assert ratios[0, 1] == pytest.approx(np.nanmax(weights[:, 0] / weights[:, 1]))
+
+
+def test_a_ball_around_0_hides_no_other_pair():
+    """Two of the three values differ most, and the weight of the other may be 0."""
+    growth = balls([[1, 3, 100], [3, 1, 3], [100, 3, 1]])
+    weights = balls([[0.3, 0.8, 0.3], [0.2, 0.0, 0.3], [0.5, 0.2, 0.4]])
+    exact = reweighted(weights, weights, 7, growth)[0][1]
+    weights[1][1] = arb(0, 1e-30)
+    assert float(reweighted(weights, weights, 7, growth)[0][1]) >= float(exact) * (1 - 1e-9)
 
 
 def sets(rng, rows):
@@ -130,6 +143,44 @@ def test_sets_of_rows_hold_their_members(seed):
     for product in (one @ other for one in members for other in members):
         for x, z in np.ndindex(k, k):
             assert float(low[x][z]) - 1e-9 <= product[x, z] <= float(high[x][z]) + 1e-9
+
+
+@examples(60, 600)
+@given(SEEDS)
+def test_neighbours_have_the_distributions_of_plain_products(seed):
+    """Given the node; and from other starts by the excess of Lemma 7 at most."""
+    rng, k, _, growth = drawn(seed)
+    period = int(rng.integers(1, 4))
+    matrices = 0.9 * rng.dirichlet(np.ones(k), (period, k)) + 0.1 / k
+    law = rng.dirichlet(np.ones(k))
+    start = ["any", "stationary", list(map(Fraction, law))][rng.integers(3 if period == 1 else 2)]
+    exact = [[[Fraction(p) for p in row] for row in matrix] for matrix in matrices.tolist()]
+    model = Model(Chain(exact, start), Work(1e9))
+
+    def after(steps, phase=0):
+        every = (matrices[(phase + step) % period] for step in range(steps))
+        return reduce(np.matmul, every, np.eye(k))
+
+    phase, steps = (int(rng.integers(n)) for n in (period, 6))
+    for forward, weights in ((True, after(steps, phase).T), (False, after(steps, phase - steps))):
+        assert np.allclose(floats(model.weights(forward, phase, steps)[0][0]), weights, 1e-9)
+    early = period == 1 and rng.random() < 0.5
+    found = model.node(False, (phase, steps + 1, early), balls(growth))
+    if start == "any" and (period > 1 or steps == 0):
+        assert found.rows is None
+        return
+    stationary = after(400 * period + (phase - 1) % period)[0]
+    begin = np.eye(k) if start == "any" else law
+    known = start == "stationary" or (early and start != "any")
+    before = begin @ after(steps) if early and known and start != "stationary" else stationary
+    joint = before * matrices[phase - 1].T
+    assert np.allclose(floats(found.rows), joint / joint.sum(axis=1, keepdims=True), 1e-9)
+    ratios = (begin @ after(steps + n) / stationary for n in (0, int(early)))
+    here, later = (max(row.max() / row.min() for row in np.atleast_2d(of)) for of in ratios)
+    through = (1 + (1 - 1 / here) * (growth.max() - 1)) ** 2
+    assert float(found.excess) == pytest.approx(
+        1 if known else min(here * later, through), rel=1e-9
+    )
 
 
 @examples(60, 300)

@@ -20,11 +20,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pufferflow as pf
-from pufferflow._util.noise import discrete_laplace
 from pufferflow._util.protection import Level
 from pufferflow.accounting.account import Charge, whole
 from pufferflow.accounting.approximate import event_rho
 from pufferflow.accounting.ledger import Ledger
+from pufferflow.dp.sampling import laplace_probability
 from pufferflow.errors import BudgetError, ParameterError
 from pufferflow.publish.calibrate import calibrate
 from pufferflow.publish.noise import Noise, most_frequent, noise_scale, shortfall
@@ -44,7 +44,7 @@ PATHS = {
 
 def outputs(paths):
     """Probability of each pair of noisy counts within reach, given the chances of sequences."""
-    noise = discrete_laplace(np.arange(-REACH, REACH + 1), SCALE)
+    noise = laplace_probability(np.arange(-REACH, REACH + 1), SCALE)
     total = np.zeros((2 * REACH + 1, 2 * REACH + 1))
     for path, chance in paths.items():
         total += chance * np.outer(np.roll(noise, LENGTH - sum(path)), np.roll(noise, sum(path)))
@@ -80,7 +80,7 @@ def test_the_whole_release_draws_the_same_noise(monkeypatch):
     drawn = [pf.release(table, CHAIN, EPSILON, **options).tables[0] for _ in range(120)]
     noise = np.array([made.counts[0] for made in drawn]) - np.array([2, 1])
     z = np.arange(-500, 501)
-    chance = discrete_laplace(z, drawn[0].noise.scale)
+    chance = laplace_probability(z, drawn[0].noise.scale)
     mean = float(np.abs(z) @ chance)
     deviation = float(np.sqrt(z**2 @ chance - mean**2))
     # 240 sizes, nearly exponential: six standard deviations are passed with probability 4e-8
@@ -102,9 +102,8 @@ def test_the_loss_of_the_discrete_noise_is_within_epsilon():
 @pytest.mark.parametrize("scale", [0.3, 2.0, 17.0])
 def test_seeded_noise_has_the_same_distribution(scale):
     noise = Noise(scale).add(np.full(20_000, 9), np.random.default_rng(3))
-    assert (
-        p_value([(z,) for z in noise.tolist()], discrete_laplace(np.arange(-9, 300), scale)) > 1e-6
-    )
+    chance = laplace_probability(np.arange(-9, 300), scale)
+    assert p_value([(z,) for z in noise.tolist()], chance) > 1e-6
     many = np.repeat([2**62, -(2**62)], 1000)
     assert np.abs(Noise(2.0**60).add(many, np.random.default_rng(3))).max() == 2**63 - 1
 
@@ -113,7 +112,7 @@ def test_seeded_noise_has_the_same_distribution(scale):
 @given(st.floats(0.05, 40), st.floats(0.01, 0.999), st.integers(1, 5))
 def test_quantiles_are_the_smallest_that_suffice(scale, confidence, bins):
     z, noise = np.arange(-3000, 3001), Noise(scale)
-    chance = discrete_laplace(z, scale)
+    chance = laplace_probability(z, scale)
     single = np.array([chance[np.abs(z) <= h].sum() for h in range(800)])
     h = noise.quantile(confidence, bins)
     assert single[h] ** bins >= confidence * (1 - 1e-9)
@@ -205,7 +204,7 @@ def ordered(counts, top, scale):
     """Probabilities of lists by sorting three counts with Laplace noise; the first of equals."""
     z = np.arange(-REACH, REACH + 1)
     joint = np.array(np.meshgrid(*[z] * 3, indexing="ij")).reshape(3, -1)
-    chance = discrete_laplace(joint, scale).prod(axis=0)
+    chance = laplace_probability(joint, scale).prod(axis=0)
     names = np.argsort(-joint - np.array(counts)[:, None], axis=0, kind="stable")
     exact = np.zeros([len(counts)] * top)
     np.add.at(exact, tuple(names[:top]), chance)

@@ -232,21 +232,23 @@ def test_stored_costs_are_never_above_stored_limits(cases):
 
 
 def test_pure_noise_is_refused_and_the_remedies_hold(exact):
-    """One meter, one week by hour: what the sentence proposes is then accepted."""
+    """Meters of one week by hour: what the sentence proposes is then accepted."""
     options = {"statistics": ["mean-by-hour"], "protect": "1d", "unit": "kWh"}
     with pytest.raises(UselessError, match="pure noise") as refused:
-        release(meters(people=1), **options, **exact)
+        release(meters(people=30), **options, **exact)
     assert not exact["ledger"].exists()
-    said = str(refused.value).replace(",", "")
-    needed, days = (int(re.search(rf"at least (\d+) {n}", said)[1]) for n in ("for", "days"))
+    tried = release(meters(), **ALL | {"statistics": NAMES}, unit="kWh", dry_run=True)
+    assert {row.unit for row in tried.rows} == {"", "kWh", "readings", "runs"}
+    (said,) = release(meters(people=30), **options, dry_run=True).warnings
+    assert said == str(refused.value)
+    helps = r"at least (\d+) for .*`protect` (\w+), no cells \((\w+)\), .*at least (\d+) days"
+    needed, protect, coarser, days = re.search(helps, said).groups()
     with pytest.raises(UselessError):
-        release(meters(people=needed // 2), **options)
-    release(meters(people=needed), **options)
-    release(meters(people=1, hours=24 * days), **options)
-    if found := re.search(r"`protect` (\w+)", said):
-        release(meters(people=1), **options | {"protect": found[1]})
-    if "no cells" in said:
-        release(meters(people=1), **options | {"statistics": ["mean"]})
+        release(meters(people=int(needed) - 3), **options)
+    release(meters(people=int(needed)), **options)
+    release(meters(people=30, hours=24 * int(days)), **options)
+    release(meters(people=30), **options | {"protect": protect})
+    release(meters(people=30), **options | {"statistics": [coarser]})
 
 
 def test_a_sampler_that_is_missing_shows_before_anything_is_paid_for(tmp_path, monkeypatch):

@@ -68,11 +68,12 @@ def test_secrets_that_a_scenario_excludes():
 def test_the_noise_is_on_the_lattice_of_the_values(monkeypatch):
     scales = []
 
-    def sampler(scale):
+    def sampler(kind, scale):
+        assert kind == "laplace"
         scales.append(scale)
         return lambda counts: [count - 5 for count in counts]
 
-    monkeypatch.setattr(framework, "vector_laplace", sampler)
+    monkeypatch.setattr(framework, "sampler", sampler)
     # steps of 1/2, W = 1
     halves = {"s": {"1/3": "1/2", "5/6": "1/2"}, "t": {"5/6": "1/2", "11/6": "1/2"}}
     assert pf.PufferfishFramework({"a": halves}).release("5/6", 0.1) == pytest.approx(5 / 6 - 5 / 2)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import pufferflow as pf
-from pufferflow._util.protection import Protection
 from pufferflow.bounds import distribution_sets, of_families, solver, walks
 from pufferflow.bounds.blocks import blocks_of
 from pufferflow.bounds.distribution_sets import (
@@ -16,7 +15,6 @@ from pufferflow.bounds.distribution_sets import (
     reweighted_within,
 )
 from pufferflow.bounds.loss import ProcessLoss
-from pufferflow.bounds.periodic import PeriodicLeakage
 from pufferflow.bounds.process import of_chain, of_sets
 from pufferflow.bounds.robust import VertexRows
 from pufferflow.bounds.walks import Stretch
@@ -119,7 +117,7 @@ def results():
     for start in ("stationary", "any"):
         yield pf.leakage_loss(pf.MarkovChain(slow, start), 50, 0.2)
         chain = pf.PeriodicChain(matrices, repeat=7, initial_distribution=start)
-        yield PeriodicLeakage(chain, 10**6, Protection()).profile(0.5).tolist()
+        yield pf.leakage_loss(chain, 10**6, 2.0)
     yield pf.leakage(pf.MarkovChain(rng.dirichlet(np.ones(20), 20)), 10**6, 1.0).scale
     day = pf.PeriodicChain([[[0.6, 0.4], [0.5, 0.5]], [[0.95, 0.05], [0.1, 0.9]]], repeat=20)
     yield pf.certify(day, 1000, 1.0, mechanism="leakage")

@@ -1,11 +1,12 @@
 """Data flows one way: each room imports only from those before it, and little is loaded at once."""
 
+import ast
 import subprocess
 import sys
 from graphlib import TopologicalSorter
 
 import pytest
-from source_trees import PACKAGE, imports, modules
+from source_trees import PACKAGE, imports, modules, tree
 
 pytestmark = pytest.mark.xdist_group("sources")  # what its tests share is made once
 
@@ -49,6 +50,19 @@ def test_no_modules_import_one_another_in_a_circle():
     assert len(graph) > 100
     assert sum(map(len, graph.values())) > 400
     TopologicalSorter(graph).prepare()  # raises CycleError, which names a circle
+
+
+def test_functions_are_short():
+    """At most 60 lines, without the docstring."""
+    functions = {}
+    for path in (*PACKAGE.rglob("*.py"), *(PACKAGE.parent / "workflow").rglob("*.py")):
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.FunctionDef):
+                first = node.body[0]
+                docstring = first.end_lineno - first.lineno + 1 if ast.get_docstring(node) else 0
+                functions[path, node.name] = node.end_lineno - node.lineno + 1 - docstring
+    assert len(functions) > 1000
+    assert [name for name, lines in functions.items() if lines > 60] == []
 
 
 BESIDE = {"dp": GROUND, "hmm": GROUND, "networks": (*GROUND, "models"), "verify": ("errors",)}

@@ -144,8 +144,8 @@ def free(*entries, p=(0, 1)):
     return HIDDEN | {"initial_distributions": initial, "parameters": {"p": p}, "length": 1}
 
 
-def of_chain(matrix, start):
-    return {"chains": [{"transition_matrices": [matrix], "initial_distribution": start}]}
+def of_chain(matrix, start, **more):
+    return {"chains": [{"transition_matrices": [matrix], "initial_distribution": start} | more]}
 
 
 def verify(**fields):

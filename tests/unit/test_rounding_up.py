@@ -18,6 +18,7 @@ RNG = np.random.default_rng(16)
 EPSILONS = (10.0 ** RNG.uniform(-3, 1, 40)).tolist()
 FROZEN = pf.MarkovChain(np.eye(2), [0.5, 0.5])
 ALIKE = pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]], "any")
+PHASES = pf.PeriodicChain([[[0.5, 0.5], [0.5, 0.5]], [[0.3, 0.7], [0.3, 0.7]]])
 
 
 def found(name, chain, epsilon):
@@ -37,6 +38,7 @@ def found(name, chain, epsilon):
         ),
         *((name, ALIKE, 1) for name in ("entry-dp", "mqm-exact", "leakage", "smallest", "loss")),
         *(("wasserstein", FROZEN, 7), ("gk16", ALIKE, 2)),
+        *(("leakage", PHASES, 1), ("loss", PHASES, 1)),
     ],
 )
 def test_scales_and_losses_that_are_a_number_of_records(name, chain, records):

@@ -15,9 +15,9 @@ from scipy.special import lambertw
 from scipy.stats import binom
 
 from pufferflow import dp
-from pufferflow._util.noise import discrete_laplace
 from pufferflow._util.numbers import written_number
 from pufferflow._util.types import Floats
+from pufferflow.dp.sampling import laplace_probability
 from reproduction.related import Found, Row, Stated, Value
 from reproduction.tidy import mean_and_error, named_generator
 
@@ -193,7 +193,7 @@ def smoker(others: int, epsilon: float, *, ill: bool = True) -> dict[str, float]
     scale = dp.Laplace(1.0, epsilon).scale
     reach = math.ceil(37 * scale) + 1  # noise beyond it has a probability below 1e-16
     outputs = np.arange(-reach, reach + 1)
-    noise = discrete_laplace(outputs, scale)
+    noise = laplace_probability(outputs, scale)
     risks = {"before the study": 0.5 * 0.05 + 0.5 * 0.2}
     for counted, told in enumerate(("after it, without his record", "with his record")):
         joint: Any = 0
@@ -203,7 +203,7 @@ def smoker(others: int, epsilon: float, *, ill: bool = True) -> dict[str, float]
             joint = joint + given * [[0.5 * (1 - rate)], [0.5 * rate]]
         evidence = joint.sum(axis=0)
         risks[told] = float(given[int(ill)] @ (joint[1] / np.where(evidence > 0, evidence, 1)))
-    given = np.array([noise, discrete_laplace(outputs - 1, scale)])
+    given = np.array([noise, laplace_probability(outputs - 1, scale)])
     posterior = 0.2 * given[1] / (0.2 * given[1] + 0.8 * given[0])
     return risks | {"with it, all others known": float(given[int(ill)] @ posterior)}
 

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-from pufferflow._util.checks import check_whole
-
-
-def randomness(insecure_seed: int | None = None) -> random.Random:
-    """Return the operating system's generator, or a seeded one, which is not private."""
-    if insecure_seed is None:
-        return random.SystemRandom()
-    return random.Random(check_whole(insecure_seed, "insecure_seed", 0, None))
+from pufferflow._util.types import Bools, Floats
 
 
-def bernoulli(source: random.Random, probability: Fraction, count: int) -> NDArray[np.bool_]:
+def bernoulli(source: random.Random, probability: Fraction, count: int) -> Bools:
     """Return ``count`` independent events of a rational probability.
 
     64 bits decide unless they equal the first ones of the probability; then the next bits decide.
@@ -28,7 +22,7 @@ def bernoulli(source: random.Random, probability: Fraction, count: int) -> NDArr
         return np.ones(count, bool)
     leading, rest = divmod(probability.numerator << 64, probability.denominator)
     drawn = np.frombuffer(source.randbytes(8 * count), "<u8")
-    events: NDArray[np.bool_] = drawn < np.uint64(leading)
+    events: Bools = drawn < np.uint64(leading)
     for i in np.flatnonzero(drawn == np.uint64(leading)):
         events[i] = bernoulli(source, Fraction(rest, probability.denominator), 1)[0]
     return events
@@ -71,3 +65,9 @@ def discrete_laplace(source: random.Random, scale: Fraction) -> int:
         negative = source.randrange(2) == 1
         if size or not negative:
             return -size if negative else size
+
+
+def laplace_probability(noise: ArrayLike, scale: float) -> Floats:
+    """Return the probability (1 − p)/(1 + p)·p^|z| of each integer z, p = exp(−1/scale)."""
+    decay = np.exp(-np.abs(np.asarray(noise, np.float64)) / scale)
+    return np.asarray(math.tanh(0.5 / scale) * decay)

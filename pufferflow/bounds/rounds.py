@@ -1,0 +1,188 @@
+"""Leakages at every phase of a periodic chain: a table that a period maps to or below itself."""
+
+from __future__ import annotations
+
+import copy
+import math
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from pufferflow._util.jit import most_threads
+from pufferflow._util.rounding import UNIT_ROUNDOFF
+from pufferflow._util.types import Floats
+from pufferflow.bounds.distribution_sets import ExactRows, Trees, conditional, no_trees
+from pufferflow.bounds.periodic import Cycle
+from pufferflow.bounds.solver import LeakageEquation, post_fixed_point
+from pufferflow.bounds.walks import ALWAYS, SELDOM, Stored, Stretch
+
+_CLOSE = 1e-6
+_ROOM = 1.5
+_NEAR = 1e-3, 8.0
+"""Margins above leakages at another c, in units of it, and per relative change of c."""
+_PASSES = 20
+_STEPS = 4_000
+_SLOW = 0.3
+_SMALL, _FEW = 1e-3, 4
+
+
+class Rounds:
+    """Leakages at every phase of a cycle, at successive c, for segments of any length.
+
+    They are families A_t with Φ(A_{t+1}) ≤ A_t (or Φ(A_t) ≤ A_{t+1} backward) for all t of the
+    period, reached from above by iterates with this property.
+    """
+
+    def __init__(self, cycle: Cycle, around: int) -> None:
+        self._cycle, self._around = cycle, around
+        self.ended = threading.Event()
+        """Set when results are no longer needed: recursions of other threads raise EndedError."""
+        self._stretches: dict[int, Stretch] = {}
+        self._trees: list[Trees] = []
+        self._checks = SELDOM if cycle.is_slow else ALWAYS
+        self._ends: tuple[float, float, Floats] | None = None
+        k = cycle.chain.states
+        self._corners = np.empty((cycle.pieces, k, k))
+        self._start = np.zeros((k, k))  # the last leakages at the end of a period, in units of c
+        self._found_at = 0.0  # the c of these; 0: they are a guess
+
+    def _walk(self, piece: int, now: Floats, cost: float, cap: float) -> Stored:
+        """Return leakages after each step of a piece, rounded up, (steps, k, k).
+
+        ``now`` is replaced by the last ones.
+        """
+        if piece not in self._stretches:
+            self._stretches[piece] = self._cycle.piece(piece)
+        # trees of the previous piece are a good start
+        if self._cycle.known and piece == len(self._trees):
+            last = self._trees[-1] if self._trees else no_trees(len(now))
+            self._trees.append(copy.deepcopy(last))
+        trees = self._trees[piece] if self._cycle.known else no_trees(0)
+        costs = cost * (1 - np.eye(len(now)))
+        out, now[:] = self._stretches[piece].walk(
+            now.copy(), costs, cap, trees, self._checks, self.ended
+        )
+        if self._cycle.is_slow:  # trees of several pieces need too much memory
+            del self._stretches[piece]
+        if not self._cycle.known:
+            now[:] = np.minimum(now, self._at_ends(cost, cap)[piece])
+            out[-1] = np.nextafter(now.astype(np.float32), np.float32(np.inf))
+        return out[1:]
+
+    def _at_ends(self, cost: float, cap: float) -> Floats:
+        """Return bounds of the leakages at the end of each piece, by blocks of pieces: theorem (b).
+
+        Every iterate from the cap is a bound.
+        """
+        if self._ends is None or self._ends[:2] != (cost, cap):
+            ends, before = np.full(self._corners.shape, cap), np.inf
+            while ends.max() < before * (1 - 1e-3):
+                before = ends.max()
+                for piece, of_piece in enumerate(self._cycle.blocks):
+                    for start, through in of_piece:
+                        # leakage of the nodes between
+                        if (through.steps - 1) * cost < ends[piece].max():
+                            found = through.leakages(cost + float(ends[start].max()), cost)
+                            ends[piece] = np.minimum(ends[piece], found * (1 + 4 * UNIT_ROUNDOFF))
+                            np.fill_diagonal(ends[piece], 0.0)
+            self._ends = cost, cap, ends
+        return self._ends[2]
+
+    # -- a period that ends at or below its start --------------------------------------------------
+
+    def begin(self) -> float:
+        """Reset the search: start from leakages of the average matrix, for a small c.
+
+        If a period takes seconds start from the average of the leakages of a few matrices, which
+        may mix much more slowly than the average matrix.
+        """
+        chain = self._cycle.chain
+        matrices = chain.transition_matrices
+        few = [matrices.mean(axis=0)]
+        if self._cycle.is_slow:
+            few += list(matrices[:: math.ceil(len(matrices) / _FEW)])
+        if not self._cycle.forward:
+            past = np.ones(chain.states)
+            if chain.start == "stationary":
+                past = chain.stationary_distributions.mean(axis=0)
+            few = [conditional(matrix.T * past) for matrix in few]
+        cap = np.full_like(few[0], self._around * _SMALL)
+        start = np.random.default_rng(0).random(cap.shape) / 2 * _SMALL
+        average, *found = [
+            post_fixed_point(LeakageEquation(ExactRows(matrix), _SMALL, cap), start)
+            for matrix in few
+        ]
+        mixing = [table for table in found if table.max() < cap.max() / 2]
+        self._start, self._found_at = np.mean(mixing or [average], axis=0) / _SMALL, 0.0
+        return float(self._start.max())
+
+    def tables(self, cost: float) -> list[Floats]:
+        """Return leakages at every phase at c that another period would hardly change.
+
+        Periods are iterated from above the last leakages, or from below if that does not decrease.
+        Tables with an end at or below their start are valid. So are those of which a part is
+        replaced by a further iteration from their end, once it reaches them again.
+        """
+        room, k, period = _ROOM, len(self._start), self._cycle.chain.period
+        if self._found_at:
+            room = min(room, 1 + _NEAR[0] + _NEAR[1] * abs(math.log(cost / self._found_at)))
+        cap = self._around * cost * (1 + 16 * UNIT_ROUNDOFF)
+        self._found = np.empty((period, k, k), dtype=np.float32)
+        above, safe, fallen, proved = cap * (1 - np.eye(k)), None, 0.0, False
+        start = np.minimum(room * cost * self._start, above)
+        for turn in range(_PASSES + _STEPS // period):
+            now, joined = self._round(start, cost, cap, join=proved and safe is start)
+            proved = joined or bool((now <= start).all())
+            if joined or (proved and (start - now).max() <= _CLOSE * now.max()):
+                break
+            if proved:  # continue, or extrapolate; if that is too low, go back
+                before, fallen = fallen, float((start - now).max())
+                ratio = fallen / before if before else 0.0
+                last, safe, start = start, now, now
+                if _SLOW < ratio < 1:
+                    start = np.maximum(now - 0.9 * ratio / (1 - ratio) * (last - now), 0.0)
+            elif safe is not None:  # too low an extrapolation, or weaker trees
+                if start is safe:
+                    safe = np.minimum(np.maximum(safe, now) * (1 + _CLOSE), above)
+                start, fallen = safe, 0.0
+            elif turn == 0:  # too low, or above a fixed point from which leakages only grow
+                start = np.zeros((k, k))
+            else:  # from below, slightly more each time, until it ends below its start
+                start = np.minimum(np.maximum(start, now * (1 + _CLOSE)), above)
+        if not proved:
+            now, _ = self._round(above, cost, cap, join=False)  # never above its start
+        self._start, self._found_at = now / cost, cost
+        return list(self._found.astype(np.float64))
+
+    def _round(self, start: Floats, cost: float, cap: float, *, join: bool) -> tuple[Floats, bool]:
+        """Iterate one period; return the leakages at its end, and whether it joined the last one.
+
+        ``_corners`` and ``_found`` have the leakages after each piece, and all of them rounded up.
+        """
+        now = start.copy()
+        for piece in range(self._cycle.pieces):
+            self._found[self._cycle.phases(piece)] = self._walk(piece, now, cost, cap)
+            corner = self._corners[piece]
+            if join and (now <= corner).all() and (corner - now).max() <= _CLOSE * now.max():
+                return self._corners[-1], True
+            self._corners[piece] = now
+        return now, False
+
+
+def at_once(sides: Sequence[Rounds], cost: float) -> list[list[Floats]]:
+    """Return the leakages of both sides, by two threads that end if this one is interrupted."""
+    if most_threads() == 1:
+        return [side.tables(cost) for side in sides]
+    for side in sides:
+        side.ended.clear()
+    threads = ThreadPoolExecutor(2)
+    try:
+        return list(threads.map(lambda side: side.tables(cost), sides))
+    except BaseException:
+        for side in sides:
+            side.ended.set()
+        raise
+    finally:
+        threads.shutdown(cancel_futures=True)
