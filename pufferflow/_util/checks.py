@@ -30,9 +30,6 @@ EPSILON_RANGE = (1e-90, 1e90)
 POSITIVE_FLOATS = (sys.float_info.min, sys.float_info.max)
 """The positive floats of full precision."""
 
-LONGEST_SHOWN = 80
-"""Characters of a string or digits of a number that messages show."""
-
 LONGEST = 2**62
 """Longest segment: sums of two positions must fit 64 bits."""
 
@@ -80,13 +77,14 @@ def check_path(value: Any, name: str) -> Path:
     return Path(value)
 
 
-def check_unicode(text: str, name: str) -> None:
-    """Raise for a string that UTF-8 cannot encode, with halves of characters."""
+def check_text(value: object, name: str) -> None:
+    """Raise unless the value is a string that UTF-8 can encode, without halves of characters."""
+    check_type(value, name, str)
     try:
-        text.encode()
+        str(value).encode()
     except UnicodeEncodeError as error:
-        where = f"character {error.start + 1} is half of one"
-        raise ParameterError(f"{name} {text!a} is not Unicode text ({where}); correct it") from None
+        what = f"is not Unicode text (character {error.start + 1} is half of one)"
+        raise ParameterError(f"{name} {value!a} {what}; correct it") from None
 
 
 def check_whole(value: Any, name: str, least: int | None = 1, most: int | None = LONGEST) -> int:
@@ -130,11 +128,11 @@ def check_epsilon(epsilon: object) -> float:
     return check_positive(epsilon, "epsilon", EPSILON_RANGE)
 
 
-def check_confidence(value: object, name: str, example: float = 0.95) -> float:
+def check_confidence(value: object, name: str) -> float:
     """Return a probability as a float; it must be neither 0 nor 1."""
     number = _number(value)
     if not 0 < number < 1:
-        raise _wrong(value, name, f"it must lie between 0 and 1, for example {example}")
+        raise _wrong(value, name, "it must be above 0 and below 1")
     return number
 
 
@@ -153,15 +151,15 @@ def _wrong(value: object, name: str, wanted: str) -> ParameterError:
 def shown(value: object) -> str:
     """Return ``value`` for messages: a number or a short string, otherwise its type."""
     if isinstance(value, str):
-        short = len(value) <= LONGEST_SHOWN and value.isprintable()
+        short = len(value) <= 80 and value.isprintable()
         return repr(value) if short else f"a text of {len(value)} letters"
-    if value is not None and not isinstance(value, Real | Decimal):
+    if not isinstance(value, Real | Decimal):
         return named_type(value)
     try:
         text = str(value)
     except ValueError:  # an integer of thousands of digits
         return "an integer of thousands of digits"
-    return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…"
+    return text if len(text) <= 80 else text[:79] + "…"
 
 
 def shown_name(value: object) -> str:
@@ -171,6 +169,8 @@ def shown_name(value: object) -> str:
 
 def named_type(value: object) -> str:
     """Return the type of ``value`` with its article; messages reveal no more of records."""
+    if value is None:
+        return "None"
     name = type(value).__name__
     return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TypeAlias
 
+from pufferflow._util.checks import check_path
 from pufferflow.errors import DataError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -23,11 +20,6 @@ WORKPLACE = ".pufferflow-"
 
 MOST_BYTES = 2**25
 """Largest size of a JSON file: a chain of a thousand states takes two thirds of it."""
-
-DATABASE = b"SQLite format 3\0"
-"""The first bytes of an SQLite database."""
-
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 
 
 @contextmanager
@@ -59,21 +51,12 @@ def write_atomic(path: PathLike, content: str | bytes, *, private: bool = False)
     return target
 
 
-def spreadsheet_csv(table: pd.DataFrame) -> str:
-    """Return a table as CSV; cells that spreadsheets read as formulas get an apostrophe."""
-
-    def plain(cell: Any) -> Any:
-        is_formula = isinstance(cell, str) and cell.startswith(_FORMULA_STARTS)
-        return f"'{cell}" if is_formula else cell
-
-    return str(table.map(plain).to_csv(index=False, lineterminator="\n"))
-
-
 def read_bounded(path: PathLike, most: int = MOST_BYTES) -> bytes:
     """Return the content of a file, or of standard input for ``"-"``.
 
     Raises DataError: it cannot be read, or has more than ``most`` bytes.
     """
+    check_path(path, "path")
     name = "standard input" if path == "-" else os.fspath(path)
     try:
         if path == "-":
@@ -90,43 +73,19 @@ def read_bounded(path: PathLike, most: int = MOST_BYTES) -> bytes:
     return content
 
 
-def check_outputs(
-    outputs: Iterable[PathLike | None],
-    inputs: Iterable[PathLike | None] = (),
-    *,
-    ledger: PathLike | None = None,
-    new: bool = False,
-) -> None:
-    """Raise :class:`DataError` unless every output can be written without the loss of another file.
+def check_output(path: PathLike, *others: PathLike | None, replace: bool = False) -> Path:
+    """Return the path of a file that can be written without the loss of another one.
 
-    Other files are inputs, other outputs and ledgers. None, and ``"-"`` among the inputs, is not a
-    file; the ``ledger`` is appended to; with ``new`` an output must not exist, and its folder is
-    written to.
+    ``others`` are read or written, too. Raises DataError: it is one of these, its folder does not
+    exist, or it exists itself; with ``replace`` it may be JSON, which is written again.
     """
-    files = [path for path in inputs if path is not None and path != "-"]
-    if not all(map(os.path.exists, files)):
-        return  # reading them raises, and nothing is written
-    read, written = set(map(_identity, files)), set()
-    for path in (Path(path) for path in (*outputs, ledger) if path is not None):
-        this = _identity(path)
-        check_folder(path)
-        if this in read:
-            wrong = "is read and would be overwritten; give the output another name"
-        elif this in written:
-            wrong = "would be written twice; give each output a name of its own"
-        elif new and os.path.lexists(path):
-            wrong = "exists already; give another name, or remove it first"
-        elif path.is_dir():
-            wrong = "is a folder; give the name of a file"
-        elif path.exists() and not path.is_file():  # a device would be replaced, not written to
-            wrong = "is a device or a pipe and would be replaced; give the name of a file"
-        elif (ledger is None or path != Path(ledger)) and _is_database(path):
-            wrong = "is a ledger and would be lost; give the output another name"
-        else:
-            written.add(this)
-            with workplace(path.parent) if new else nullcontext():
-                continue
-        raise DataError(f"{path} {wrong}")
+    target = check_path(path, "output")
+    check_folder(target)
+    if any(_is_same(target, other) for other in others if other is not None):
+        raise DataError(f"{target} is read or written, too; give the output another name")
+    if os.path.lexists(target) and not (replace and _is_json(target)):
+        raise DataError(f"{target} exists already{', not as JSON' * replace}; give another name")
+    return target
 
 
 def check_folder(path: Path) -> None:
@@ -136,22 +95,17 @@ def check_folder(path: Path) -> None:
         raise DataError(f"{path} cannot be written: {what}")
 
 
-def _is_database(path: Path) -> bool:
-    """Return whether a file is an SQLite database, like ledgers; False if it cannot be read."""
-    with suppress(OSError), path.open("rb") as file:
-        return file.read(len(DATABASE)) == DATABASE
-    return False
-
-
-def _identity(path: PathLike) -> object:
-    """Return an identity of a file, the same for all its names."""
+def _is_same(one: PathLike, other: PathLike) -> bool:
+    """Return whether two names are of one file, also of one that does not exist yet."""
     try:
-        status = os.stat(path)
+        return os.path.samefile(one, other)
     except OSError:
-        return os.path.realpath(path)  # unlike Path.resolve it accepts cyclic links
-    return status.st_dev, status.st_ino
+        return os.path.realpath(one) == os.path.realpath(other)
 
 
-def sha256(content: bytes) -> str:
-    """Return the hexadecimal SHA-256 of ``content``."""
-    return hashlib.sha256(content).hexdigest()
+def _is_json(path: Path) -> bool:
+    """Return whether a file is empty or begins like an object of JSON."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(1) in (b"", b"{")

@@ -22,11 +22,11 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
-from functools import cache, cached_property, partial, update_wrapper
+from functools import cache, cached_property, update_wrapper
 from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +41,7 @@ everything is compiled at once.
 """
 
 _interpreting = threading.local()
-_compiling = threading.RLock()
+_compiling = threading.Lock()
 
 
 @cache
@@ -84,14 +84,9 @@ class KernelLocator:
 class Kernel:
     """A function of numbers and arrays that numba can compile.
 
-    Parameters
-    ----------
-    function : callable
-    steps : callable, optional
-        Function of the arguments: approximate number of innermost steps of a call. None: it is
-        always compiled.
-    inner : bool
-        Whether only other kernels call it: compiling takes a fifth less time without a wrapper.
+    ``steps`` of the arguments is the approximate number of innermost steps of a call; without it
+    the function is always compiled. An ``inner`` one is called by other kernels alone: compiling
+    takes a fifth less time without a wrapper.
     """
 
     def __init__(
@@ -100,42 +95,41 @@ class Kernel:
         update_wrapper(self, function)
         self._function, self._steps, self._inner = function, steps, inner
         self._taken = 0
-        self._machine_code: Any = None
 
     def __call__(self, *arguments: Any) -> Any:
         """Interpret or compile."""
         if self._inner or getattr(_interpreting, "now", False):  # another kernel, this one in it
             return self._function(*arguments)
-        if self._machine_code is None and self._steps is not None:
-            self._taken += self._steps(*arguments)
-            most = PATIENCE
-            if self._is_cached:
-                most = -1 if "numba" in sys.modules else PATIENCE // 40
-            if self._taken <= most:
-                _interpreting.now = True
-                try:
-                    with np.errstate(all="ignore"):
-                        return self._function(*arguments)
-                except (ArithmeticError, ValueError):  # machine code goes on with ∞ or NaN
-                    pass
-                finally:
-                    _interpreting.now = False
+        if "compiled" not in vars(self) and self._is_little(arguments):
+            _interpreting.now = True
+            try:
+                with np.errstate(all="ignore"):
+                    return self._function(*arguments)
+            except (ArithmeticError, ValueError):  # machine code goes on with ∞ or NaN
+                pass
+            finally:
+                _interpreting.now = False
         return self.compiled(*arguments)
+
+    def _is_little(self, arguments: tuple[Any, ...]) -> bool:
+        if self._steps is None:
+            return False
+        self._taken += self._steps(*arguments)
+        if self._is_cached:
+            return "numba" not in sys.modules and self._taken <= PATIENCE // 40
+        return self._taken <= PATIENCE
 
     @cached_property
     def _is_cached(self) -> bool:
         name = f"*.{self._function.__name__}-*.py{sys.version_info[0]}{sys.version_info[1]}*.nbi"
         return any(Path(cache_folder(), self.__module__).glob(name))
 
-    @property
+    @cached_property
     def compiled(self) -> Any:
         """The compiled function; on the first call it is compiled, or loaded from the cache."""
-        if self._machine_code is None:
-            if not self._is_cached:
-                _announce()
-            with _compiling:
-                self._machine_code = self._machine_code or _compiled(self._function, self._inner)
-        return self._machine_code
+        if not self._is_cached:
+            _announce()
+        return _compiled(self._function, self._inner)
 
     @property
     def _numba_type_(self) -> Any:  # numba asks for it where a kernel is called within another one
@@ -151,30 +145,24 @@ def _announce() -> None:
 def _compiled(function: Callable[..., Any], inner: bool) -> Any:
     import numba
 
-    settings: Any = numba.config
+    settings = vars(numba.config)
     locator = f"{__name__}.{KernelLocator.__name__}"
     ours = {"CACHE_DIR": cache_folder(), "CACHE_LOCATOR_CLASSES": locator}
-    before = {name: getattr(settings, name, "") for name in ours}
-    vars(settings).update(ours)
-    try:
-        wrappers: Any = {"no_cpython_wrapper": inner, "no_cfunc_wrapper": inner}  # not in its stubs
-        return numba.njit(cache=True, error_model="numpy", nogil=True, **wrappers)(function)
-    finally:
-        vars(settings).update(before)
+    wrappers: Any = {"no_cpython_wrapper": inner, "no_cfunc_wrapper": inner}  # not in its stubs
+    with _compiling:
+        before = {name: settings.get(name, "") for name in ours}
+        settings.update(ours)
+        try:
+            return numba.njit(cache=True, error_model="numpy", nogil=True, **wrappers)(function)
+        finally:
+            settings.update(before)
 
 
-@overload
-def kernel(function: _Function) -> _Function: ...
-@overload
 def kernel(
     *, steps: Callable[..., int] | None = None, inner: bool = False
-) -> Callable[[_Function], _Function]: ...
-def kernel(
-    function: Any = None, *, steps: Callable[..., int] | None = None, inner: bool = False
-) -> Any:
-    """Return a :class:`Kernel` of ``function``, or a decorator."""
-    make = partial(Kernel, steps=steps, inner=inner)
-    return make(function) if function else make
+) -> Callable[[_Function], _Function]:
+    """Return a decorator that makes a :class:`Kernel` of a function."""
+    return lambda function: cast(Any, Kernel(function, steps, inner))
 
 
 def constant(array: NDArray[Any]) -> NDArray[Any]:
@@ -192,5 +180,4 @@ def most_threads() -> int:
     """Return the number of threads of kernels: numba's NUMBA_NUM_THREADS, by default the cores."""
     import numba
 
-    settings: Any = numba.config
-    return int(settings.NUMBA_NUM_THREADS)
+    return int(vars(numba.config)["NUMBA_NUM_THREADS"])

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import fields
 from typing import Any, TypeVar
 
-from pufferflow._util.checks import check_path, named_type
 from pufferflow._util.files import PathLike, read_bounded
 from pufferflow.errors import ModelError, PufferflowError
 
@@ -23,10 +22,9 @@ def read_json(
     """Return ``parse`` of the content of a JSON file; ``"-"`` is standard input.
 
     ``must_hold`` describes the content for messages, ``number`` reads a decimal number (default: as
-    a float). Raises DataError: the file cannot be read; ModelError: it is not JSON or
-    not what ``parse`` expects; ParameterError: ``path`` is not a path.
+    a float). Raises DataError: the file cannot be read; ModelError: it is not JSON or not what
+    ``parse`` expects; ParameterError: ``path`` is not a path.
     """
-    check_path(path, "path")
     name, content = "standard input" if path == "-" else str(path), read_bounded(path)
     try:
         text = content.decode("utf-8-sig")
@@ -63,27 +61,19 @@ def parse_json(text: str, number: Callable[[str], object] | None = None) -> Any:
     return document
 
 
-def kind(value: object) -> str:
-    """Return the JSON type of a value, for messages."""
-    if value is None or is_number(value):
-        return "null" if value is None else "a number"
-    kinds = {bool: "a truth value", str: "a string", list: "a list", dict: "an object"}
-    return kinds.get(type(value)) or named_type(value)
-
-
-def is_number(value: object) -> bool:
-    """Return whether a JSON value is a number."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def only_keys(document: object, allowed: tuple[str, ...], where: str) -> dict[str, Any]:
-    """Return an object; raise ModelError for anything else, and for unknown keys."""
+def only_keys(
+    document: object, allowed: tuple[str, ...], where: str, needed: Collection[str] = ()
+) -> dict[str, Any]:
+    """Return an object; raise ModelError for anything else, and for unknown or missing keys."""
     if not isinstance(document, dict):
         raise ModelError(f"{where} must be an object with the keys {', '.join(allowed)}")
     for key in document:
         if key not in allowed:
             known = ", ".join(allowed)
             raise ModelError(f"{where} has the unknown key {key!r}; allowed are {known}")
+    for key in needed:
+        if key not in document:
+            raise ModelError(f"{where} has no {key}; it needs {', '.join(needed)}")
     return document
 
 
@@ -93,18 +83,16 @@ def record(kind: type[_Model], document: object, where: str, *others: str) -> _M
     Raises ModelError for other keys, and the errors of the class for wrong values.
     """
     names = tuple(field.name for field in fields(kind))  # type: ignore[arg-type]
-    found = only_keys(document, (*names, *others), where)
-    if missing := [name for name in names if name not in found]:
-        raise ModelError(f"{where} has no {missing[0]}")
+    found = only_keys(document, (*names, *others), where, names)
     return kind(**{name: found[name] for name in names})
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    document = dict(pairs)
-    if len(document) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise ModelError(f"the key {twice!r} is given twice in one object")
+    document: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in document:
+            raise ModelError(f"the key {key!r} is given twice in one object")
+        document[key] = value
     return document
 
 

@@ -21,40 +21,39 @@ MOST_WORK = 1.5e11
 A_SECOND = 2.5e9
 """Operations that take about a second."""
 
-_UNITS = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1}
 _MORE = "or allow more (`most_work`)"
-_most: ContextVar[float] = ContextVar("_most", default=math.inf)
-_spent: ContextVar[float] = ContextVar("_spent", default=0.0)
+_limit: ContextVar[tuple[float, float]] = ContextVar("_limit", default=(math.inf, 0.0))
+"""The most operations, and those of searches so far."""
 
 
 @contextmanager
 def allowing(most: float) -> Iterator[None]:
     """Limit the work within the block."""
-    bound, count = _most.set(most), _spent.set(0.0)
+    before = _limit.set((most, 0.0))
     try:
         yield
     finally:
-        _most.reset(bound)
-        _spent.reset(count)
+        _limit.reset(before)
 
 
 def is_allowed(work: float) -> bool:
     """Return whether this number of operations is within the limit."""
-    return work <= _most.get()
+    return work <= _limit.get()[0]
 
 
 def estimate(work: float) -> str:
     """Return the time of this number of operations, as a phrase."""
     seconds = work / A_SECOND
-    unit = next((u for u, length in _UNITS.items() if seconds >= 2 * length), "seconds")
-    rounded = float(f"{seconds / _UNITS[unit]:.2g}")
+    units = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1}
+    unit = next((u for u, length in units.items() if seconds >= 2 * length), "seconds")
+    rounded = float(f"{seconds / units[unit]:.2g}")
     return f"would take about {rounded:g} {unit} ({work:.2g} operations)"
 
 
 def afford(work: float, what: str, advice: str) -> None:
     """Raise :class:`ParameterError` with advice if the operations exceed the limit."""
     if not is_allowed(work):
-        above = f"{estimate(work)}, above the {_most.get():.2g} that are taken on"
+        above = f"{estimate(work)}, above the {_limit.get()[0]:.2g} that are taken on"
         raise ParameterError(f"{what} {above}; {advice}, {_MORE}")
 
 
@@ -64,7 +63,8 @@ def spend(work: float, what: str, advice: str) -> None:
     Raises :class:`ParameterError` when the sum of all counts exceeds the limit, at the same point
     on every machine.
     """
-    _spent.set(_spent.get() + work)
-    if not is_allowed(_spent.get()):
-        above = f"takes more than the {_most.get():.2g} operations that are taken on"
+    most, spent = _limit.get()
+    _limit.set((most, spent + work))
+    if spent + work > most:
+        above = f"takes more than the {most:.2g} operations that are taken on"
         raise ParameterError(f"{what} {above}; {advice}, {_MORE}")

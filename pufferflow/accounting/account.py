@@ -15,9 +15,9 @@ from functools import reduce
 from itertools import accumulate
 from typing import Any, TypeAlias
 
-from pufferflow._util.checks import check_epsilon, check_whole
-from pufferflow._util.protection import Level
-from pufferflow.accounting.approximate import check_delta, event_delta, event_rho
+from pufferflow._util.checks import check_confidence, check_epsilon, check_whole
+from pufferflow.accounting.approximate import event_delta, event_rho
+from pufferflow.accounting.level import Level
 from pufferflow.errors import ParameterError
 
 UNBOUNDED = Fraction(10**400)
@@ -94,7 +94,7 @@ class Promise:
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
         if not 0 <= self.cost < UNBOUNDED or (self.level.whole and self.cost):
             raise ParameterError("the cost that keeps epsilon must be finite, 0 for participants")
-        check_delta(self.delta or 0.5)
+        check_confidence(self.delta or 0.5, "delta")
 
     def allowed(self, longest: int, share: Fraction) -> tuple[Fraction, Fraction]:
         """Return the largest c of one reading for a share, and the ρ instead, 0 without a δ.

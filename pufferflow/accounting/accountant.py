@@ -17,10 +17,10 @@ from typing import Any, Unpack
 
 from pufferflow._util.checks import EPSILON_RANGE, Lengths, check_positive, longest
 from pufferflow._util.noise import PRECISION, entrywise_loss, joint_scale
-from pufferflow._util.protection import ProtectionOptions
 from pufferflow.accounting.curve import influence_curve
 from pufferflow.mechanisms import compute_scale, leakage_loss
 from pufferflow.models.families import AnyFamily
+from pufferflow.models.protection import ProtectionOptions
 
 
 @dataclass(frozen=True)

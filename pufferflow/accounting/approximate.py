@@ -16,11 +16,6 @@ MARGIN = 1e-12
 """Relative; the formulas are exact to 1e-14 (in the exponent: 1e-14 of its terms)."""
 
 
-def check_delta(delta: object) -> float:
-    """Return δ as a float; it must lie between 0 and 1."""
-    return check_confidence(delta, "delta", 1e-6)
-
-
 def pufferfish_delta(epsilon: float, event_epsilon: float, event_delta: float) -> float:
     """Return δ of an event-level (c, δ0)-DP mechanism, rounded up (Theorem A).
 
@@ -45,7 +40,7 @@ def event_delta(epsilon: float, delta: float, event_epsilon: float) -> float:
     Parameters and errors are those of :func:`pufferfish_delta`.
     """
     gain, loss = _log_gain(epsilon, event_epsilon)
-    return _exp(math.log(check_delta(delta)), -gain, -loss, up=False)
+    return _exp(math.log(check_confidence(delta, "delta")), -gain, -loss, up=False)
 
 
 def concentrated_delta(epsilon: float, event_epsilon: float, rho: float) -> float:
@@ -106,7 +101,7 @@ def _log_gaussian(ratio: float) -> float:
 
 def _smallest_ratio(epsilon: float, delta: float, log_share: Callable[[float], float]) -> float:
     """Return the smallest a with (e^ε − 1) · share(a) ≤ δ, rounded up; the share falls in a."""
-    target = math.log(check_delta(delta)) - _log_expm1(check_epsilon(epsilon))
+    target = math.log(check_confidence(delta, "delta")) - _log_expm1(check_epsilon(epsilon))
     low, high = -1.0, 1.0  # log2 of a; each step doubles or halves the bracket
     while log_share(2.0**low) <= target:
         low *= 2

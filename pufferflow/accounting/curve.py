@@ -10,13 +10,13 @@ import numpy as np
 
 from pufferflow._util.checks import Lengths, check_list, check_positive, check_whole, longest
 from pufferflow._util.noise import PRECISION, joint_scale
-from pufferflow._util.protection import Protection, ProtectionOptions
 from pufferflow._util.rounding import divide_down
 from pufferflow.accounting.approximate import concentrated_delta, pufferfish_delta
 from pufferflow.errors import ParameterError
 from pufferflow.mechanisms import certify, leakage, leakage_loss
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import AnyFamily, ChainFamily, Family, as_family
+from pufferflow.models.protection import Protection, ProtectionOptions
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,6 +6,7 @@ Rows are checked before anything is computed from them: the file is untrusted.
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import math
 import zlib
@@ -16,11 +17,10 @@ from fractions import Fraction
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from pufferflow._util.checks import check_epsilon, check_whole, shown
-from pufferflow._util.files import sha256
 from pufferflow._util.json import parse_json, record
-from pufferflow._util.protection import Level
 from pufferflow.accounting import account
 from pufferflow.accounting.account import MOST_STEPS, UNBOUNDED, Charge, Promise
+from pufferflow.accounting.level import Level
 from pufferflow.errors import BudgetError, LedgerError, ParameterError
 from pufferflow.models.files import parse_model
 
@@ -234,7 +234,7 @@ class Book:
         else:
             raise LedgerError("there is no such row, or there is one already")
         after = self.rows[-1].digest if self.rows else ""
-        digest = sha256(canonical({"after": after, "entry": [number, time, kind, text]}).encode())
+        digest = digest_of({"after": after, "entry": [number, time, kind, text]})
         self.rows.append(Row(number, time, kind, text, digest))
 
     def _join(self, of: Population) -> None:
@@ -251,6 +251,11 @@ def canonical(document: object) -> str:
     """Return the JSON string that is hashed."""
     signs = (",", ":")
     return json.dumps(document, default=_plain, sort_keys=True, separators=signs, allow_nan=False)
+
+
+def digest_of(document: object) -> str:
+    """Return the SHA-256 of a document, in hexadecimal."""
+    return hashlib.sha256(canonical(document).encode()).hexdigest()
 
 
 def _plain(value: Any) -> Any:

@@ -15,12 +15,12 @@ from typing import Any, Unpack
 
 from pufferflow._util.checks import Lengths, check_epsilon, check_positive, check_type, shown
 from pufferflow._util.optional import load
-from pufferflow._util.protection import ProtectionOptions
 from pufferflow._util.rounding import divide_down
 from pufferflow.accounting.approximate import MARGIN, gaussian_ratio, pufferfish_delta
 from pufferflow.accounting.curve import InfluenceCurve, influence_curve
 from pufferflow.errors import ParameterError
 from pufferflow.models.families import AnyFamily
+from pufferflow.models.protection import ProtectionOptions
 
 _CHANGED = {"Symmetric": 2, "InsertDelete": 2, "ChangeOne": 1, "Hamming": 1}
 """Distance, by OpenDP's metrics, of data sets that differ in one record."""

@@ -19,12 +19,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from pufferflow._util.checks import check_path
-from pufferflow._util.files import DATABASE, PathLike, check_folder, sha256, workplace
+from pufferflow._util.files import PathLike, check_folder, workplace
 from pufferflow.accounting.account import Promise, percent, spent
-from pufferflow.accounting.entries import FIX, Book, Document, Paid, Terms, canonical
+from pufferflow.accounting.entries import FIX, Book, Document, Paid, Terms, canonical, digest_of
 from pufferflow.errors import BudgetError, LedgerError
 
 VERSION = 7
+_DATABASE = b"SQLite format 3\0"
 PATIENCE_SECONDS = 600.0
 """Seconds that a release waits for others that are being charged."""
 MOST_BYTES, MOST_ROW_BYTES = 2**28, 2**24
@@ -46,7 +47,7 @@ class Ledger(os.PathLike[str]):
         if self.path.is_file() and self.path.stat().st_size <= MOST_BYTES:
             with self.path.open("rb") as stream:
                 head = stream.read(72)
-        if head[:16] + head[60:] != DATABASE + VERSION.to_bytes(4) + bytes(4) + b"PUFF":
+        if head[:16] + head[60:] != _DATABASE + VERSION.to_bytes(4) + bytes(4) + b"PUFF":
             what = "no ledger of this program is there, or one from before 1.0; give another path"
             raise LedgerError(f"ledger {self.path}: {what}, or a new one to a release")
 
@@ -150,7 +151,7 @@ class Ledger(os.PathLike[str]):
         book = self.book
         document = {
             "population": book.population,
-            "theta": None if book.theta is None else sha256(canonical(book.theta).encode()),
+            "theta": None if book.theta is None else digest_of(book.theta),
             "spent_percent": percent(book.spent),
             "promises": [
                 json.loads(canonical(replace(one, certificate=None)))

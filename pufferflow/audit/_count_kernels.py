@@ -24,13 +24,13 @@ SPREAD = 400
 """Largest range of a part in bits: products of two numbers do not overflow."""
 
 
-@kernel
+@kernel()
 def shifted(m: float, e: Any) -> float:
     """Return m · 2^e, or 0 where e ≤ −1000; as ldexp for e ≤ 1000, in a fifth of its time."""
     return float(m * np.int64((e + 1023) << 52).view(np.float64)) if e > -1000 else 0.0
 
 
-@kernel
+@kernel()
 def taken_apart(value: float) -> tuple[Any, Any]:
     """Return math.frexp of a normal number, from its bits, in a fifth of the time."""
     bits = np.float64(value).view(np.int64)
@@ -38,7 +38,7 @@ def taken_apart(value: float) -> tuple[Any, Any]:
     return mantissa, (bits >> 52) - 1022
 
 
-@kernel
+@kernel()
 def _carried(value: float, base: Any, m: float, e: Any) -> tuple[float, Any]:
     """Return value · 2^base + m · 2^e, the value kept from 2^(−332) to about 2^300."""
     if m > 0:
@@ -51,7 +51,7 @@ def _carried(value: float, base: Any, m: float, e: Any) -> tuple[float, Any]:
     return value, base
 
 
-@kernel
+@kernel()
 def _log(value: float, base: Any) -> float:
     """Return the natural logarithm of value · 2^base."""
     if value == 0:
@@ -60,7 +60,7 @@ def _log(value: float, base: Any) -> float:
     return float(math.log(mantissa) + (base + power) * math.log(2.0))
 
 
-@kernel
+@kernel()
 def prepend_record(rows: Numbers, moves: Ints, given: Numbers, out: Numbers) -> None:
     """Fill out(s, x, n) = Σ_y rows(x, y) given(s, y, n − moves(y)): a record more in a count."""
     (factors, powers), (m, e), (sums, bases) = rows, given, out
@@ -81,7 +81,7 @@ def prepend_record(rows: Numbers, moves: Ints, given: Numbers, out: Numbers) -> 
                     tops[n] += power
 
 
-@kernel
+@kernel()
 def _parts(m: Floats, e: Ints) -> list[tuple[int, Any, Floats]]:
     """Return parts of at most ``SPREAD`` bits: first index, exponent and floats of each."""
     parts = []
@@ -98,7 +98,7 @@ def _parts(m: Floats, e: Ints) -> list[tuple[int, Any, Floats]]:
     return parts
 
 
-@kernel
+@kernel()
 def distributions(
     past: Numbers, future: Numbers, secrets: Ints, sizes: Floats, out: Numbers
 ) -> None:
@@ -139,7 +139,7 @@ def distributions(
                         exponents[n] += more - power - base
 
 
-@kernel
+@kernel()
 def fill_log_sums(given: Numbers, decay: float, below: Floats, above: Floats) -> None:
     """Fill log Σ_{j ≤ n} decay^(n − j) p(j) and log Σ_{j > n} decay^(j − n) p(j), row by row."""
     m, e = given
@@ -155,7 +155,7 @@ def fill_log_sums(given: Numbers, decay: float, below: Floats, above: Floats) ->
             value *= decay
 
 
-@kernel
+@kernel()
 def smooth(values: Floats, decay: float) -> None:
     """Replace values[a, w, b] by Σ_n decay^|w − n| values[a, n, b], in place."""
     before, size, after = values.shape
@@ -173,7 +173,7 @@ def smooth(values: Floats, decay: float) -> None:
                 block[w, b] += falling[w, b]
 
 
-@kernel
+@kernel()
 def movable(first: Numbers, second: Numbers, slack: float, reach: int) -> bool:
     """Return whether mass of the first, moved by at most ``reach``, fits into slack · the second.
 

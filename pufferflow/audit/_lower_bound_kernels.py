@@ -20,7 +20,7 @@ TINY = 1e-270
 _TIE = 1e-13
 
 
-@kernel
+@kernel()
 def _step(rows: Any, values: Any, inside: Any, low: float, out: Any) -> None:
     """Fill ``out`` with Σ_y values[y] D[y] · rows[y], over its largest entry."""
     k = len(out)
@@ -36,7 +36,7 @@ def _step(rows: Any, values: Any, inside: Any, low: float, out: Any) -> None:
             out[z] /= top
 
 
-@kernel
+@kernel()
 def pull_back(transposed: Any, end: Any, sets: Any, low: float, least: float, values: Any) -> None:
     """Fill ``values[t]`` with K D_{t+1} … K D_n · end, over its largest entry, for t = n, …, 0.
 
@@ -52,7 +52,7 @@ def pull_back(transposed: Any, end: Any, sets: Any, low: float, least: float, va
             _step(transposed, values[t], sets[t - 1], low, values[t - 1])
 
 
-@kernel
+@kernel()
 def _means(first: Any, second: Any, values: Any, low: float, inside: Any) -> tuple[float, float]:
     """Return first · D · values and second · D · values."""
     over, under = 0.0, 0.0
@@ -63,7 +63,7 @@ def _means(first: Any, second: Any, values: Any, low: float, inside: Any) -> tup
     return over, under
 
 
-@kernel
+@kernel()
 def _choose(first: Any, second: Any, values: Any, low: float, inside: Any) -> bool:
     """Maximise (first · D · values)/(second · D · values); return whether the set changed.
 
@@ -84,7 +84,7 @@ def _choose(first: Any, second: Any, values: Any, low: float, inside: Any) -> bo
     return changed
 
 
-@kernel
+@kernel()
 def sweep(
     matrices: Any, sets: Any, low: float, pair: Any, tables: Any, begin: int
 ) -> tuple[float, int]:

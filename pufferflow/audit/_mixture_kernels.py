@@ -25,27 +25,27 @@ ROUNDING = 2.0**-42
 """Relative error of computed products of densities, in their comparison."""
 
 
-@kernel
+@kernel()
 def _add(a: float, b: float) -> float:
     """Return log(e^a + e^b)."""
     high, low = max(a, b), min(a, b)
     return high if low == -np.inf else high + math.log1p(math.exp(low - high))
 
 
-@kernel
+@kernel()
 def _margin(a: float, tolerance: float) -> float:
     """Return the margin by which a logarithm must exceed ``a`` to be proved no smaller."""
     return tolerance * (1 + 2.0**-8 * abs(a)) if a > -np.inf else 0.0
 
 
-@kernel
+@kernel()
 def _own(p: float, q: float, f: float, g: float, tolerance: float) -> float:
     """Return log p q (g − f), rounded down; −∞ if that is not proved positive."""
     over = f + _margin(f, tolerance) - g
     return p + q + g + math.log(-math.expm1(over)) if over < 0 and p + q > -np.inf else -np.inf
 
 
-@kernel
+@kernel()
 def exceeds(p: Pair, q: Pair, f: Pair, g: Pair, tolerance: float) -> tuple[bool, float]:
     """Return whether F ≤ G is unproved for mixtures of two starts, with this ``tolerance``.
 
@@ -67,7 +67,7 @@ def exceeds(p: Pair, q: Pair, f: Pair, g: Pair, tolerance: float) -> tuple[bool,
     return _add(more, root) < less, (max(left, -1e6) - max(right, -1e6)) / 2
 
 
-@kernel
+@kernel()
 def never_above(p: Floats, q: Floats, f: Floats, g: Floats, tolerance: float) -> bool:
     """Return whether F ≤ G is proved for all initial distributions, with this ``tolerance``."""
     for u in range(len(p)):
@@ -80,7 +80,7 @@ def never_above(p: Floats, q: Floats, f: Floats, g: Floats, tolerance: float) ->
     return True
 
 
-@kernel
+@kernel()
 def raise_shift(
     sizes: Floats, below: Floats, above: Floats, shift: int, tolerance: float, pair: Ints
 ) -> int:
@@ -108,7 +108,7 @@ def raise_shift(
     return shift
 
 
-@kernel
+@kernel()
 def _mixed(p: Pair, f: Pair, odds: float) -> float:
     """Return log F of a mixture of two starts."""
     (first, other), weight = f, p[1] - p[0] + odds
@@ -117,7 +117,7 @@ def _mixed(p: Pair, f: Pair, odds: float) -> float:
     return float(first + _add(0.0, other - first + weight) - _add(0.0, weight))
 
 
-@kernel
+@kernel()
 def raise_gap(
     node: int,
     sizes: Floats,

@@ -210,7 +210,7 @@ def couple(
     return taken
 
 
-@kernel
+@kernel()
 def beyond_stationary(spread: float, following: float, farthest: float) -> float:
     """Return an upper bound of the past's leakage beyond that under P* (Lemma 7); ∞ for spread ∞.
 

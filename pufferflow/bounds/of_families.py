@@ -11,7 +11,6 @@ from collections.abc import Callable
 from functools import singledispatch
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from pufferflow._util.protection import Protection
 from pufferflow.bounds.forgetting import ForgettingLoss
 from pufferflow.bounds.loss import ProcessLoss
 from pufferflow.bounds.process import (
@@ -30,6 +29,7 @@ from pufferflow.models.families import ChainFamily, Family
 from pufferflow.models.hidden import HiddenChain
 from pufferflow.models.mixing import MixingFamily
 from pufferflow.models.periodic import PeriodicChain
+from pufferflow.models.protection import Protection
 
 MOST_STATES = 64
 """Default largest number of states for couplings of all pairs of values."""

@@ -14,7 +14,6 @@ from functools import cached_property
 
 import numpy as np
 
-from pufferflow._util.protection import NARROWEST, Protection
 from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._util.types import Bools, Floats, Ints
 from pufferflow.bounds.affine import AffineRows
@@ -37,6 +36,7 @@ from pufferflow.models.chain import MarkovChain
 from pufferflow.models.hidden import HiddenChain
 from pufferflow.models.periodic import PeriodicChain
 from pufferflow.models.powers import followed, matrix_power
+from pufferflow.models.protection import Protection
 from pufferflow.models.row_sets import RowSets
 
 _EXACT_WORK = 20_000
@@ -134,7 +134,7 @@ class Process:
 
 
 def of_sets(
-    family: BoundedFamily, length: int, protection: Protection = NARROWEST, *, pairs: bool = True
+    family: BoundedFamily, length: int, protection: Protection, *, pairs: bool = True
 ) -> Process:
     """Return the process of chains with rows in sets, varying by step (Theorem I1, Lemma I2).
 
@@ -220,7 +220,7 @@ def of_periodic(chain: PeriodicChain, length: int, protection: Protection) -> li
 def of_chain(
     family: MarkovChain | HiddenChain,
     length: int,
-    protection: Protection = NARROWEST,
+    protection: Protection,
     *,
     pairs: bool = True,
     early: int = _EXACT_NODES,

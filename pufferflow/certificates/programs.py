@@ -13,7 +13,6 @@ from flint import arb
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array
 
-from pufferflow._util.protection import Protection
 from pufferflow._util.types import Bools, Floats
 from pufferflow.bounds.affine import AffineRows, RobustFlows
 from pufferflow.bounds.blocks import Blocks
@@ -21,6 +20,7 @@ from pufferflow.bounds.distribution_sets import ExactRows, costs_of, reweighted_
 from pufferflow.bounds.loss import ProcessLoss
 from pufferflow.bounds.process import of_chain
 from pufferflow.bounds.solver import LeakageEquation, beginning, post_fixed_point
+from pufferflow.models.protection import Protection
 from pufferflow.verify import MOST_WORK, CertificateError
 from pufferflow.verify.balls import Table, Work, below
 from pufferflow.verify.interpret import Interpreter

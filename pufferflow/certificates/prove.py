@@ -12,7 +12,6 @@ from typing import Any
 
 from flint import ctx
 
-from pufferflow._util.protection import Protection
 from pufferflow.audit.wasserstein import TIE, chain_sensitivity
 from pufferflow.bounds.of_families import MOST_STATES
 from pufferflow.bounds.roots import crossing
@@ -26,6 +25,7 @@ from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import BinaryInterval, ChainFamily, Family
 from pufferflow.models.mixing import MixingFamily
 from pufferflow.models.periodic import PeriodicChain
+from pufferflow.models.protection import Protection
 from pufferflow.verify import PRECISIONS, VERSION, CertificateError, proved_loss
 from pufferflow.verify.balls import UndecidedError
 from pufferflow.verify.parse import Claim as Exact

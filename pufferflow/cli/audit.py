@@ -13,13 +13,14 @@ from itertools import product
 from typing import get_args
 
 from pufferflow._util.checks import check_epsilon
-from pufferflow._util.protection import SideInformation, level_of
 from pufferflow._util.work import afford
 from pufferflow.accounting.curve import influence_curve
+from pufferflow.accounting.level import level_of
 from pufferflow.cli.printing import show, table
 from pufferflow.cli.scale import add_common, scales_of
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.models.files import read_public_model
+from pufferflow.models.protection import SideInformation
 
 COLUMNS = ("mechanism", "scale", "guarantee", "loss", "ratio", "node", "pair", "output", "status")
 

@@ -10,14 +10,14 @@ UTC --edges 200:2000:200 --from 2024-01-01 --to 2024-01-07
 import argparse
 import os
 
-from pufferflow._util.files import check_outputs
-from pufferflow._util.options import GUARANTEE, OUTPUT
+from pufferflow._util.files import check_output
 from pufferflow.accounting.account import percent
 from pufferflow.cli.options import DRY_RUN, add_options, given, settle_ledger
 from pufferflow.cli.printing import show, warn
 from pufferflow.errors import ParameterError
 from pufferflow.publish.fit import fit
 from pufferflow.publish.private_fit import fit_privately
+from pufferflow.records.options import GUARANTEE, OUTPUT
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,16 +36,18 @@ def run(arguments: argparse.Namespace) -> None:
     for name in sorted(given(arguments, fit, fit_privately).keys() - options):
         raise ParameterError(f"`{name}` goes {'without' if private else 'with'} --private")
     output = arguments.model or f"{table}.{'private' if private else 'chain'}.json"
-    check_outputs([output], [table], ledger=options.get("ledger"))
     if private:
         dry = "dry_run" in options
         made = fit_privately(output=None if dry else output, **options)
         warn(made.warnings)
         last = [DRY_RUN if dry else f"safe to publish: {output}"]
         if made.paid is not None:
-            share = f"{percent(made.paid.spent)} % of its limits"
+            spent = made.paid.spent
+            share = f"{percent(spent)} % of its limits" if spent else "no release has set a limit"
             last = [f"ledger        {os.path.basename(options['ledger'])}: {share}", *last]
     else:
+        if arguments.model is not None:
+            check_output(output, table, replace=True)
         made = fit(**options)
         made.save(output)
         last = [f"wrote {output}: it contains confidential counts, so only you may read it"]

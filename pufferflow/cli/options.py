@@ -9,7 +9,6 @@ from inspect import signature
 from typing import Any
 
 from pufferflow._util.numbers import written_number
-from pufferflow._util.options import ACCOUNT, GROUPS, GUARANTEE, OUTPUT
 from pufferflow._util.work import MOST_WORK, estimate
 from pufferflow.accounting.ledger import default_ledger
 from pufferflow.cli.printing import flag, warn
@@ -17,6 +16,7 @@ from pufferflow.errors import ParameterError
 from pufferflow.mechanisms.work import scale_work
 from pufferflow.models.files import PublicModel, read_public_model
 from pufferflow.models.mixing import mixing
+from pufferflow.records.options import ACCOUNT, GROUPS, GUARANTEE, OUTPUT
 from pufferflow.records.states import MOST_STATES
 
 DRY_RUN = "a dry run: nothing was drawn, written or charged"

@@ -7,9 +7,9 @@ import argparse
 import math
 from typing import Any
 
-from pufferflow._util.checks import check_whole
+from pufferflow._util.checks import check_whole, named_type
 from pufferflow._util.files import read_bounded
-from pufferflow._util.json import kind, read_json
+from pufferflow._util.json import read_json
 from pufferflow._util.numbers import written_number
 from pufferflow.cli.printing import actions_of, add_bounds, show, table
 from pufferflow.errors import DataError, ModelError, ParameterError
@@ -101,7 +101,7 @@ def _noisymax(asked: argparse.Namespace) -> dict[str, Any]:
 
     def draw(counts: Any) -> int:
         if not isinstance(counts, list):
-            raise ModelError(f"the counts must be a list, not {kind(counts)}")
+            raise ModelError(f"the counts must be a list, not {named_type(counts)}")
         index: int = noisy_max.sample(counts)
         return index
 

@@ -6,7 +6,6 @@ Example: pufferflow release meter.csv --mixing 1h 0.4 --edges 200:2000:200
 import argparse
 import os
 
-from pufferflow._util.files import check_outputs
 from pufferflow.accounting.account import percent
 from pufferflow.cli.options import DRY_RUN, add_options, given, settle_ledger, theta_of
 from pufferflow.cli.printing import show, warn
@@ -25,8 +24,6 @@ def run(arguments: argparse.Namespace) -> None:
     ending = "simulation" if hasattr(arguments, "seed") else "release"
     arguments.output = getattr(arguments, "output", f"{arguments.source}.{ending}")
     folder, ledger = require_new(arguments.output), getattr(arguments, "ledger", None)
-    read = [arguments.source, arguments.chain]
-    check_outputs([None if folder.is_dir() else folder], read, ledger=ledger)
     made = release(theta=theta_of(arguments), **given(arguments, release))
     warn(made.warnings)
     if isinstance(made, Plan):

@@ -14,9 +14,9 @@ from typing import Any, get_args
 from tqdm import tqdm
 
 from pufferflow._util.checks import longest
-from pufferflow._util.files import check_outputs, write_atomic
-from pufferflow._util.protection import PROTECTION, Protection, level_of
+from pufferflow._util.files import check_output, write_atomic
 from pufferflow._util.work import afford, estimate, is_allowed
+from pufferflow.accounting.level import Level, level_of
 from pufferflow.cli.printing import add_bounds, show, table
 from pufferflow.errors import ParameterError
 from pufferflow.mechanisms import KNOWN, NoiseScale, compute_scale, find_mechanism
@@ -24,6 +24,7 @@ from pufferflow.mechanisms.base import requested
 from pufferflow.mechanisms.work import scale_work
 from pufferflow.models.families import Family, GapKind
 from pufferflow.models.files import read_public_model
+from pufferflow.models.protection import PROTECTION
 
 COLUMNS = ("mechanism", "epsilon", "scale", "node", "quilt", "private", "status", "reason")
 FEWER = "give fewer states, other mechanisms (--mechanism) or shorter segments"
@@ -51,13 +52,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    check_outputs([arguments.certificate], [arguments.model])
     family, lengths = read_public_model(arguments.model).family, arguments.length
     level = level_of(arguments.protect, arguments.side_information)
-    hidden = Protection(longest(lengths)) if level.whole else level.protection
+    hidden = Level(longest(lengths)) if level.whole else level
     usual = "group-dp" if level.whole else arguments.certificate and "mqm-exact"
     asked = arguments.mechanism = arguments.mechanism or (usual and [usual])
     if arguments.certificate is not None:
+        check_output(arguments.certificate, arguments.model, replace=True)
         if len(arguments.epsilon) > 1 or len(asked) > 1:
             raise ParameterError("--certificate needs a single --epsilon and a single --mechanism")
         work = scale_work(asked[0], family, lengths, certified=True)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pufferflow._util.files import check_outputs, write_atomic
+from pufferflow._util.files import check_output, write_atomic
 from pufferflow.errors import DataError, ParameterError
 
 BUNDLED = Path(__file__).parent / "electricity_uci235_minute_watts.csv.xz"
@@ -103,7 +103,8 @@ def export_household(
     DataError
         The window is not within the data, a file exists already, or its folder does not.
     """
-    check_outputs(paths, new=True)
+    for part, path in enumerate(paths):
+        check_output(path, *paths[:part])
     readings = read_watts().window(start, minutes, "the bundled household")
     rows = len(readings.minutes) // len(paths)
     if not rows:

@@ -229,7 +229,7 @@ class WeightedMajority:
         later = check_whole(rounds, "rounds") - 1
         if delta == 0:
             return 2 * self.rate * later * _MORE
-        r, log = later * self.rate**2 / 2, math.log(1 / check_confidence(delta, "delta", 1e-6))
+        r, log = later * self.rate**2 / 2, math.log(1 / check_confidence(delta, "delta"))
         return (r + 2 * math.sqrt(r * log)) * _MORE
 
 
@@ -240,7 +240,7 @@ def private_rate(epsilon: float, rounds: int, delta: float = 0.0) -> float:
     if delta == 0:
         return epsilon / (2 * later) / _MORE**2
     # √r = √(ln(1/δ) + ε) − √ln(1/δ), without cancellation
-    log = math.log(1 / check_confidence(delta, "delta", 1e-6))
+    log = math.log(1 / check_confidence(delta, "delta"))
     root = epsilon / (math.sqrt(log + epsilon) + math.sqrt(log))
     return root * math.sqrt(2 / later) / _MORE**2
 

@@ -7,7 +7,6 @@ import io
 import os
 from typing import Any
 
-from pufferflow._util.checks import check_path
 from pufferflow._util.files import read_bounded
 from pufferflow.errors import DataError
 
@@ -20,9 +19,8 @@ def read_table(source: str | os.PathLike[str]) -> Table:
 
     Raises DataError: it cannot be read, its columns are wrong, or two rows contradict each other.
     """
-    check_path(source, "source")
-    where = "standard input" if source == "-" else os.fspath(source)
     content = read_bounded(source)
+    where = "standard input" if source == "-" else os.fspath(source)
     try:
         rows = csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
         columns = rows.fieldnames = [name.strip() for name in rows.fieldnames or ()]

@@ -20,7 +20,6 @@ from __future__ import annotations
 import os
 
 from pufferflow._util.json import only_keys, read_json
-from pufferflow.errors import ModelError
 from pufferflow.hmm.model import HiddenMarkovModel
 from pufferflow.hmm.noisy_max import NoisyMax
 from pufferflow.hmm.priors import PriorFamily
@@ -48,7 +47,5 @@ def _parse(document: object) -> HiddenMarkovModel | PriorFamily:
         priors = described.pop("priors", None)
         noisy_max = NoisyMax(**described)
         return (noisy_max.family if free else noisy_max.model)(priors, **options)
-    parts = only_keys(document, (*_REQUIRED, *_OPTIONAL), "the model")
-    if missing := [key for key in _REQUIRED if key not in parts]:
-        raise ModelError(f"the model has no {missing[0]}; it needs {', '.join(_REQUIRED)}")
+    parts = only_keys(document, (*_REQUIRED, *_OPTIONAL), "the model", _REQUIRED)
     return (PriorFamily if free else HiddenMarkovModel)(**parts)

@@ -14,8 +14,7 @@ from typing import Any, TypeAlias
 
 from flint import fmpq
 
-from pufferflow._util.checks import check_choice, check_list, check_whole, shown
-from pufferflow._util.json import kind
+from pufferflow._util.checks import check_choice, check_list, check_type, check_whole, shown
 from pufferflow._util.numbers import Exact, written_number
 from pufferflow.errors import ModelError, ParameterError
 
@@ -169,10 +168,9 @@ def plain(value: Any) -> Any:
     return "infinite" if value == math.inf else value
 
 
-def by_secret(values: object) -> Mapping[str, Any]:
+def by_secret(values: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the initial distributions; raise ModelError unless two or more secrets have one."""
-    if not isinstance(values, Mapping):
-        raise ModelError(f"initial_distributions must give one per secret, not {kind(values)}")
+    check_type(values, "initial_distributions", Mapping)
     if len(values) < 2 or not all(isinstance(name, str) for name in values):
         what = f"initial_distributions has {len(values)} secrets"
         raise ModelError(f"{what}; give names of at least two")

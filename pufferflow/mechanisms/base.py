@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 from pufferflow._util.checks import Lengths, check_epsilon, check_positive, longest, shown_name
-from pufferflow._util.protection import Protection, SideInformation
 from pufferflow.errors import ParameterError
 from pufferflow.models.families import AnyFamily, as_family
+from pufferflow.models.protection import Protection, SideInformation
 
 
 class Quilt(NamedTuple):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pufferflow._util.checks import Lengths
-from pufferflow._util.protection import SideInformation
 from pufferflow._util.rounding import divide_up
 from pufferflow.mechanisms.base import NoiseScale, requested
 from pufferflow.models.families import AnyFamily
+from pufferflow.models.protection import SideInformation
 
 
 def group_dp(

@@ -6,13 +6,13 @@ import math
 from dataclasses import replace
 
 from pufferflow._util.checks import Lengths, check_positive, check_whole, longest
-from pufferflow._util.protection import Protection, SideInformation
 from pufferflow.bounds.of_families import MOST_STATES, Part, loss_bounds
 from pufferflow.bounds.roots import SMALLEST_EPSILON
 from pufferflow.mechanisms.base import NoiseScale, requested
 from pufferflow.mechanisms.baselines import group_dp
 from pufferflow.mechanisms.quilts import mqm_exact
 from pufferflow.models.families import AnyFamily, as_family, standing_chains
+from pufferflow.models.protection import Protection, SideInformation
 
 
 def leakage(

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from pufferflow._util.checks import Lengths
-from pufferflow._util.protection import PROTECTION, SideInformation
 from pufferflow.errors import ChainError
 from pufferflow.mechanisms.base import Count, NoiseScale, requested
 from pufferflow.models.families import AnyFamily, finite_chains
+from pufferflow.models.protection import PROTECTION, SideInformation
 
 MOST_WORK = 1e11
 """Largest number of multiplications: some minutes."""

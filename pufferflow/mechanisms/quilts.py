@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import NamedTuple, get_args
 
 from pufferflow._util.checks import Lengths, check_choice
-from pufferflow._util.protection import SideInformation
 from pufferflow._util.rounding import UNIT_ROUNDOFF, divide_up
 from pufferflow.influence.quilts import Candidate, Convention, QuiltSearch, influence_tables
 from pufferflow.mechanisms.base import NoiseScale, Quilt, requested
 from pufferflow.models.families import AnyFamily, GapKind, as_family
+from pufferflow.models.protection import SideInformation
 
 _LACKS = ("side_information",)  # the max-influence is for adversaries without any
 

@@ -8,7 +8,6 @@ from inspect import signature
 from typing import Any
 
 from pufferflow._util.checks import Lengths, check_choice, check_positive
-from pufferflow._util.protection import PROTECTION
 from pufferflow.errors import ChainError
 from pufferflow.mechanisms.base import NoiseScale, requested
 from pufferflow.mechanisms.baselines import entry_dp, group_dp
@@ -17,6 +16,7 @@ from pufferflow.mechanisms.one_count import wasserstein
 from pufferflow.mechanisms.quilts import mqm_approx, mqm_exact
 from pufferflow.mechanisms.weak_correlation import gk16
 from pufferflow.models.families import AnyFamily
+from pufferflow.models.protection import PROTECTION
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 from pufferflow._util.checks import Lengths
-from pufferflow._util.protection import PROTECTION, SideInformation
 from pufferflow._util.rounding import UNIT_ROUNDOFF, divide_up
 from pufferflow._util.types import Floats
 from pufferflow.mechanisms.base import NoiseScale, requested
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import AnyFamily, as_family
+from pufferflow.models.protection import PROTECTION, SideInformation
 
 SOLVED_NODES = 100_000
 """Longest chain whose linear system is solved; longer ones use the limit T → ∞, which is larger."""

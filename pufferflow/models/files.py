@@ -29,8 +29,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pufferflow._util.checks import named_type
 from pufferflow._util.files import PathLike, write_atomic
-from pufferflow._util.json import kind, only_keys, read_json
+from pufferflow._util.json import only_keys, read_json
 from pufferflow.errors import ChainError, ModelError, ParameterError
 from pufferflow.models.bounded import IntervalFamily, TotalVariationFamily
 from pufferflow.models.chain import MarkovChain
@@ -59,7 +60,7 @@ def parse_model(document: object) -> PublicModel:
     """Return the model of a parsed file."""
     keys = f"one of the keys {', '.join(_KINDS)}"
     if not isinstance(document, dict):
-        raise ModelError(f"a model is an object with {keys}, not {kind(document)}")
+        raise ModelError(f"a model is an object with {keys}, not {named_type(document)}")
     only_keys(document, (*_KINDS, "records"), "the model")
     records = parse_schema(document["records"]) if "records" in document else None
     found = [key for key in document if key != "records"]
@@ -113,7 +114,7 @@ def _family(key: str, value: object) -> Family:
     """Return the family of a key; the values of two keys are lists."""
     if key == "chains":
         if not isinstance(value, list):
-            raise ModelError(f"chains must be a list of chains, not {kind(value)}")
+            raise ModelError(f"chains must be a list of chains, not {named_type(value)}")
         return ChainFamily([_made(key, chain, f"chain {i}") for i, chain in enumerate(value, 1)])
     if key == "binary_interval":
         if not (isinstance(value, list) and len(value) == 2):
@@ -127,10 +128,7 @@ def _made(key: str, value: object, where: str) -> Any:
     """Return the family made from the fields of an object; its class checks them."""
     make, fields = _KINDS[key]
     names = tuple(field.rstrip("?") for field in fields)
-    given = dict(only_keys(value, names, where))
-    for name in names:
-        if name in fields and name not in given:
-            raise ModelError(f"{where} has no {name}; give its fields {', '.join(names)}")
+    given = dict(only_keys(value, names, where, [name for name in names if name in fields]))
     if "backward" in given:
         given["backward"] = _made(key, given["backward"], f"{where}, backward")
     try:

@@ -17,13 +17,13 @@ from numpy.typing import ArrayLike
 from pufferflow._util.checks import check_confidence, check_positive, check_whole, shown
 from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._util.types import Bools, Floats
-from pufferflow._util.units import exact_seconds, steps_of
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.models.bounded import IntervalFamily
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.estimation import confidence_family
 from pufferflow.models.families import AnyFamily, Family, as_family
 from pufferflow.models.powers import matrix_power
+from pufferflow.records.units import exact_seconds, steps_of
 
 MOST_STEPS = 100_000
 """Largest number of steps for overlaps from counts: each takes a matrix product."""

@@ -11,8 +11,8 @@ from dataclasses import asdict
 from fractions import Fraction
 
 from pufferflow._util.checks import check_epsilon
-from pufferflow._util.protection import Level
 from pufferflow.accounting.account import MOST_STEPS, Promise
+from pufferflow.accounting.level import Level
 from pufferflow.errors import ParameterError
 from pufferflow.mechanisms import compute_scale
 from pufferflow.models.chain import MarkovChain
@@ -44,7 +44,7 @@ def calibrate(family: Family | None, level: Level, epsilon: float, delta: float 
         chains = [(c, MarkovChain(c.transition_matrix, "any")) for c in family.chains]
         family = ChainFamily([c if c.start == "stationary" else free for c, free in chains])
     scale, before = (
-        compute_scale("leakage", family, steps, epsilon, **asdict(level.protection))
+        compute_scale("leakage", family, steps, epsilon, **asdict(level))
         for steps in (MOST_STEPS, MOST_STEPS // 10)
     )
     if scale.scale is None or before.scale is None:

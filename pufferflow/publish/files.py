@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pufferflow._util.checks import check_path
-from pufferflow._util.files import PathLike, check_folder, workplace, write_atomic
+from pufferflow._util.files import PathLike, check_output, workplace, write_atomic
 from pufferflow.errors import DataError
 
 if TYPE_CHECKING:
@@ -101,7 +101,4 @@ def require_new(folder: PathLike) -> Path:
     """Return the path of a new or empty folder in one that exists, or raise DataError."""
     target = check_path(folder, "output")
     empty = target.is_dir() and not target.is_symlink() and not any(target.iterdir())
-    if os.path.lexists(target) and not empty:
-        raise DataError(f"{target} exists already; give another output: none is overwritten")
-    check_folder(target)
-    return target
+    return target if empty else check_output(target)

@@ -14,9 +14,7 @@ from typing import Any
 
 from pufferflow._util.checks import check_choice, check_confidence
 from pufferflow._util.files import PathLike
-from pufferflow._util.options import shows, split_options, takes_options
 from pufferflow._util.types import Ints
-from pufferflow._util.units import text_of
 from pufferflow.accounting.entries import Paid
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.models.chain import ANY, STATIONARY, MarkovChain
@@ -26,9 +24,11 @@ from pufferflow.models.files import PublicModel, write_model
 from pufferflow.models.mixing import mixing_of, overlaps_from_counts
 from pufferflow.publish.request import TableOptions
 from pufferflow.records.counts import path_counts, spans
+from pufferflow.records.options import made_from, shows, takes_options
 from pufferflow.records.read import read, stamp
 from pufferflow.records.schema import Fitted
 from pufferflow.records.table import Source
+from pufferflow.records.units import text_of
 
 SMOOTHING = 0.5
 """Added to every transition count if the maximum likelihood estimate is not ergodic."""
@@ -130,13 +130,13 @@ def fit(source: Source, **options: Any) -> Fit:
     >>> found.family.chains[0].transition_matrix.round(2).tolist()
     [[0.33, 0.67], [0.5, 0.5]]
     """
-    assumed, table = split_options(options, FitOptions, TableOptions)
-    asked, schema = FitOptions(**assumed), TableOptions(**table).schema()
+    asked, table = made_from(options, FitOptions, TableOptions)
+    schema = table.schema()
     if asked.coverage is not None and schema.group is not None:
         raise ParameterError("coverage is for one group; fit the readings of each group alone")
     space = schema.states
     if space is None or space.count < 2:
-        raise ParameterError("give `states` or `edges` of at least two states, such as edges 0.5,1")
+        raise ParameterError("give at least two `states`, or `edges` between them such as 0.5,1")
     steps = read(source, schema)
     counts = path_counts(steps, "group")
     if not counts.any():

@@ -11,11 +11,9 @@ from typing import Any
 import numpy as np
 
 from pufferflow._util.checks import check_whole
-from pufferflow._util.options import reads, shows, split_options, takes_options
-from pufferflow._util.protection import Level
-from pufferflow._util.units import seconds_of, steps_of
 from pufferflow.accounting.account import Promise
 from pufferflow.accounting.entries import Paid
+from pufferflow.accounting.level import Level
 from pufferflow.errors import ParameterError
 from pufferflow.models.families import Family
 from pufferflow.publish.calibrate import calibrate
@@ -24,7 +22,9 @@ from pufferflow.publish.request import GuaranteeOptions, Request, StatisticOptio
 from pufferflow.publish.result import NoisyTable
 from pufferflow.publish.statistics import LABELS, Table
 from pufferflow.publish.texts import number
+from pufferflow.records.options import made_from, reads, shows, takes_options
 from pufferflow.records.states import StateSpace
+from pufferflow.records.units import seconds_of, steps_of
 
 DAY = 86_400
 PERIODS = {"hour": DAY, "weekday": 7 * DAY, "month": 365 * DAY}
@@ -116,7 +116,7 @@ def plan(
 
     Raises ParameterError: an option is out of range, or Θ does not mix.
     """
-    known = PlanOptions(**split_options(options, PlanOptions)[0])
+    (known,) = made_from(options, PlanOptions)
     asked = {name: value for name, value in options.items() if not hasattr(known, name)}
     request = Request.of("a plan", theta, epsilon, asked | {"statistics": statistics})
     step = seconds_of(known.step, "step")

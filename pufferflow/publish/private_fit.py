@@ -19,10 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from pufferflow._util.checks import check_confidence, check_epsilon, check_path, check_whole
-from pufferflow._util.files import PathLike, check_outputs
+from pufferflow._util.checks import check_confidence, check_epsilon, check_whole
+from pufferflow._util.files import PathLike, check_output, workplace
 from pufferflow._util.noise import open_dp
-from pufferflow._util.options import shows, split_options, takes_options
 from pufferflow._util.types import Ints
 from pufferflow.accounting.account import Charge
 from pufferflow.accounting.ledger import reserved, try_out
@@ -36,6 +35,7 @@ from pufferflow.publish.noise import Noise, noise_scale, sum_margin
 from pufferflow.publish.release import Agreement
 from pufferflow.publish.request import ReleaseOptions, Request, TableOptions
 from pufferflow.records.counts import path_counts
+from pufferflow.records.options import made_from, shows, takes_options
 from pufferflow.records.read import find_columns, parse_range, read
 from pufferflow.records.schema import FittedPrivately, Schema
 from pufferflow.records.table import Source, open_table
@@ -96,8 +96,7 @@ def fit_privately(
     the account does not allow it.
     """
     epsilon = check_epsilon(epsilon)
-    assumed, own = split_options(options, FitOptions, PrivateFitOptions)
-    start, how = FitOptions(**assumed).start, PrivateFitOptions(**own)
+    assumed, how = made_from(options, FitOptions, PrivateFitOptions)
     options |= {"protect": "participant", "alone": True}
     request = Request.of(source, None, epsilon, options)
     asked, schema = request.how, request.schema
@@ -109,14 +108,15 @@ def fit_privately(
     first, last = parse_range(asked.first, asked.last, schema.timezone)
     has_times = find_columns(opened, schema)["time"] is not None
     most = _most_transitions(how.most_transitions, schema if has_times else None, first, last)
-    # fails before the charge if nothing can be written, or the sampler is missing
-    check_outputs([output and check_path(output, "output")], new=True)
-    open_dp()
+    if output is not None:  # fails before the charge if nothing can be written
+        with workplace(check_output(output, asked.ledger).parent):
+            pass
+    open_dp()  # or if the sampler is missing
 
     # counts: the number of participants alone decides whether there is a fit
     steps = read(opened, schema, first=first, last=last, total=True)
     counts, participants = path_counts(steps, most=most), len(steps.people)
-    scale, ways = noise_scale(Fraction(epsilon), 2 * most), 1 + (start == STATIONARY)
+    scale, ways = noise_scale(Fraction(epsilon), 2 * most), 1 + (assumed.start == STATIONARY)
     margin, others = _margins(k, scale, miss)
     enough = math.ceil(k * margin / (MOST_NOISE * most))
     if participants < enough:

@@ -16,7 +16,6 @@ import numpy as np
 
 from pufferflow._util.checks import check_whole
 from pufferflow._util.noise import open_dp
-from pufferflow._util.options import takes_options
 from pufferflow.accounting.account import MOST_STEPS, Charge
 from pufferflow.accounting.entries import Entry, Paid, Population, Terms
 from pufferflow.accounting.ledger import Ledger, reserved, try_out
@@ -30,6 +29,7 @@ from pufferflow.publish.request import RECORDS, Request, Theta
 from pufferflow.publish.result import Readings, Release
 from pufferflow.publish.statement import assumption_of
 from pufferflow.publish.statistics import Histogram, MostFrequent, Statistic, check_covered
+from pufferflow.records.options import takes_options
 from pufferflow.records.read import Steps, parse_range, read, stamp
 from pufferflow.records.table import Source
 
@@ -76,8 +76,8 @@ def release(
     if private:
         open_dp()  # fails before any charge if it is missing
     prepared = Prepared(request)
-    if private and dry_run:
-        paid = try_out(request.how.ledger, prepared.bill())
+    if dry_run:
+        paid = try_out(request.how.ledger, prepared.bill()) if private else None
         return prepared.design.plan(prepared.warnings, paid)
     if private and not request.how.accept_noise:
         for table in prepared.zeros.tables:

@@ -8,23 +8,29 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from pufferflow._util.checks import check_epsilon, check_type, check_unicode, check_whole, shown
+from pufferflow._util.checks import (
+    check_confidence,
+    check_epsilon,
+    check_text,
+    check_type,
+    check_whole,
+    shown,
+)
 from pufferflow._util.files import PathLike
 from pufferflow._util.numbers import written_number
-from pufferflow._util.options import hides, pays, reads, shows, split_options, writes
-from pufferflow._util.protection import Level, level_of
-from pufferflow._util.units import seconds_of
-from pufferflow.accounting.approximate import check_delta
 from pufferflow.accounting.ledger import Ledger
+from pufferflow.accounting.level import Level, level_of
 from pufferflow.errors import ParameterError
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import Family, as_family
 from pufferflow.models.files import PublicModel, read_public_model
 from pufferflow.models.mixing import MixingFamily
 from pufferflow.publish.statistics import Statistic, parse_statistics
+from pufferflow.records.options import hides, made_from, pays, reads, shows, writes
 from pufferflow.records.schema import Reading, Schema
 from pufferflow.records.states import StateSpace
 from pufferflow.records.table import Source
+from pufferflow.records.units import seconds_of
 
 Theta: TypeAlias = "Family | MarkovChain | PublicModel | PathLike | Any"
 
@@ -146,20 +152,18 @@ class Request:
         cls, source: Source, theta: Theta | None, epsilon: float, options: dict[str, Any]
     ) -> Request:
         """Return the request of keywords."""
-        split = zip(RECORDS, split_options(options, *RECORDS), strict=True)
-        return cls(source, _model_of(theta), epsilon, *(record(**own) for record, own in split))
+        return cls(source, _model_of(theta), epsilon, *made_from(options, *RECORDS))
 
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
         if self.guarantee.delta is not None:
-            check_delta(self.guarantee.delta)
+            check_confidence(self.guarantee.delta, "delta")
         for switch in (f.name for f in fields(self.how) if f.type == "bool"):
             check_type(getattr(self.how, switch), switch, bool)
         names = {"unit": self.what.unit, "cohort": self.how.cohort, "registry": self.how.registry}
         for name, word in names.items():
             if word is not None:
-                check_type(word, name, str)
-                check_unicode(word, name)
+                check_text(word, name)
         if (limit := self.how.limit) is not None:
             if check_epsilon(limit) < self.epsilon:
                 raise ParameterError(f"limit {limit:g} is below epsilon {self.epsilon:g}; raise it")

@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pufferflow._util.files import spreadsheet_csv
-from pufferflow._util.protection import Level
 from pufferflow._util.types import Bools, Floats
 from pufferflow.accounting.account import percent
 from pufferflow.accounting.entries import Paid
+from pufferflow.accounting.level import Level
 from pufferflow.publish.files import PUBLISH, SIMULATION
 from pufferflow.publish.noise import CONFIDENCE, LIMITS, Noise, impact_label, shortfall
 from pufferflow.publish.page import page_of
@@ -24,7 +23,7 @@ from pufferflow.publish.registry import registry_record
 from pufferflow.publish.request import ReleaseOptions
 from pufferflow.publish.statement import secret_of, sections_of, span_of, statement_of, warnings_of
 from pufferflow.publish.statistics import GRID, MostFrequent, Table
-from pufferflow.publish.texts import factor, number, plural, visible
+from pufferflow.publish.texts import factor, number, plural, spreadsheet_csv, visible
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -18,7 +18,6 @@ import numpy as np
 
 from pufferflow._util.checks import check_confidence, check_positive, check_whole
 from pufferflow._util.files import PathLike
-from pufferflow._util.options import takes_options
 from pufferflow.accounting.account import MOST_STEPS, Charge
 from pufferflow.accounting.entries import Paid
 from pufferflow.accounting.ledger import Ledger, reserved
@@ -27,6 +26,7 @@ from pufferflow.publish.noise import Noise, noise_scale, sum_margin
 from pufferflow.publish.release import Agreement
 from pufferflow.publish.request import RECORDS, Request, Theta
 from pufferflow.publish.square_root import SquareRootNoise
+from pufferflow.records.options import takes_options
 from pufferflow.records.read import Steps, parse_range
 
 PARTS = 256  # weights are multiples of 1/256

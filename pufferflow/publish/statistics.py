@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from pufferflow._util.checks import LONGEST, check_choice, check_finite, check_list, check_whole
 from pufferflow._util.types import Bools, Floats, Ints
-from pufferflow._util.units import text_of
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.records.read import Steps
 from pufferflow.records.states import StateSpace
+from pufferflow.records.units import text_of
 
 Marks: TypeAlias = Iterator[tuple[Ints, NDArray[np.integer] | int, Ints | int]]
 LABELS: dict[str, tuple[str, ...]] = {
@@ -424,9 +424,7 @@ def parse_statistics(asked: Sequence[str], **options: Any) -> tuple[Statistic, .
     unused = set(given)
     for place, entry in enumerate(check_list(asked, "statistics"), 1):
         name, _, by = str(entry).strip().partition("-by-")
-        if name not in CATALOGUE:
-            known = ", ".join(CATALOGUE)
-            raise ParameterError(f"statistic {place} has no known name; choose from {known}")
+        check_choice(name, f"statistic {place}", CATALOGUE)
         own = {f.name: f.default for f in fields(CATALOGUE[name]) if f.name in options}
         for key in (key for key in own if own[key] is MISSING and key not in given):
             raise ParameterError(f"{name} needs `{key}`; give it")

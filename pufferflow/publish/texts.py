@@ -1,12 +1,17 @@
-"""Strings of a page: escaped names, numbers rounded to their error, durations."""
+"""Strings of a page and of its tables: escaped names, numbers rounded to their error, durations."""
 
 from __future__ import annotations
 
 import math
 from html import escape
+from typing import TYPE_CHECKING, Any
 
-from pufferflow._util.units import SECONDS
+from pufferflow.records.units import SECONDS
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 KEPT = "\u200c\u200d\u00a0"
 """Invisible letters that some scripts and our own sentences need."""
 MARKUP = "\\`*_[]{}<>#|$~&!@^"
@@ -31,6 +36,16 @@ def markdown(text: str) -> str:
     """Return a string that Markdown shows literally, without markup and addresses."""
     plain = "".join(f"\\{c}" if c in MARKUP else c for c in visible(text))
     return plain.replace("://", ":\\//").replace("www.", "www\\.")
+
+
+def spreadsheet_csv(table: pd.DataFrame) -> str:
+    """Return a table as CSV; cells that spreadsheets read as formulas get an apostrophe."""
+
+    def plain(cell: Any) -> Any:
+        is_formula = isinstance(cell, str) and cell.startswith(FORMULA_STARTS)
+        return f"'{cell}" if is_formula else cell
+
+    return str(table.map(plain).to_csv(index=False, lineterminator="\n"))
 
 
 def number(value: float, error: float | None = None) -> str:

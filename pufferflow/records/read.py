@@ -18,10 +18,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pufferflow._util.checks import shown
-from pufferflow._util.numbers import shortest
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.records.schema import ROLES, Schema
-from pufferflow.records.states import MISSING_TEXTS, NULL_TEXTS, UNKNOWN, StateSpace
+from pufferflow.records.states import MISSING_TEXTS, NULL_TEXTS, UNKNOWN, StateSpace, shortest
 from pufferflow.records.table import ROWS, Source, Table, open_table
 from pufferflow.records.times import CALENDAR, HOUR, KINDS, NOWHEN, Integers, is_time, moments
 from pufferflow.records.times import parse_range as parse_range

@@ -23,14 +23,14 @@ from pufferflow._util.checks import (
     check_confidence,
     check_epsilon,
     check_positive,
+    check_text,
     check_type,
-    check_unicode,
     check_whole,
     shown,
 )
-from pufferflow._util.json import is_number, only_keys, record
-from pufferflow._util.options import reads
+from pufferflow._util.json import only_keys, record
 from pufferflow.errors import ModelError, ParameterError
+from pufferflow.records.options import reads
 from pufferflow.records.states import StateSpace
 
 MOST_SECONDS = 2**53 - 1
@@ -141,8 +141,7 @@ class Reading:
         given = self.given()
         for name, text in given.items():
             if name != "rows_are_steps":
-                check_type(text, name, str)
-                check_unicode(str(text), name)
+                check_text(text, name)
         if self.rows_are_steps and self.time is not None:
             raise ParameterError("`rows_are_steps` and `time` contradict each other; give one")
         for name in SIGNS:
@@ -219,7 +218,7 @@ def parse_schema(value: object) -> Schema:
     try:
         if isinstance(states, dict) and "edges" in states:
             edges = only_keys(states, ("edges",), where)["edges"]
-            if not (isinstance(edges, list) and all(map(is_number, edges))):
+            if not (isinstance(edges, list) and all(type(edge) in (int, float) for edge in edges)):
                 raise ModelError("records: edges must be a list of numbers")
             space = StateSpace.numeric(edges)
         else:

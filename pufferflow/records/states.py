@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Context, Decimal
 from itertools import pairwise
 from typing import Any
 
@@ -13,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pufferflow._util.checks import check_list, check_numbers
-from pufferflow._util.numbers import shortest
 from pufferflow.errors import ParameterError
 from pufferflow.records.table import ROWS
 
@@ -25,6 +26,7 @@ MISSING_TEXTS = ("", "na", "n/a", "nan", "null", "none", "?", "-")
 NULL_TEXTS = ("na", "n/a", "nan", "null", "none", "<na>", "#n/a", "#na", "-nan")
 """Strings (in any case) that pandas reads as missing: a typed table may have lost such a state."""
 OTHER = "other"
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -121,3 +123,13 @@ class StateSpace:
         if self.edges is not None:
             return {"edges": list(self.edges)}
         return {"names": list(self.listed), "other": self.other}
+
+
+def shortest(text: str) -> str | None:
+    """Return the short string of the same number: "0" for "0.0"; None if it is not finite."""
+    if not _NUMBER.fullmatch(text) or not math.isfinite(float(text)):
+        return None
+    number = Decimal(text).normalize(Context(prec=len(text)))  # this precision is exact
+    if not number:
+        return "0"
+    return f"{number:f}" if -7 < number.adjusted() < 21 else str(number)

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Context
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
 from fractions import Fraction
 from functools import cache, cached_property
 from math import lcm
@@ -284,6 +284,9 @@ class Family:
         kinds = vars(self)
         single = sum(given is not None for given in kinds.values()) == 1 and self.chains != []
         require(single, f"family has one key of {', '.join(kinds)}, and chains at least one chain")
+        alike = {(c.states, c.period, tuple(c.observations or ())) for c in self.chains or ()}
+        why = "the chains of a family differ in their states, period or observations"
+        require(len(alike) <= 1, why)
         low, high = self.binary_interval or (Fraction(1, 2), Fraction(1, 2))
         why = "binary_interval must hold two numbers with 0 < low <= high < 1"
         require(0 < low <= high < 1, why)
@@ -301,11 +304,12 @@ class Family:
     def words(self) -> str:
         """The description of the family."""
         if self.binary_interval:
-            low, high = map(decimal, self.binary_interval)
-            return f"all binary chains that stay with probability {low} to {high}"
+            low, high = self.binary_interval
+            ends = decimal(low, rounding=ROUND_CEILING), decimal(high, rounding=ROUND_FLOOR)
+            return f"all binary chains that stay with probability {' to '.join(ends)}"
         one, number = self.members[0], len(self.members)
         if isinstance(one, Mixing):
-            least = decimal(one.overlap, rounding=ROUND_FLOOR)
+            least = decimal(one.overlap, rounding=ROUND_CEILING)
             apart = f"distributions {one.steps} steps apart"
             return f"all Markov chains whose {apart} overlap in at least {least}"
         if not isinstance(one, Chain):
@@ -431,7 +435,7 @@ class Claim:
 
     @property
     def subject(self) -> str:
-        """The claim of the certificate."""
+        """The claim of the certificate; rounded numbers claim less than what is proved."""
         records = "single records" if self.window == 1 else f"any {self.window} records in a row"
         segments = f"segments of up to {self.length} records"
         if count := next((proof.count for proof in self.proofs), None):
@@ -439,9 +443,11 @@ class Claim:
                 ", ".join(map(str, n)) for n in (sorted(set(count.lengths)), count.weights)
             )
             segments = f"segments of {lengths} records, the count with weights {weights} alone"
-        delta = f", delta {decimal(self.approximate.delta)}" if self.approximate else ""
+        epsilon, delta = decimal(self.epsilon, rounding=ROUND_CEILING), ""
+        if self.approximate:
+            delta = f", delta {decimal(self.approximate.delta, rounding=ROUND_CEILING)}"
         return (
-            f"{self.mechanism} at epsilon {decimal(self.epsilon)} for {self.family.words}, "
+            f"{self.mechanism} at epsilon {epsilon} for {self.family.words}, "
             f"{segments}: protects {records}, side information {self.side_information}{delta}"
         )
 

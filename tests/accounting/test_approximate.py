@@ -16,7 +16,6 @@ from scipy.stats import norm
 from sequence_programs import as_rows, lipschitz, log_ratios, sequence_law
 
 import pufferflow as pf
-from pufferflow._util.protection import Level
 from pufferflow.accounting import (
     concentrated_delta,
     event_delta,
@@ -26,6 +25,7 @@ from pufferflow.accounting import (
     pufferfish_delta,
 )
 from pufferflow.accounting.account import UNBOUNDED, Charge, Promise, spent
+from pufferflow.accounting.level import Level
 from pufferflow.errors import ParameterError
 
 F0 = Fraction(0)

@@ -120,7 +120,8 @@ def test_scales_of_all_mechanisms(printed):
 
 def test_a_release_in_six_lines_and_its_ledger(printed, run):
     asked = f"{RELEASE} --protect 1d"
-    assert "a dry run: nothing was drawn" in printed(f"{asked} --dry-run")
+    for dry in ("--dry-run", "--dry-run --simulate 7"):
+        assert "a dry run: nothing was drawn" in printed(f"{asked} {dry}")
     assert {*os.listdir()} == {*FILES}
     lines = printed(asked).splitlines()
     assert [line.split()[0] for line in lines] == ["mean:", "protects", "ledger", "safe"]

@@ -18,12 +18,11 @@ import pufferflow as pf
 from pufferflow.verify.balls import UndecidedError, Work
 from pufferflow.verify.counts import _copositive, _movable
 from pufferflow.verify.interpret import Interpreter
-from pufferflow.verify.model import Model
+from pufferflow.verify.model import Model, SetModel
 from pufferflow.verify.parse import Balls, Chain, Flows, Intervals, Mixing, parse
 from pufferflow.verify.rules import (
     by_flows,
     by_tree,
-    entry_bounds,
     largest_ratios,
     overlapping,
     reweighted,
@@ -139,7 +138,9 @@ def test_sets_of_rows_hold_their_members(seed):
     )
     found = float(by_flows(family.rows[0], family.rows[1], flows, balls(growth)))
     assert found >= largest([member[:2] for member in members], growth) * (1 - 1e-9)
-    low, high = entry_bounds(family.rows, 2)
+    model = SetModel(family, Work(1e9))
+    assert model.node(False, (0, 1, False), balls(growth)).rows is None  # not of reversed chains
+    [(low, high)] = model.weights(False, 0, 2)
     for product in (one @ other for one in members for other in members):
         for x, z in np.ndindex(k, k):
             assert float(low[x][z]) - 1e-9 <= product[x, z] <= float(high[x][z]) + 1e-9
@@ -155,7 +156,8 @@ def test_neighbours_have_the_distributions_of_plain_products(seed):
     law = rng.dirichlet(np.ones(k))
     start = ["any", "stationary", list(map(Fraction, law))][rng.integers(3 if period == 1 else 2)]
     exact = [[[Fraction(p) for p in row] for row in matrix] for matrix in matrices.tolist()]
-    model = Model(Chain(exact, start), Work(1e9))
+    seen = rng.integers(2, size=k)
+    model = Model(Chain(exact, start, seen.tolist()), Work(1e9))
 
     def after(steps, phase=0):
         every = (matrices[(phase + step) % period] for step in range(steps))
@@ -171,16 +173,21 @@ def test_neighbours_have_the_distributions_of_plain_products(seed):
         return
     stationary = after(400 * period + (phase - 1) % period)[0]
     begin = np.eye(k) if start == "any" else law
-    known = start == "stationary" or (early and start != "any")
-    before = begin @ after(steps) if early and known and start != "stationary" else stationary
-    joint = before * matrices[phase - 1].T
+    given = early and start != "stationary" and start != "any"
+    joint = (law @ after(steps) if given else stationary) * matrices[phase - 1].T
     assert np.allclose(floats(found.rows), joint / joint.sum(axis=1, keepdims=True), 1e-9)
     ratios = (begin @ after(steps + n) / stationary for n in (0, int(early)))
     here, later = (max(row.max() / row.min() for row in np.atleast_2d(of)) for of in ratios)
     through = (1 + (1 - 1 / here) * (growth.max() - 1)) ** 2
-    assert float(found.excess) == pytest.approx(
-        1 if known else min(here * later, through), rel=1e-9
-    )
+    known = given or start == "stationary"
+    excess = 1 if known else min(here * later, through)
+    assert float(found.excess) == pytest.approx(excess, rel=1e-9)
+    if period == 1:
+        own = model.given((0, steps, early), balls(growth))
+        joint = (seen == np.unique(seen)[:, None]) * (law @ after(steps) if given else stationary)
+        assert np.allclose(floats(own.rows), joint / joint.sum(axis=1, keepdims=True), 1e-9)
+        excess = 1 if known else min(here * here, through)
+        assert float(own.excess) == pytest.approx(excess, rel=1e-9)
 
 
 @examples(60, 300)

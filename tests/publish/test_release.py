@@ -13,10 +13,9 @@ from cases import counts
 from scipy.stats import chi2
 
 import pufferflow as pf
-from pufferflow._util.protection import Level, level_of
-from pufferflow._util.units import seconds_of, steps_of, text_of
 from pufferflow.accounting.account import Charge
 from pufferflow.accounting.approximate import event_delta, event_rho
+from pufferflow.accounting.level import Level, level_of
 from pufferflow.errors import BudgetError, LedgerError, ParameterError, UselessError
 from pufferflow.models.files import PublicModel
 from pufferflow.publish import release as releasing
@@ -24,6 +23,7 @@ from pufferflow.publish.calibrate import calibrate
 from pufferflow.publish.noise import Noise, noise_scale
 from pufferflow.records import StateSpace
 from pufferflow.records.schema import Fitted, Schema
+from pufferflow.records.units import seconds_of, steps_of, text_of
 
 MIXING, CHAIN = pf.mixing("2h", 0.5), pf.MarkovChain([[0.5, 0.5], [0.4, 0.6]])
 NAMES = ["histogram", "mean", "sum", "exceedances", "most-frequent", "durations", "transitions"]

@@ -18,6 +18,7 @@ from pufferflow.bounds.loss import ProcessLoss
 from pufferflow.bounds.process import of_chain, of_sets
 from pufferflow.bounds.robust import VertexRows
 from pufferflow.bounds.walks import Stretch
+from pufferflow.models.protection import Protection
 
 ROWS = np.random.default_rng(1).dirichlet(np.ones(4), 4)
 BOUNDS = pf.IntervalFamily(ROWS * 0.9, np.minimum(ROWS * 1.1, 1)).rows
@@ -59,7 +60,7 @@ def test_what_is_no_number_proves_nothing(number, length):
             -1
         ].limit
 
-    loss, limit = spoil(of_chain(pf.MarkovChain(ROWS), length))
+    loss, limit = spoil(of_chain(pf.MarkovChain(ROWS), length, Protection()))
     if length == 5:
         wanted = length * 0.1
         for side in (loss._forward, loss._backward):
@@ -67,7 +68,7 @@ def test_what_is_no_number_proves_nothing(number, length):
     else:
         wanted = 0.1 + float(limit.max())
     assert loss.loss(0.1).value >= wanted
-    loss, limit = spoil(of_sets(pf.IntervalFamily(ROWS, ROWS), length))
+    loss, limit = spoil(of_sets(pf.IntervalFamily(ROWS, ROWS), length, Protection()))
     assert loss.loss(0.1).value >= min(length * 0.1, 0.1 + float(limit.max()))
 
 

@@ -239,6 +239,11 @@ def test_no_tree_bounds_what_is_revealed_of_the_first_node_of_any_start():
     proof = program({"prefix": [{"power": 1}]}, {"prefix": [tree]}, [TREES])
     accepted(claim(nearly, 2, 2, 1, proof))
     excluded(claim(nearly, 1.9, 2, 1, proof), 2)
+    ahead, late = (cycle(2, 0.09, step) for step in ({"power": 1}, tree))
+    document = claim(nearly, 2, 9, 1, program(ahead, late | {"prefix": [{"power": 1}]}, [TREES]))
+    rejected(document, OPEN)  # .02 by the tree, .08 as the distribution of node 2 may be off
+    late["start"] = table(2, 0.12)
+    accepted(document | {"proofs": [program(ahead, late | {"prefix": [{"power": 1}]}, [TREES])]})
 
 
 def test_no_tree_passes_through_a_state_that_does_not_occur():
@@ -287,6 +292,14 @@ def test_the_first_record_counts_where_its_values_never_return():
     least(claim(chain(rows, start), 2, 2, 1, program(NONE, {"prefix": [{"power": 1}]})), 2)
 
 
+def test_late_nodes_have_the_values_of_all_of_them():
+    """Nodes 1, 2, 5, 6, … are certain; the two after them reveal each other."""
+    rows = [[0, 1, 0, 0, 0, 0], [0, 0, 0.5, 0.5, 0, 0], [0, 0, 0, 0, 1, 0], [0, 0, 0, 0, 0, 1]]
+    side = cycle(6, 9, {"power": 1})
+    family = chain([*rows, *[[1, 0, 0, 0, 0, 0]] * 2], [*"100000"])
+    excluded(claim(family, 1.9, 5, 1, program(side, side)), 5)
+
+
 # -- READ ------------------------------------------------------------------------------------------
 
 
@@ -316,6 +329,16 @@ def test_a_known_observation_does_not_end_what_leaks_through_it():
     sticky = {"chains": [STICKY["chains"][0] | {"observations": [0, 1]}]}
     document = claim(sticky, 9, 10**6, 10, program(side, side), side_information="any")
     rejected(document, "powers above 1 are for chains whose records are known")
+
+
+def test_a_tree_of_observations_costs_what_their_distribution_may_be_off():
+    rows = [[0.4, 0.3, 0.3], [0.3, 0.4, 0.3], [0.4, 0.3, 0.3]]
+    side, trees = cycle(3, 2, {"power": 1}), [[x, 3 - x, [0, -1, -1]] for x in (1, 2)]
+    proof = program(side, side, [trees], observations=0)
+    for start, loss in (("stationary", 1.56), ("any", 1.73)):
+        [hidden] = chain(rows, start)["chains"]
+        family = {"chains": [hidden | {"observations": [0, 1, 1]}]}
+        least(claim(family, loss, 9, 1, proof), loss)
 
 
 def test_observations_have_trees_only_where_their_distribution_is_known():
@@ -446,6 +469,33 @@ def test_a_scale_next_to_the_least_is_decided_with_more_bits():
             more, less = (str(least * (1 + sign * Decimal(10) ** -digits)) for sign in (1, -1))
             assert pf.verify_certificate(document | {"scale": more}).precision == bits
             excluded(document | {"scale": less}, 3)
+
+
+def test_a_range_of_quilts_holds_the_distributions_of_all_its_nodes():
+    """Up to log 1.5 for what they do not have in common, and as much on either side."""
+    quilts = {"quilts": [[1, 1, None, 1], [2, 5, 1, 1], [6, 6, 1, None]]}
+    family = chain([["0.6", "0.4"], ["0.4", "0.6"]], ["0.1", "0.9"])
+    least(claim(family, 2.2164, 6, 1, quilts, mechanism="mqm-exact"), 2.2164)
+
+
+def test_chains_of_a_family_have_the_same_records():
+    """The words are of the first; a chain that shows nothing of its states hides them for c."""
+    hidden = STICKY["chains"][0] | {"observations": [0, 0]}
+    two = claim(BITS, 9, 4, 1, {}) | {"proofs": [{}, {}]}
+    accepted(two | {"family": {"chains": [*BITS["chains"], *STICKY["chains"]]}})
+    for other in (hidden, TWO, chain([["1"]])["chains"][0]):
+        rejected(two | {"family": {"chains": [*BITS["chains"], other]}}, "the chains of a family")
+
+
+def test_words_claim_no_more_than_is_proved():
+    """Numbers of more than 17 digits are rounded to the side of the weaker claim."""
+    more, less = "0.4" + 20 * "0" + "1", "0.5" + 20 * "9"
+    spent = {"delta": more, "event_delta": "0", "rho": "0"}
+    for family in ({"binary_interval": [more, less]}, {"mixing": {"steps": 2, "overlap": more}}):
+        document = claim(family, more, 2, 9, {}, approximate=spent)
+        words = pf.verify_certificate(document).subject
+        assert words.count("0.40000000000000001") == 3
+        assert "binary" not in words or "to 0.59999999999999999" in words
 
 
 # -- work ------------------------------------------------------------------------------------------

@@ -75,7 +75,7 @@ def test_the_cache_is_in_the_users_folder_or_a_private_one(tmp_path, monkeypatch
 KERNELS = """
 from pufferflow._util.jit import kernel
 
-@kernel
+@kernel()
 def twice(x):
     return 2 * x
 

@@ -7,7 +7,7 @@ from cases import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pufferflow._util.numbers import shortest
+from pufferflow.records.states import shortest
 
 LONG = "1234567890123456789012345678901234567890.1"
 SHORT = {"0.0": "0", "-0": "0", "+0.10": "0.1", "1.0e-3": "0.001", ".5": "0.5", "5.": "5"}

@@ -10,8 +10,14 @@ from flint import arb, ctx
 
 import pufferflow as pf
 from pufferflow.bounds.blocks import Blocks, blocks_of
-from pufferflow.bounds.distribution_sets import largest_log_cross_ratios, largest_log_ratios
+from pufferflow.bounds.distribution_sets import (
+    ExactRows,
+    largest_log_cross_ratios,
+    largest_log_ratios,
+    no_trees,
+)
 from pufferflow.bounds.forgetting import ForgettingLoss
+from pufferflow.bounds.walks import Stretch
 from pufferflow.mechanisms import compute_scale
 
 RNG = np.random.default_rng(16)
@@ -72,6 +78,23 @@ def test_powers_too_small_for_floats_may_tell_anything():
     # X was reached by U and before from B, Y by V and from A: either record tells about c = 1
     blocks = Blocks(blocks_of(matrix.T, None, 50, pairwise=True))
     assert blocks.caps(49.0 * (1 - np.eye(7)), 1.0, 1.0)[x, y] > 1.9
+
+
+def test_distributions_that_may_be_off_add_to_leakages():
+    """Lemma 7: the spreads of two nodes, or what total variation and the largest cost allow."""
+    rows, spreads = np.array([[[0.9, 0.1], [0.2, 0.8]]]), np.array([0.4, 0.3, 0.1, 0.05])
+    variation, apart = 2 * np.log1p(-np.expm1(-0.4) * np.expm1(0.1)), 1 - np.eye(2)
+    for cost, added in ((15.0, spreads[:-1] + spreads[1:]), (0.1, [variation])):
+        without, found = (
+            Stretch(np.ones((4, 2), dtype=bool), rows, spreads=off).walk(
+                np.zeros((2, 2)), cost * apart, 1e3, no_trees(2)
+            )[0][1 : len(added) + 1, 0, 1]
+            for off in (np.zeros(4), spreads)
+        )
+        assert found - without == pytest.approx(np.array(added), rel=1e-5)
+    late, same = (ExactRows(*rows, spread=off) for off in (0.4, 0.0))
+    for one, other in ((late.bound(15 * apart), same.bound(15 * apart)), (late.limit, same.limit)):
+        assert one - other == pytest.approx(0.8 * apart, rel=1e-5)
 
 
 def test_logarithms_of_ratios():

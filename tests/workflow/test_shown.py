@@ -55,7 +55,7 @@ def test_what_does_not_apply_leaves_a_gap_and_the_limit_is_marked(finished):
         "; ".join(text.get_text() for text in drawn.legends[0].get_texts())
         for drawn in (figure, left)
     )
-    assert "GK16 applies right of α = 0.32" in whole
+    assert "right of α = 0.32" in whole
     assert "no better than\na constant guess" in whole
     assert "GK16 (not applicable)" in part
     assert "right of" not in part

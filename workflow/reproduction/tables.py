@@ -7,8 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from pufferflow._util.files import spreadsheet_csv, write_atomic
+from pufferflow._util.files import write_atomic
 from pufferflow.errors import DataError
+from pufferflow.publish.texts import spreadsheet_csv
 
 NOT_APPLICABLE = "N/A"
 UNDEFINED = "–"
@@ -105,7 +106,7 @@ class Table:
 
     def html(self) -> str:
         """Return the table for a page."""
-        return self.shown.to_html(index=False, border=0)
+        return self.shown.to_html(index=False, index_names=False, border=0)
 
 
 def missing(value: Any) -> bool:

@@ -1,6 +1,7 @@
 from reproduction.job import job
 
 with job(snakemake) as (input, output, params):
+    import hashlib
     import importlib.metadata
     import json
     import os
@@ -8,10 +9,10 @@ with job(snakemake) as (input, output, params):
     from datetime import UTC, datetime
     from pathlib import Path
 
-    from pufferflow._util.files import sha256, write_atomic
+    from pufferflow._util.files import write_atomic
 
     def digests(paths):
-        return {path: sha256(Path(path).read_bytes()) for path in sorted(paths)}
+        return {path: hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in sorted(paths)}
 
     packages = ("pufferflow", "numpy", "scipy", "numba", "pandas", "matplotlib", "snakemake")
     record = {

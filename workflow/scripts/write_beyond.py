@@ -14,8 +14,7 @@ with job(snakemake) as (input, output, params):
         table = printed(tidy.read(path, "beyond"), study)
         own = blocks.setdefault(study.replace("_", "-"), [])
         if stem in figures:
-            case = stem.removeprefix(f"{study}_")
-            own.append(page.figure(figures[stem], f"{table.caption} Case: {case}."))
+            own.append(page.figure(figures[stem], f"{table.caption} Data: {table.label}."))
         own.append(page.table(table, folded=True))
     titles = {anchor: anchor.replace("-", " ").capitalize() for anchor in blocks}
     page.write_page(

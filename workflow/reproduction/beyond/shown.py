@@ -10,9 +10,9 @@ from reproduction.labels import data_labels, group_label, shown_epsilon
 from reproduction.tables import UNDEFINED, Table, count, significant, yes_no
 
 CAPTIONS = {
-    "least_noise": "Noise of each mechanism, lower bounds of any mechanism's, and actual losses.",
+    "least_noise": "Noise of each mechanism, and the lower bound for any mechanism.",
     "composition": "Total ε of several releases on the same chain, by each bound.",
-    "wider_guarantees": "Scales for wider guarantees, and the loss at the scale of MQMExact.",
+    "wider_guarantees": "Noise for wider guarantees and weaker assumptions.",
     "related_bounds": "Noise by related bounds of the same chains ÷ noise of leakage calibration.",
     "certainty": "An attacker's certainty of a past record under event-level DP of later ones.",
     "other_data": "Expected L1 errors for other people, in longer steps and shorter windows.",
@@ -56,8 +56,8 @@ SPREAD = dict.fromkeys(("composition", "certainty"), "bound")
 SPREAD |= {"wider_guarantees": "window", "other_data": "mechanism"}
 """Columns that are spread in printed tables: each of their values becomes a column."""
 TITLES = {"epsilon": "ε", "total_epsilon": "total ε", "expected_error": "expected L1 error"}
-TITLES |= {"relative_noise": "÷ MQMExact", "gap": "÷ lower bound"}
-TITLES |= {"count": "participants", "std": "standard deviation"}
+TITLES |= {"relative_noise": "÷ MQMExact", "gap": "÷ lower bound", "std": "standard deviation"}
+TITLES |= {"step_seconds": "step (s)", "participants": "people", "count": "people"}
 WORDS = {  # values of the columns `model` and `bound`
     "fitted": "fitted chain",
     "order 2": "second-order chain",

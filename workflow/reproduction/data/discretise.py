@@ -11,13 +11,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pufferflow._util.numbers import shortest
 from pufferflow.data.household import START, MinuteWatts, iso, read_watts
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.records.counts import path_counts
 from pufferflow.records.read import Steps, find_columns, read, stamp
 from pufferflow.records.schema import MOST_SECONDS, Schema
-from pufferflow.records.states import MISSING, MISSING_TEXTS, StateSpace
+from pufferflow.records.states import MISSING, MISSING_TEXTS, StateSpace, shortest
 from pufferflow.records.table import Table
 from reproduction import tidy
 from reproduction.data import people

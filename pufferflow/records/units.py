@@ -25,31 +25,30 @@ def exact_seconds(value: object, name: str) -> Fraction | None:
 
 def seconds_of(value: object, name: str) -> int:
     """Return whole seconds of a time such as ``30min``; a bare number is seconds."""
-    seconds = exact_seconds(value, name)
-    if seconds is None:
-        return _whole(value, name, "give a time such as 30min, 1h or 1d")
-    if seconds.denominator != 1:
+    if (exact_seconds(value, name) or Fraction(1)).denominator != 1:
         raise ParameterError(f"{name} is {shown(value)}; give whole seconds")
-    return int(seconds)
+    return steps_of(value, 1, name, "a time such as 30min, 1h or 1d")
 
 
-def steps_of(value: object, step_seconds: int | None, name: str) -> int:
-    """Return the steps of a time, rounded up; a whole number counts steps."""
+def steps_of(
+    value: object,
+    step_seconds: int | None,
+    name: str,
+    known: str = "a time such as 30min or 1h, or a whole number of steps",
+) -> int:
+    """Return the steps of a time, rounded up; a whole number counts steps.
+
+    Raises ParameterError: it is none of what is ``known``, or a time without a known step.
+    """
     seconds = exact_seconds(value, name)
     if seconds is None:
-        return _whole(value, name, "give a time such as 30min or 1h, or a whole number of steps")
+        if isinstance(value, str) and not re.fullmatch(r"\s*[0-9]{1,19}\s*", value):
+            raise ParameterError(f"{name} is {shown(value)}; give {known}")
+        return check_whole(int(value) if isinstance(value, str) else value, name)
     if step_seconds is None:
-        known = "but no time step is known; give the step, or a whole number of steps"
-        raise ParameterError(f"{name} is {shown(value)}, {known}")
+        advice = "give the step, or a whole number of steps"
+        raise ParameterError(f"{name} is {shown(value)}, but no time step is known; {advice}")
     return check_whole(-(-seconds // step_seconds), name)
-
-
-def _whole(value: object, name: str, advice: str) -> int:
-    if isinstance(value, str):
-        if not re.fullmatch(r"\s*[0-9]{1,19}\s*", value):
-            raise ParameterError(f"{name} is {shown(value)}; {advice}")
-        value = int(value)
-    return check_whole(value, name)
 
 
 def text_of(seconds: int) -> str:

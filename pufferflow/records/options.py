@@ -19,7 +19,6 @@ from pufferflow.errors import ParameterError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-
 WHAT, GUARANTEE, ACCOUNT = "what to publish", "guarantee", "account"
 TABLE, OUTPUT = "table", "output"
 GROUPS = (WHAT, GUARANTEE, ACCOUNT, TABLE, OUTPUT)
@@ -41,10 +40,10 @@ shows, hides, pays, reads, writes = (partial(_option, group) for group in GROUPS
 """Functions that declare an option under each of these headings."""
 
 
-def split_options(options: dict[str, Any], *records: type) -> list[dict[str, Any]]:
-    """Return the options of each record."""
-    names = [{field.name for field in fields(record)} for record in records]
-    return [{key: options[key] for key in options if key in own} for own in names]
+def made_from(options: dict[str, Any], *records: Any) -> list[Any]:
+    """Return each of these records, made from the options that are its fields."""
+    names = [{field.name for field in fields(record)} & options.keys() for record in records]
+    return [r(**{key: options[key] for key in own}) for r, own in zip(records, names, strict=True)]
 
 
 def takes_options(*records: type, only: str = "") -> Callable[[Function], Function]:
@@ -58,16 +57,14 @@ def takes_options(*records: type, only: str = "") -> Callable[[Function], Functi
 
     def with_options(function: Function) -> Function:
         own = signature(function)
-        keywords = [p for p in own.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
-        named = {p.name for p in keywords}
+        known = {n: p for n, p in own.parameters.items() if p.kind is not Parameter.VAR_KEYWORD}
         lines = []
-        for one in (f for f in taken if f.name not in named):
+        for one in (option for option in taken if option.name not in known):
             default = Parameter.empty if one.default is MISSING else one.default
             keyword = Parameter(one.name, Parameter.KEYWORD_ONLY, default=default)
-            keywords.append(keyword.replace(annotation=one.type))
+            known[one.name] = keyword.replace(annotation=one.type)
             meaning = textwrap.fill(one.metadata["meaning"], 92, break_on_hyphens=False)
             lines += [f"{one.name} : {one.type}", textwrap.indent(meaning, "    ")]
-        known = [p.name for p in keywords]
 
         @wraps(function)
         def checked(*arguments: Any, **options: Any) -> Any:
@@ -80,7 +77,7 @@ def takes_options(*records: type, only: str = "") -> Callable[[Function], Functi
             return function(*arguments, **options)
 
         described: Any = checked
-        described.__signature__ = own.replace(parameters=keywords)
+        described.__signature__ = own.replace(parameters=[*known.values()])
         described.options = taken
         described.__doc__ = cleandoc(function.__doc__ or "").replace("{options}", "\n".join(lines))
         return described  # type: ignore[no-any-return]
