@@ -70,7 +70,9 @@ BESIDE = {"dp": GROUND, "hmm": GROUND, "networks": (*GROUND, "models"), "verify"
 
 
 def test_what_stands_beside_shares_nothing_with_the_core():
+    """Nor does anything load a window system."""
     for path in FILES:
+        assert not any(name.startswith("matplotlib.pyplot") for name in imports(path)), path
         if room(path) in BESIDE:
             assert rooms(path) <= {*BESIDE[room(path)]}, path
         elif room(path) != "cli":

@@ -15,7 +15,7 @@ from reproduction import comparison as verdicts
 from reproduction import tidy
 from reproduction.authors_code import authors_scales
 from reproduction.claims import leading, paper_rows
-from reproduction.comparison import SOURCES, comparison_table, reported_values
+from reproduction.comparison import comparison_table, reported_values
 
 ROOT = Path(__file__).parents[2]
 FIGURE_4 = "Figure 4, upper row"
@@ -155,15 +155,6 @@ def test_rows_that_claim_too_much_are_refused(own):
     ):
         with pytest.raises(ParameterError, match=message):
             comparison_table([row._replace(**{"reason": ""} | other)])
-
-
-@pytest.mark.parametrize("name", list(SOURCES))
-def test_every_reported_value_says_where_it_comes_from(name):
-    reported = reported_values(name)
-    assert set(reported["origin"]) <= set(verdicts.ORIGINS)
-    assert set(reported["otherwise"]) <= {"", *verdicts.VERDICTS}
-    assert reported.loc[reported["key"] != "", "key"].is_unique
-    assert (reported["value"] != "").all()
 
 
 def test_no_verdict_on_a_chain_that_the_authors_programs_did_not_have():

@@ -54,22 +54,6 @@ def test_every_shipped_file_is_what_its_row_describes():
             assert row["doi"] in licences
 
 
-def test_household_has_the_published_shape():
-    sample = household()
-    person = sample.participants[0]
-    assert person.segment_lengths == (1051200,) == (person.observations + 407,)
-    assert person.transition_counts.sum() == 1050752
-    assert (person.state_counts > 0).sum() == len(sample.states) == 51
-    assert (person.transition_counts > 0).sum() == 1215
-    assert (sample.states[0], sample.states[-1]) == ("0-200 W", ">=10000 W")
-    about = "UCI #235 household electricity, two years of minutes from 2007-05-01"
-    assert sample.description == about
-    split = household(gaps="split").participants[0]
-    assert np.array_equal(split.transition_counts, person.transition_counts)
-    # every chain but its last observation starts a transition
-    assert sum(split.segment_lengths) - len(split.segment_lengths) == 1050752
-
-
 def test_runs_of_the_household_agree_with_its_merged_bins():
     window = {"window_start": "2008-01-01T00:00", "window_minutes": 10_000}
     settings = {"kind": "power", "source": "bundled", **window}
