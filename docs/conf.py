@@ -1,4 +1,4 @@
-"""Build the site: `make docs`. Its pages load nothing from elsewhere."""
+"""Build the site: `make docs`. Its pages load nothing from other sites."""
 
 import os
 import re
@@ -37,7 +37,7 @@ nb_merge_streams = True
 myst_heading_anchors = 3
 myst_enable_extensions = ["deflist", "dollarmath"]
 html_math_renderer = "mathml"
-suppress_warnings = ["ref.python"]  # `states` in a type is no attribute of that name
+suppress_warnings = ["ref.python"]  # `states` in a type is not an attribute of that name
 
 # The reference, from docstrings.
 add_module_names = False
@@ -69,7 +69,7 @@ def bars_are_bars(*arguments: Any) -> None:
 
 
 def raises_first(*arguments: Any) -> None:
-    """Move a paragraph "Raises …" from behind a section, of which it seems a part, before all."""
+    """Move a paragraph "Raises …" from the section of which it seems a part to the front."""
     lines: list[str] = arguments[-1]
     text = "\n".join(lines)
     section = re.search(r"^\w+\n-+$", text, re.M)

@@ -12,10 +12,10 @@ LOGGER = logging.getLogger(__name__)
 
 
 def write(translator: Any, node: nodes.Element) -> None:
-    """Append the formula to the page; LaTeX that docutils does not know is a warning."""
+    """Append the formula to the page; LaTeX that docutils cannot translate is a warning."""
     try:
         block = isinstance(node, nodes.math_block)
-        # browsers leave no space between the name of a function and what follows it
+        # browsers leave no space between the name of a function and its argument
         spaced = re.sub(r"(\\(?:log|ln)) ", r"\1\\,", node.astext())
         translator.body.append(tex2mathml(spaced, as_block=block))
     except MathError as error:

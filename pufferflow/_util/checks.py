@@ -136,6 +136,14 @@ def check_confidence(value: object, name: str) -> float:
     return number
 
 
+def several_epsilons(epsilon: Iterable[object]) -> list[float]:
+    """Return all ε of a list; its entries are not shown, as it may be one of records."""
+    with suppress(ParameterError):
+        if found := [check_epsilon(one) for one in epsilon]:
+            return found
+    raise _wrong(epsilon, "epsilon", "it must be a positive number, or a list of such")
+
+
 def longest(length: Lengths) -> int:
     """Return the longest segment; all lengths must be integers from 1 to ``LONGEST``."""
     lengths = length if isinstance(length, Iterable) else [length]
@@ -152,7 +160,7 @@ def shown(value: object) -> str:
     """Return ``value`` for messages: a number or a short string, otherwise its type."""
     if isinstance(value, str):
         short = len(value) <= 80 and value.isprintable()
-        return repr(value) if short else f"a text of {len(value)} letters"
+        return repr(value) if short else f"a string of {len(value)} characters"
     if not isinstance(value, Real | Decimal):
         return named_type(value)
     try:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 from dataclasses import fields
 from typing import Any, TypeVar
 
+from pufferflow._util.checks import named_type
 from pufferflow._util.files import PathLike, read_bounded
 from pufferflow.errors import ModelError, PufferflowError
 
@@ -22,8 +23,8 @@ def read_json(
     """Return ``parse`` of the content of a JSON file; ``"-"`` is standard input.
 
     ``must_hold`` describes the content for messages, ``number`` reads a decimal number (default: as
-    a float). Raises DataError: the file cannot be read; ModelError: it is not JSON or not what
-    ``parse`` expects; ParameterError: ``path`` is not a path.
+    a float). Raises DataError: the file cannot be read; ModelError: it is not JSON, or ``parse``
+    refuses it; ParameterError: ``path`` is not a path.
     """
     name, content = "standard input" if path == "-" else str(path), read_bounded(path)
     try:
@@ -57,7 +58,7 @@ def parse_json(text: str, number: Callable[[str], object] | None = None) -> Any:
             json.dumps(document, ensure_ascii=False, default=str).encode()
         except UnicodeEncodeError:
             half = "half of a character (a lone surrogate such as \\ud800)"
-            raise ModelError(f"a text has {half}; write whole ones") from None
+            raise ModelError(f"a string has {half}; write whole ones") from None
     return document
 
 
@@ -65,11 +66,12 @@ def only_keys(
     document: object, allowed: tuple[str, ...], where: str, needed: Collection[str] = ()
 ) -> dict[str, Any]:
     """Return an object; raise ModelError for anything else, and for unknown or missing keys."""
+    known = ", ".join(allowed)
     if not isinstance(document, dict):
-        raise ModelError(f"{where} must be an object with the keys {', '.join(allowed)}")
+        what = named_type(document)
+        raise ModelError(f"{where} must be an object with the keys {known}, not {what}")
     for key in document:
         if key not in allowed:
-            known = ", ".join(allowed)
             raise ModelError(f"{where} has the unknown key {key!r}; allowed are {known}")
     for key in needed:
         if key not in document:

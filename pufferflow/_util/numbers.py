@@ -36,7 +36,7 @@ def written_number(
         return Fraction(int(value.numerator), int(value.denominator))
     text = str(value) if isinstance(value, float | np.floating | Decimal) else value
     if not isinstance(text, str):
-        raise error(f'{name} must be a number or a text such as "1/3", not {named_type(value)}')
+        raise error(f'{name} must be a number or a string such as "1/3", not {named_type(value)}')
     long = len(text) > _MOST_CHARACTERS
     if long or not _WRITTEN.fullmatch(text):
         most = f" of at most {_MOST_CHARACTERS} characters" * long

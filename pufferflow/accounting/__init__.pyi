@@ -1,4 +1,4 @@
-"""The names of this room that belong to the public interface."""
+"""Public names, each with its module."""
 
 from .approximate import concentrated_delta as concentrated_delta
 from .approximate import event_delta as event_delta

@@ -27,7 +27,7 @@ from pufferflow.models.files import parse_model
 Document: TypeAlias = dict[str, Any]
 TimeBase: TypeAlias = Literal["utc", "local", "none"]
 
-FIX = "put back a copy made after its last release, for an older one lacks what was spent since"
+FIX = "put back a copy made after its last release, for an older one lacks the budget spent since"
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Entry:
             raise ParameterError(f"query is {shown(self.query)}; give up to 1000 printable letters")
         times = {self.charge.first, self.charge.last} - {None}
         if self.population.time_base == "none" and times:
-            raise ParameterError("a release has a range of times where there are none")
+            raise ParameterError("a release has a range of times, but the ledger has none")
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ class Book:
             if promise.level not in self.promises:
                 self.add("promise", promise)
             limit, delta = (known := self.promises[promise.level]).epsilon, known.delta
-            what = f"its `limit` to `protect` {words_of(promise.level, step)} is {limit:g}"
+            what = f"its `limit` to `protect` {promise.level.words(step)} is {limit:g}"
             if promise.epsilon not in (limit, entry.epsilon):
                 raise LedgerError(f"{what}, not {promise.epsilon:g}; ledger set-limit changes it")
             if promise.delta not in (0.0, delta):
@@ -198,7 +198,7 @@ class Book:
         """Return the error with the broken promise, and the time from which readings are free."""
         promises, (*charges, new) = self.promises.values(), self.charges
         broken = max(promises, key=lambda one: account.spent([one], self.charges))
-        protected = words_of(broken.level, of.step_seconds)
+        protected = broken.level.words(of.step_seconds)
         free = max(account.free_from(one, charges, new) for one in promises)
         if free < account.SECONDS[1] - 86_400:  # the next time of the grid has a date
             grid = math.gcd(of.step_seconds or 1, 86_400)
@@ -209,7 +209,7 @@ class Book:
         elif new.last is None and broken.cost:
             way = "without times everything adds up; with times new readings are free"
         else:
-            way = "what is spent stays spent"
+            way = "spent budget stays spent"
         what = f"its limit of epsilon {broken.epsilon:g} to `protect` {protected} leaves no room"
         return BudgetError(f"{what} for this release: {way}; ledger set-limit raises it")
 
@@ -290,9 +290,3 @@ def _entry_of(content: Document) -> Entry:
 
 _WITH_DELTA = ("rho", "whole_rho", "delta")
 _WRONG = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError)
-
-
-def words_of(level: Level, step_seconds: int | None) -> str:
-    """Return the description of what is protected."""
-    known = " with side information any" * (level.side_information == "any")
-    return level.words(step_seconds) + known

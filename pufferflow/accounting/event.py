@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Unpack
 
 from pufferflow._util.checks import Lengths, check_epsilon, check_positive, check_type, shown
+from pufferflow._util.grids import of_epsilons
 from pufferflow._util.optional import load
 from pufferflow._util.rounding import divide_down
 from pufferflow.accounting.approximate import MARGIN, gaussian_ratio, pufferfish_delta
@@ -27,6 +28,7 @@ _CHANGED = {"Symmetric": 2, "InsertDelete": 2, "ChangeOne": 1, "Hamming": 1}
 _MEASURES = ("MaxDivergence", "Approximate(MaxDivergence)", "ZeroConcentratedDivergence")
 
 
+@of_epsilons
 def event_epsilon(
     family: AnyFamily, length: Lengths, epsilon: float, **protection: Unpack[ProtectionOptions]
 ) -> float:
@@ -37,6 +39,7 @@ def event_epsilon(
     return influence_curve(family, length, **protection).inverse(epsilon)
 
 
+@of_epsilons
 def gaussian_scale(
     family: AnyFamily,
     length: Lengths,
@@ -117,10 +120,10 @@ def wrap(
     ParameterError
         It is not such a measurement, or its privacy map has no finite value at ``d_in``.
     """
-    opendp = load("opendp.mod", "what a measurement of OpenDP guarantees")
+    opendp = load("opendp.mod", "the guarantee of a measurement of OpenDP")
     check_type(measurement, "measurement", opendp.Measurement)
     if (measure := str(measurement.output_measure)) not in _MEASURES:
-        what = f"what one record changes is known for {', '.join(_MEASURES)}; convert it to one"
+        what = f"the effect of one record is known for {', '.join(_MEASURES)}; convert it to one"
         raise ParameterError(f"the measurement is of {measure}; {what}")
     metric = str(measurement.input_metric)
     known = next((d for name, d in _CHANGED.items() if metric.startswith(name)), None)

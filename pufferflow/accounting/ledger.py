@@ -101,7 +101,7 @@ class Ledger(os.PathLike[str]):
                     connection.executemany(add, book.rows[there:])
                     connection.execute("COMMIT")
         except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite's message may quote the file
-            then = "pufferflow ledger show lists what is entered, and so spent" if writing else FIX
+            then = "pufferflow ledger show lists the entries, which are spent" if writing else FIX
             raise LedgerError(f"ledger {self.path}: {error}; {then}") from error
         except (BudgetError, LedgerError) as error:
             error.args = (f"ledger {self.path}: {error}",)
@@ -143,7 +143,7 @@ class Ledger(os.PathLike[str]):
         with self._open() as book:
             digests = ["", *(row.digest for row in book.rows)]
             if noted not in (None, *digests):
-                raise LedgerError("no row has the digest that was noted; it was made anew")
+                raise LedgerError("no row has the digest that was noted; it was made again")
         return len(digests) - 1, digests[-1]
 
     def to_dict(self) -> Document:

@@ -35,12 +35,13 @@ class Level:
         return self.window is None
 
     def words(self, step_seconds: int | None = None) -> str:
-        """Return the value of ``protect``, as a time if the step is known."""
-        if self.window is None or self.window == 1:
-            return "participant" if self.window is None else "reading"
-        if step_seconds is None:
-            return f"{self.window} readings"
-        return text_of(self.window * step_seconds)
+        """Return the value of ``protect``, as a time if the step is known, and from whom."""
+        if self.window is None:
+            return "participant"
+        text = "reading" if self.window == 1 else f"{self.window} readings"
+        if self.window > 1 and step_seconds is not None:
+            text = text_of(self.window * step_seconds)
+        return text + " with side information any" * (self.side_information == "any")
 
 
 def level_of(

@@ -1,4 +1,4 @@
-"""What stands in this room for users, each with its module."""
+"""Public names, each with its module."""
 
 from .loss import PrivacyLoss as PrivacyLoss
 from .loss import check_work as check_work

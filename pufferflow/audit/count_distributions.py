@@ -53,8 +53,9 @@ def roundings(chain: MarkovChain, count: float) -> float:
 def relative_error(chain: MarkovChain, length: int, most: int) -> float:
     """Return a bound of the relative error of each probability, and of each sum of them.
 
-    Each pass makes at most 2k + 8 roundings a record, the rows of P another k + 8, the convolution
-    and the sums two for each of the ``most`` values of the count; so does their divisor.
+    Each pass makes at most 2k + 8 roundings per record, the rows of P another k + 8, the
+    convolution and the sums two for each of the ``most`` values of the count; so does their
+    divisor.
     """
     return roundings(chain, length * (6.0 * chain.states + 40) + 6.0 * most + 64)
 

@@ -11,6 +11,7 @@ from itertools import permutations
 import numpy as np
 
 from pufferflow._util.checks import Lengths, check_epsilon, longest
+from pufferflow._util.grids import of_epsilons
 from pufferflow._util.jit import constant
 from pufferflow._util.rounding import UNIT_ROUNDOFF, divide_down
 from pufferflow._util.types import Bools, Floats
@@ -68,6 +69,7 @@ class LowerBound:
         return sets[distance] if distance < len(sets) else ()
 
 
+@of_epsilons
 def lower_bound(
     family: AnyFamily, length: Lengths, epsilon: float, *, alternating: bool = True
 ) -> LowerBound:
@@ -86,9 +88,9 @@ def lower_bound(
         Θ; the result is for its worst chain. For any initial distribution the stationary one is
         used, or the uniform one if there is none.
     length : int or sequence of int
-    epsilon : float
-        ε > 0. Below about 1e-8, because of rounding, and above 200 the bound is 1/ε, the scale for
-        a single record.
+    epsilon : float or sequence of float
+        ε > 0; of several the result is a list. Below about 1e-8, because of rounding, and above
+        200 the bound is 1/ε, the scale for a single record.
     alternating : bool
         Whether sets may change with time; else one S counts for all records.
 

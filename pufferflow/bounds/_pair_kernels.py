@@ -2,8 +2,8 @@
 
 One pair of rows p, q with costs w: the largest log (p·h)/(q·h) over h = e^u with u(z) − u(y) ≤ w(z,
 y). A vertex of that polytope is a spanning tree of tight arcs; the arcs carry the flow that proves
-optimality where it is ≥ 0. The solver walks from tree to tree. Flows are kept in tilted units, g(z,
-y) e^{u(z)} / Σ p e^u, so that they sum to at most the mass that moves and nothing overflows.
+optimality if it is ≥ 0. The solver walks from tree to tree. Flows are kept in tilted units, g(z, y)
+e^{u(z)} / Σ p e^u, so that they sum to at most the mass that moves and nothing overflows.
 """
 
 from __future__ import annotations

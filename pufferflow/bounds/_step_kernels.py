@@ -2,7 +2,7 @@
 
 Costs change little from one node to the next, so an optimal tree stays nearly optimal. The value of
 *any* tree whose flows are not negative is an upper bound (Lemma 3: its flows are the proof), and
-takes a few dozen multiplications. The pair is solved anew only if a flow may be negative, or, at
+takes a few dozen multiplications. The pair is solved again only if a flow may be negative, or, at
 some nodes, if the potentials leave the polytope. For arbitrarily reweighted distributions there is
 a closed form.
 """

@@ -1,6 +1,6 @@
 """Flows for all distributions of two sets: one linear program, and a short proof.
 
-Lemma 3 asks for flows from a distribution p to a distribution q. For p in one set and q in another
+Lemma 3 needs flows from a distribution p to a distribution q. For p in one set and q in another
 they may depend on both. Here they are g(z, y) for all p and q, and in addition every unit of a
 part of p at z goes to y in the share ``surplus``(z, y), and every unit of a part of q at y receives
 from z in the share ``reserve``(y, z). Then the inequality of Lemma 3 is linear in p and q, and its

@@ -28,7 +28,7 @@ every chain, or the one family. All bound the loss at the scale itself. A proof 
     others a table of bounds from which a period starts, and a step per phase. A step
     ``{"witnesses": i, "power": m}`` names the i-th list of witnesses, and how many steps away a
     node is bounded under any distribution; either may be missing. A witness of values x and y (from
-    1) is a tree, as the parent of every value, 0 for the root and negative where the arc leads from
+    1) is a tree, as the parent of every value, 0 for the root and negative if the arc leads from
     the parent; of sets of rows flows and shares. ``observations`` names trees for pairs of them.
 ``{"quilts": [[first, last, left, right], …]}``
     Ranges of nodes that cover 1 … T, each with the Markov quilt at distances left and right, null

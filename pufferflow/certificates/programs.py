@@ -124,7 +124,7 @@ class Writer:
             end = _logs(last)
             more = end * (1 + _MARGIN) + _MARGIN * self.cost * (end > 0)
             guess = np.minimum(np.maximum(guess, more), self.cap)
-        raise CertificateError("no period ends at or below where it starts near this scale")
+        raise CertificateError("no period ends at or below its start near this scale")
 
     def _steps(
         self,

@@ -44,7 +44,7 @@ _MOST_PHASES = 40_000
 """Largest number of phases times squared states; beyond it a proof takes minutes."""
 
 _CORRELATED = (
-    "its records are correlated, and of correlated ones 1/epsilon hides none; use mqm-exact"
+    "its records are correlated, and for correlated ones 1/epsilon protects none; use mqm-exact"
 )
 
 Document = dict[str, Any]

@@ -13,7 +13,7 @@ import numpy as np
 
 from pufferflow._util.numbers import written_number
 from pufferflow.accounting.account import UNBOUNDED, Charge, percent
-from pufferflow.accounting.entries import Entry, Terms, words_of
+from pufferflow.accounting.entries import Entry, Terms
 from pufferflow.accounting.ledger import Ledger
 from pufferflow.accounting.level import Level, level_of
 from pufferflow.cli.printing import actions_of, show, table
@@ -22,17 +22,17 @@ from pufferflow.errors import LedgerError, ParameterError
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     action = actions_of(parser, "made by the first release")
-    add = action("show", "LEDGER", _show, "promises, what is spent of them, and every release")
+    add = action("show", "LEDGER", _show, "promises, their spent part, and every release")
     add("--json", action="store_true", help="print JSON instead of text")
     add = action("verify", "LEDGER", _verify, "check the file, its digests and its promises")
     add("--noted", metavar="DIGEST", help="that an earlier verify printed")
     add = action("add", "LEDGER", _add, "enter a release that was made by other means")
-    add("query", metavar="WORDS", help="what was published")
+    add("query", metavar="WORDS", help="description of the publication")
     add("--cost", default=UNBOUNDED, help="sum of Lipschitz constant / scale (default: no bound)")
     add("--whole", default=UNBOUNDED, help="the same of a whole participant (default: no bound)")
     zero = "of one reading (default: 0)"
     add("--rho", default="0", help=f"of zero-concentrated differential privacy, {zero}")
-    add("--whole-rho", default="0", help="the same of a whole participant")
+    add("--whole-rho", help="the same of a whole participant (default: no bound if one has a rho)")
     add("--delta", default="0", help=f"of approximate differential privacy, {zero}")
     add("--from", dest="first", metavar="TIME", help="readings from then on (default: all)")
     add("--to", dest="last", metavar="TIME", help="readings before; a date is the whole day")
@@ -55,7 +55,7 @@ def _show(ledger: Ledger, arguments: argparse.Namespace) -> None:
     content = ledger.to_dict()
     step = (content["population"] or {}).get("step_seconds")
     for row in (*content["promises"], *content["releases"]):
-        row["protect"] = row["level"] and words_of(Level(**row["level"]), step)
+        row["protect"] = row["level"] and Level(**row["level"]).words(step)
     for row in content["releases"]:
         for name, time in (("from", row["charge"]["first"]), ("to", row["charge"]["last"])):
             row[name] = None if time is None else str(np.datetime64(time, "s"))
@@ -69,7 +69,7 @@ def _verify(ledger: Ledger, arguments: argparse.Namespace) -> None:
     entries, digest = ledger.verify(arguments.noted)
     since = "" if arguments.noted is None else "; all up to the digest noted is as it was then"
     print(f"verified: the digests of {entries} rows fit together and all promises hold{since}")
-    print(f"digest to note elsewhere: with --noted it shows whether rows were made anew: {digest}")
+    print(f"digest to note, for --noted, which shows whether rows were made again: {digest}")
 
 
 def _add(ledger: Ledger, arguments: argparse.Namespace) -> None:
@@ -84,9 +84,12 @@ def _add(ledger: Ledger, arguments: argparse.Namespace) -> None:
     else:
         values = known.values if value is None else (value,)
         known = replace(known, values=values, participant=arguments.participant)
-    names = ("rho", "whole_rho", "delta")
-    more = (written_number(getattr(arguments, name), name) for name in names)
-    charge = Charge(cost, whole, *parse_range(arguments.first, arguments.last), *more)
+    rho, delta = (written_number(getattr(arguments, name), name) for name in ("rho", "delta"))
+    whole_rho = UNBOUNDED if rho else rho
+    if arguments.whole_rho is not None:
+        whole_rho = written_number(arguments.whole_rho, "whole_rho")
+    period = parse_range(arguments.first, arguments.last)
+    charge = Charge(cost, whole, *period, rho, whole_rho, delta)
     entry = Entry(known, charge, None, None, arguments.query)
     paid = ledger.add(Terms(entry, new_values=arguments.yes))
     print(f"entered as row {paid.number}: {percent(paid.spent)} % is spent")

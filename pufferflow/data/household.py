@@ -27,7 +27,7 @@ class MinuteWatts:
     minutes : int array, shape (n,)
         Minutes since 1970-01-01T00:00 in the time base of the source, strictly increasing.
     watts : float array, shape (n,)
-        Power in watts, NaN where the source has a row but no value.
+        Power in watts, NaN if the source has a row but no value.
     """
 
     minutes: NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""The names of this room that belong to the public interface."""
+"""Public names, each with its module."""
 
 from .alpha_beta import AlphaBeta as AlphaBeta
 from .alpha_beta import Domain as Domain

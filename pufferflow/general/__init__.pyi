@@ -1,4 +1,4 @@
-"""What stands in this room for users, each with its module."""
+"""Public names, each with its module."""
 
 from .distributions import max_divergence as max_divergence
 from .distributions import wasserstein_infinity as wasserstein_infinity

@@ -1,4 +1,4 @@
-"""The names of this room that belong to the public interface."""
+"""Public names, each with its module."""
 
 from .checking import Verdict as Verdict
 from .checking import Witness as Witness

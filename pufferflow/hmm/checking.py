@@ -170,7 +170,7 @@ class _Search:
             if len(frontier) * k > MAX_ENTRIES:
                 raise ParameterError(
                     f"the search keeps {len(frontier)} prefixes of {k} states; the problem is "
-                    f"NP-hard, ask for sequences shorter than {length}"
+                    f"NP-hard, use sequences shorter than {length}"
                 )
         return best, False
 
@@ -179,7 +179,7 @@ class _Search:
         k = len(self.successors)
         bits = max((y.bit_length() for _, _, y in seen), default=0)
         work = len(seen) * k * (500 + 30 * (bits / 64) ** 1.6)
-        spend(work, "the search for observations", "ask for a shorter length")
+        spend(work, "the search for observations", "use a shorter length")
         after = [0] * (2 * k)
         for i, x, y in seen:
             if x or y:

@@ -159,7 +159,7 @@ class PriorFamily:
             if len(vectors) > MAX_SEQUENCES:
                 raise ParameterError(
                     f"more than {MAX_SEQUENCES} sequences of {t + 1} observations have different "
-                    f"likelihoods; ask for a length below {length}"
+                    f"likelihoods; use a length below {length}"
                 )
         return vectors
 
@@ -248,7 +248,7 @@ class PreservingRegion:
         at = self.family.checked({**others, parameter: low})
         for polynomial in self.polynomials:
             if polynomial.degrees()[index] > 1:
-                raise ParameterError(f"{parameter} occurs to a higher power; ask for another one")
+                raise ParameterError(f"{parameter} occurs to a higher power; choose another one")
             here, slope = _value(polynomial, at), _value(polynomial.derivative(index), at)
             root = at[parameter] - here / slope if slope else low
             if slope > 0:

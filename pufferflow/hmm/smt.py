@@ -31,8 +31,8 @@ def _solved(z3: Any, logic: str, constraints: Sequence[Any]) -> Any:
     answer = solver.check()
     if answer == z3.unknown:
         raise ParameterError(
-            f"z3 gave no answer within {SECONDS} s ({solver.reason_unknown()}); ask for "
-            "shorter sequences or a smaller box"
+            f"z3 gave no answer within {SECONDS} s ({solver.reason_unknown()}); "
+            "use shorter sequences or a smaller box"
         )
     return solver.model() if answer == z3.sat else None
 

@@ -1,4 +1,4 @@
-"""The names of this room that belong to the public interface."""
+"""Public names, each with its module."""
 
 from .base import NoiseScale as NoiseScale
 from .base import Quilt as Quilt

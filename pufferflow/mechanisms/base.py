@@ -121,9 +121,9 @@ def requested(
     """
     protection, reason = Protection(window, side_information), ""
     if protection.window > 1 and "window" in lacks:
-        reason = f"{mechanism} hides single records; use leakage, which has a bound for windows"
+        reason = f"{mechanism} protects single records; use leakage, which has a bound for windows"
     elif protection.side_information != "none" and "side_information" in lacks:
-        who = "adversaries who know other records"
+        who = "side information about other records"
         reason = f"{mechanism} has no bound for {who}; use leakage or group-dp"
     epsilon, records = check_epsilon(epsilon), longest(length)
     return NoiseScale(mechanism, epsilon, records, reason=reason, **asdict(protection))

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pufferflow._util.checks import Lengths
+from pufferflow._util.grids import of_epsilons
 from pufferflow._util.rounding import divide_up
 from pufferflow.mechanisms.base import NoiseScale, requested
 from pufferflow.models.families import AnyFamily
 from pufferflow.models.protection import SideInformation
 
 
+@of_epsilons
 def group_dp(
     family: AnyFamily,
     length: Lengths,
@@ -29,6 +31,7 @@ def group_dp(
     return replace(asked, scale=divide_up(asked.length, asked.epsilon))
 
 
+@of_epsilons
 def entry_dp(
     family: AnyFamily,
     length: Lengths,

@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 from pufferflow._util.checks import Lengths, check_positive, check_whole, longest
+from pufferflow._util.grids import of_epsilons
 from pufferflow.bounds.of_families import MOST_STATES, Part, loss_bounds
 from pufferflow.bounds.roots import SMALLEST_EPSILON
 from pufferflow.mechanisms.base import NoiseScale, requested
@@ -15,6 +16,7 @@ from pufferflow.models.families import AnyFamily, as_family, standing_chains
 from pufferflow.models.protection import Protection, SideInformation
 
 
+@of_epsilons
 def leakage(
     family: AnyFamily,
     length: Lengths,
@@ -42,8 +44,8 @@ def leakage(
     length, epsilon, window
         As for :func:`pufferflow.mqm_exact`. A window includes all its parts.
     side_information : {"none", "any"}
-        ``"any"``: the bound also holds for adversaries who know any records outside the window.
-        The scale is then the smaller one of the couplings' and of ``group-dp``.
+        ``"any"``: the bound also holds for adversaries with any records outside the window as side
+        information. The scale is then the smaller one of the couplings' and of ``group-dp``.
     max_states : int
         Chains with more states (families between bounds: at most 12) get the cheaper bounds (blocks
         and quilts) only: couplings take time and memory in proportion to the cube of the states,

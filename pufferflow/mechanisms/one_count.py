@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from pufferflow._util.checks import Lengths
+from pufferflow._util.grids import of_epsilons
 from pufferflow.errors import ChainError
 from pufferflow.mechanisms.base import Count, NoiseScale, requested
 from pufferflow.models.families import AnyFamily, finite_chains
@@ -17,6 +18,7 @@ MOST_WORK = 1e11
 """Largest number of multiplications: some minutes."""
 
 
+@of_epsilons
 def wasserstein(
     family: AnyFamily,
     length: Lengths,
@@ -63,7 +65,7 @@ def wasserstein(
         return replace(asked, reason=str(error))
     k = chains[0].states
     if states is None and k > 2:
-        which = f"say which of the {k} states to count (states, or --count in the shell)"
+        which = f"state which of the {k} states to count (states, or --count in the shell)"
         return replace(asked, reason=f"the query is missing: {which}")
     query = CountQuery([k - 1] if states is None else states)  # both of two states have the same W
     weights = [1 - uncounted for uncounted in query.bin_of_states(chains[0])]

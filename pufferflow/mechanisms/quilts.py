@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple, get_args
 
 from pufferflow._util.checks import Lengths, check_choice
+from pufferflow._util.grids import of_epsilons
 from pufferflow._util.rounding import UNIT_ROUNDOFF, divide_up
 from pufferflow.influence.quilts import Candidate, Convention, QuiltSearch, influence_tables
 from pufferflow.mechanisms.base import NoiseScale, Quilt, requested
@@ -16,6 +17,7 @@ from pufferflow.models.protection import SideInformation
 _LACKS = ("side_information",)  # the max-influence is for adversaries without any
 
 
+@of_epsilons
 def mqm_exact(
     family: AnyFamily,
     length: Lengths,
@@ -38,12 +40,12 @@ def mqm_exact(
     length : int or sequence of int
         Segment lengths of the independent chains. The longest determines the scale: no node of a
         shorter one has a larger best score than the same node of the longest.
-    epsilon : float
-        ε > 0.
+    epsilon : float or sequence of float
+        ε > 0; of several the result is a list.
     window : int
         Number of consecutive records that are protected together.
     side_information : {"none", "any"}
-        With ``"any"`` (adversaries who know other records) it is not applicable.
+        With ``"any"`` it is not applicable.
     convention : {"exact", "published"}
         ``"exact"`` restricts the left quilt node to its possible values (Definition 4.1);
         ``"published"`` uses eq. 5 as printed, which is never smaller.
@@ -68,6 +70,7 @@ def mqm_exact(
     return replace(_of_quilt(asked, worst[decides]), chain=decides)
 
 
+@of_epsilons
 def mqm_approx(
     family: AnyFamily,
     length: Lengths,

@@ -8,6 +8,7 @@ from inspect import signature
 from typing import Any
 
 from pufferflow._util.checks import Lengths, check_choice, check_positive
+from pufferflow._util.grids import of_epsilons
 from pufferflow.errors import ChainError
 from pufferflow.mechanisms.base import NoiseScale, requested
 from pufferflow.mechanisms.baselines import entry_dp, group_dp
@@ -90,6 +91,7 @@ def compute_scale(
         return replace(requested(name, length, epsilon, **hidden), reason=str(error))
 
 
+@of_epsilons  # type: ignore[arg-type]  # none of the options is called like the first three
 def certify(
     family: AnyFamily,
     length: Lengths,

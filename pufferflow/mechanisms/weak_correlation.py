@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from pufferflow._util.checks import Lengths
+from pufferflow._util.grids import of_epsilons
 from pufferflow._util.rounding import UNIT_ROUNDOFF, divide_up
 from pufferflow._util.types import Floats
 from pufferflow.mechanisms.base import NoiseScale, requested
@@ -18,6 +19,7 @@ SOLVED_NODES = 100_000
 """Longest chain whose linear system is solved; longer ones use the limit T → ∞, which is larger."""
 
 
+@of_epsilons
 def gk16(
     family: AnyFamily,
     length: Lengths,

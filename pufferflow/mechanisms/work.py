@@ -48,7 +48,7 @@ def scale_work(name: str, family: AnyFamily, length: Lengths, certified: bool = 
     elif k > MOST_STATES:
         work += 15e3 * k**3 * len(chains) if k <= MOST_BLOCK_STATES else 0.0
     elif isinstance(theta, PeriodicChain):
-        # pairs are solved anew at the first records of each matrix; later trees are mostly reused
+        # pairs are solved again at the first records of each matrix; later trees are mostly reused
         work += phases * (4.7e3 * min(theta.repeat, 10) * k**3.5 + 300.0 * theta.repeat * k**3)
     else:
         work += sum(13e3 * k**3.5 * (2 if chain.start == "any" else 1) for chain in chains)

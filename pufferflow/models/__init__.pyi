@@ -1,4 +1,4 @@
-"""The names of this room that belong to the public interface."""
+"""Public names, each with its module."""
 
 from .estimation import confidence_family as confidence_family
 from .estimation import fit_periodic_chain as fit_periodic_chain

@@ -58,16 +58,13 @@ def read_public_model(path: PathLike) -> PublicModel:
 
 def parse_model(document: object) -> PublicModel:
     """Return the model of a parsed file."""
-    keys = f"one of the keys {', '.join(_KINDS)}"
-    if not isinstance(document, dict):
-        raise ModelError(f"a model is an object with {keys}, not {named_type(document)}")
-    only_keys(document, (*_KINDS, "records"), "the model")
-    records = parse_schema(document["records"]) if "records" in document else None
-    found = [key for key in document if key != "records"]
+    given = only_keys(document, (*_KINDS, "records"), "the model")
+    records = parse_schema(given["records"]) if "records" in given else None
+    found = [key for key in given if key != "records"]
     if len(found) != 1:
-        given = " and ".join(found) or "none of them"
-        raise ModelError(f"the model needs exactly {keys}; it has {given}")
-    family = _family(found[0], document[found[0]])
+        keys, has = ", ".join(_KINDS), " and ".join(found) or "none of them"
+        raise ModelError(f"the model needs exactly one of the keys {keys}; it has {has}")
+    family = _family(found[0], given[found[0]])
     described = records and records.states and records.states.count
     if described and family.states not in (None, described):
         raise ModelError(

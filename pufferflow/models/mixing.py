@@ -77,7 +77,7 @@ class MixingFamily(Family):
         """Missing information that computations need, as a sentence; empty if there is none."""
         if self.time is None:
             return ""
-        what = f"mixing within {self.time} is a number of steps only where the time step is known"
+        what = f"mixing within {self.time} is a number of steps only if the time step is known"
         return f"{what}; call in_steps(step_seconds), or give steps"
 
     @property

@@ -1,4 +1,4 @@
-"""The names of this room that belong to the public interface."""
+"""Public names, each with its module."""
 
 from .influence import max_influence as max_influence
 from .mechanism import NetworkScale as NetworkScale

@@ -1,4 +1,4 @@
-"""The names of this room that belong to the public interface."""
+"""Public names, each with its module."""
 
 from .fit import Fit as Fit
 from .plan import Plan as Plan

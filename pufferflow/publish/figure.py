@@ -21,7 +21,7 @@ MOST_VALUES = 240
 """Largest number of values of a figure; with more the page has the table alone."""
 HEIGHT, ROWS = 960.0, (5.0, 20.0)
 """Height in pixels of all rows, and the smallest and largest of one row."""
-LETTERS, LETTER, RIGHT = 15, 2.5, 92.0
+LETTERS, LETTER, RIGHT = 18, 2.2, 92.0
 """Largest number of letters of a name; width of one, and end of the axis, in percent."""
 NOTE = "Lines: published values. Shade: with 95\u00a0% probability it contains all exact values."
 

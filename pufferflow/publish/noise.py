@@ -28,7 +28,7 @@ than 11 bits and a power of 2, for at most a thousandth more noise."""
 LARGEST = 2.0**60
 """Larger scales exceed every count; the sampler's integers have 64 bits."""
 IMPACTS, LIMITS = ("LOW", "MEDIUM", "HIGH", "VERY HIGH"), (0.02, 0.1, 0.5)
-"""Words for the error over the public range, and their upper ends."""
+"""Descriptions of the error over the public range, and their upper ends."""
 
 
 def noise_scale(cost: Fraction, lipschitz: int | Fraction, share: int = 1) -> float:
@@ -41,7 +41,7 @@ def noise_scale(cost: Fraction, lipschitz: int | Fraction, share: int = 1) -> fl
     rounded = float(-(-wanted // unit) * unit)
     if rounded > LARGEST:
         raise ParameterError(
-            f"the noise would have scale {rounded:.3g}, which hides every count; raise epsilon"
+            f"the noise would have scale {rounded:.3g}, larger than every count; raise epsilon"
         )
     return rounded
 
@@ -138,10 +138,10 @@ def shortfall(scale: float, top: int, states: int, cells: int) -> int:
 
 
 def sum_margin(scale: float, squares: float, miss: float) -> float:
-    """Return what |Σ w_j Z_j| reaches with at most this probability; squares = Σ w_j², |w_j| ≤ 1.
+    """Return a bound that |Σ w_j Z_j|, |w_j| ≤ 1, reaches with at most this probability.
 
-    Chernoff: P(|Σ w_j Z_j| ≥ h) ≤ 2 exp(K(λ) Σ w_j² − λh), 0 < λ < 1/s, K(λ) = log E e^(λZ), whose
-    series in λ² has no negative coefficient, so that K(wλ) ≤ w² K(λ).
+    ``squares`` = Σ w_j². Chernoff: P(|Σ w_j Z_j| ≥ h) ≤ 2 exp(K(λ) Σ w_j² − λh), 0 < λ < 1/s,
+    K(λ) = log E e^(λZ), whose series in λ² has no negative coefficient, so that K(wλ) ≤ w² K(λ).
     """
     parts = np.arange(1, 1000) / 1000  # λ in units of 1/s
     ends = np.expm1((parts - 1) / scale) * np.expm1(-(parts + 1) / scale)

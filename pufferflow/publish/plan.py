@@ -81,7 +81,7 @@ class Plan:
             shown = [("protect", "error", "noise impact", "")]
             for row in (row for row in self.rows if row.statistic == name):
                 error = "-" if row.error is None else f"±{number(row.error)} {row.unit}".rstrip()
-                note = "; ".join(filter(None, ("asked for" * row.asked, row.note)))
+                note = "; ".join(filter(None, ("requested" * row.asked, row.note)))
                 shown.append((row.protect, error, row.impact, note))
             widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
             text += [f"{name}, epsilon {self.epsilon:g}:"]
@@ -225,7 +225,7 @@ class Design:
         error, size = number(table.middle[0]), number(float(np.median(table.ranges)))
         return (
             f"the error of {statistic.full_name} would be ±{error}{unit} on a public range of "
-            f"{size}{unit}: pure noise. What helps: {', '.join(helps)}; `accept_noise` publishes "
+            f"{size}{unit}: pure noise. Remedies: {', '.join(helps)}; `accept_noise` publishes "
             "it nevertheless"
         )
 

@@ -6,7 +6,8 @@ are public. docs/account.md, "Private fits", proves that the noise and the inter
 
 *No row is ever refused*, since a refusal would be visible: unknown states count as missing,
 repeated rows and rows off the grid of whole steps since 1970 are dropped, offsets are applied, and
-a participant without any row left still counts. Running time is not protected.
+a participant without any row left still counts. A file with a line that is not a row of its table
+is refused as a whole: let a program write it. Running time is not protected.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def fit_privately(
     """Return a family of chains fitted to many participants, with noise that protects each of them.
 
     The noise is drawn from the operating system's randomness, after its cost is reserved in the
-    ledger, where it adds up with releases of the same readings but makes no promise of its own.
+    ledger. It adds up with releases of the same readings but makes no promise of its own.
 
     Parameters
     ----------

@@ -143,8 +143,8 @@ class Agreement:
             fits = Ledger(ledger).book.releases.values() if os.path.lexists(ledger) else []
             if not any(private.token in fit.query for fit in fits):
                 raise LedgerError(
-                    "the chain was fitted privately, and that fit is not in this ledger, so what "
-                    "it cost would not be added; use the ledger of the fit, or `fitted_to_others`"
+                    "the chain was fitted privately, and that fit is not in this ledger, so "
+                    "its cost would not be added; use the ledger of the fit, or `fitted_to_others`"
                 )
         if fitted is not None:
             then, now = fitted.period, steps.extent

@@ -97,7 +97,7 @@ class GuaranteeOptions:
         "readings), or everything of one participant.",
         "WHAT",
     )
-    side_information: str = hides("none", "Readings that an adversary knows: none or any.", "WHICH")
+    side_information: str = hides("none", "Readings that the adversary has: none or any.", "WHICH")
     delta: float | None = hides(None, "Odds may change by more with this probability.", "DELTA")
 
     def level(self, step_seconds: int | None, protect: str | int | None = None) -> Level:

@@ -187,7 +187,7 @@ class NoisyTable(Table):
 
 
 def nearest_shares(values: Floats) -> Floats:
-    """Return the shares nearest to each row: x − t where that is ≥ 0, else 0, with sum 1.
+    """Return the shares nearest to each row: x − t if that is ≥ 0, else 0, with sum 1.
 
     Exact shares are in that convex set, so they are at least as close to it as to the row.
     """

@@ -116,7 +116,7 @@ def _protected(made: Release) -> Iterator[str]:
     if window > 1 and (step := made.readings.step_seconds):
         yield f"That is any {window:,} readings in a row, one every {duration(step)}."
     known = made.level.side_information
-    yield f"This holds against an adversary who knows {known} of the other readings."
+    yield f"This holds against an adversary with {known} of the other readings as side information."
 
 
 def assumption_of(theta: Family | None, records: Schema) -> Iterator[str]:
@@ -157,7 +157,7 @@ def _not_protected(made: Release) -> Iterator[str]:
     else:
         yield f"Anything beyond {secret_of(made)}, such as a habit."
         if made.level.side_information == "none":
-            yield "Anything against an adversary who knows other readings."
+            yield "Anything against an adversary with other readings as side information."
         yield "Anything if the assumption is wrong: the larger its error, the weaker the guarantee."
     sizes = f"{plural(of.number, 'reading')}, {plural(of.participants, 'participant')}"
     yield f"The number of readings and participants ({sizes}), and the times of missing readings."
@@ -166,7 +166,7 @@ def _not_protected(made: Release) -> Iterator[str]:
     if of.groups:
         yield f"The {plural(len(of.groups), 'group')} and their participants."
     yield "Facts about the population, which are the purpose of a publication."
-    yield "Publications elsewhere; the refusal of a release, and its running time."
+    yield "Other publications; the refusal of a release, and its running time."
 
 
 def _account(made: Release) -> Iterator[str]:

@@ -267,8 +267,8 @@ class Transitions(Histogram):
     """Share of the pairs of readings one step apart with each pair of states.
 
     L = 4: a reading ends at most one pair and begins at most one; another value moves each of the
-    two, which changes two counts by 1 each (Δ2² = 6: both may leave the same count, or enter it).
-    Which readings are one step apart is public.
+    two, which changes two counts by 1 each (Δ2² = 6: both may decrease the same count, or enter
+    it). Which readings are one step apart is public.
     """
 
     name, title, quantity = "transitions", "Transitions", "share of transitions"
@@ -424,7 +424,9 @@ def parse_statistics(asked: Sequence[str], **options: Any) -> tuple[Statistic, .
     unused = set(given)
     for place, entry in enumerate(check_list(asked, "statistics"), 1):
         name, _, by = str(entry).strip().partition("-by-")
-        check_choice(name, f"statistic {place}", CATALOGUE)
+        if name not in CATALOGUE:  # not shown: with a table by mistake it is a record
+            known = ", ".join(CATALOGUE)
+            raise ParameterError(f"statistic {place} has no known name; choose from {known}")
         own = {f.name: f.default for f in fields(CATALOGUE[name]) if f.name in options}
         for key in (key for key in own if own[key] is MISSING and key not in given):
             raise ParameterError(f"{name} needs `{key}`; give it")

@@ -1,4 +1,4 @@
-"""The names of this room that belong to the public interface."""
+"""Public names, each with its module."""
 
 from .schema import Schema as Schema
 from .states import StateSpace as StateSpace

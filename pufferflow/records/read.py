@@ -422,7 +422,7 @@ class _Rows:
         self._refuse(early == NOWHEN, frame.index, "time", what)
         if self.kind < 0 and len(kind):
             self.kind = int(kind[0])
-        what = f"is not written as the first time, which {KINDS[self.kind]}; write all alike"
+        what = f"is not written as the first time, which {KINDS[self.kind]}; write all in one way"
         self._refuse(kind != self.kind, frame.index, "time", what)
         return early, late
 
@@ -441,9 +441,13 @@ class _Rows:
     def _different(self, column: pd.Series[Any]) -> tuple[Integers, Any]:
         """Return the codes of the entries, and the distinct entries, including missing ones."""
         try:
-            return pd.factorize(column, use_na_sentinel=False)
+            if column.dtype != object or pd.api.types.infer_dtype(column) == "string":
+                return pd.factorize(column, use_na_sentinel=False)
+            typed = pd.Series([(type(entry), entry) for entry in column])  # True is equal to 1
+            codes, distinct = pd.factorize(typed, use_na_sentinel=False)
+            return codes, pd.Index([entry for _, entry in distinct], dtype=object)
         except TypeError:
-            what = f"the column {column.name!r} has lists; give numbers, texts or times"
+            what = f"the column {column.name!r} has lists; give numbers, strings or times"
             raise DataError(f"{self.table.where}: {what}") from None
 
     def _plain(self, text: str) -> str:

@@ -75,7 +75,7 @@ class StateSpace:
         plain = [isinstance(name, str) and name.strip() == name != "" for name in listed]
         letters = "".join(map(str, listed))
         if not all(plain) or any(unicodedata.category(one) in ("Cc", "Cs") for one in letters):
-            what = "the names of the states must be texts that are not empty, without blanks at"
+            what = "the names of the states must be strings that are not empty, without blanks at"
             raise ParameterError(f"{what} their ends, control characters and halves of characters")
         keys = {shortest(name) or name for name in listed}
         if not 0 < len(listed) == len(keys) < MOST_STATES or (other and OTHER in listed):

@@ -165,7 +165,8 @@ def _parquet_table(path: str) -> Table:
         with _unpacked(path) as stream:
             file = ParquetFile(stream, read_dictionary=texts, **BOUNDS)
             for batch in file.iter_batches(ROWS, columns=names):
-                yield batch.select(names).to_pandas(ignore_metadata=True)
+                some = batch.select(names)
+                yield some.to_pandas(ignore_metadata=True, integer_object_nulls=True)
 
     return Table(path, tuple(field.name for field in fields), batches)
 

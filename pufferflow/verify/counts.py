@@ -63,7 +63,7 @@ def count_loss(claim: Claim, known: Any, proof: Proof, work: Work) -> Fraction:
     same = (count.weights, count.lengths) == (stated.weights, stated.lengths)
     require(same, "the proofs are of different counts: weights and lengths must be the same")
     fits = max(count.lengths) == claim.length and len(count.weights) == known.states
-    why = f"a count has one weight a state, and {claim.length} for the longest of its lengths"
+    why = f"a count has one weight per state, and {claim.length} for the longest of its lengths"
     require(fits, why)
     model, within = Model(known, work), _plans if count.slack else _dominates
     for length in sorted(set(count.lengths)):

@@ -172,7 +172,7 @@ class Interpreter:
         # a flow may pass through impossible values, which have no ratios
         why = "flows and ratios bound different tables, use one of them"
         require(not both or not isinstance(model, SetModel), why)
-        why = "nodes have steps of their own only where one matrix serves all"
+        why = "nodes have steps of their own only if one matrix serves all"
         require(not side.prefix or model.period == 1, why)
         steps = side.prefix[: self.around]
         places = [(0, j, True) for j in range(1, len(steps) + 1)]
@@ -186,7 +186,7 @@ class Interpreter:
         begin = self.begin(early[-max(step.power or 1 for step in cycle) :], side.start)
         begin, *rest = self.follow(forward, begin, places, cycle)
         if not below(rest[-1], begin):
-            raise UndecidedError("a period does not end at or below where it starts")
+            raise UndecidedError("a period does not end at or below its start")
         return early, dict(zip(phases, rest, strict=True))
 
     # -- READ --------------------------------------------------------------------------------------

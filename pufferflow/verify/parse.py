@@ -174,7 +174,7 @@ class Chain:
         why = "an initial distribution has not one entry per state, or is that of a period"
         require(fits, why)
         seen = self.observations is None or sizes == {len(self.observations)}
-        require(seen, "observations must be one integer a state")
+        require(seen, "observations must be one integer per state")
 
     @property
     def states(self) -> int:
@@ -460,7 +460,7 @@ def parse(document: object) -> Claim:
     known = isinstance(document, dict) and document.get("certificate") == "pufferflow"
     require(known, "this is not a certificate of pufferflow: the key certificate is missing")
     version = document.get("version")  # type: ignore[attr-defined]
-    old = "it was made before 1.0; make it anew"
+    old = "it was made before 1.0; make it again"
     why = old if version == 1 else f"this program reads {VERSION}"
     ours = type(version) is int and version == VERSION
     require(ours, f"version is {_brief(version)}; {why}")

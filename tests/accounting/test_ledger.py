@@ -79,7 +79,7 @@ LATER = Charge(COSTS[DAY], F(2), MONDAY + WEEK, MONDAY + 2 * WEEK)
 OVERLAP = (MONDAY + 52 * WEEK - 1800, MONDAY + 53 * WEEK)
 NINES = (253_402_299_000, 253_402_300_798)  # the end of 9999
 FREE, WHOLE, FINER = "UTC on are free", "`protect` participant leaves no room", "finer than the"
-SPENT = "what is spent stays spent"
+SPENT = "spent budget stays spent"
 OTHER = {"participant": None, "step_seconds": 900, "time_base": "local", "cohort": "north"}
 SCENARIOS = {
     "52 weeks at full epsilon, and none twice": [
@@ -396,12 +396,12 @@ def test_what_is_paid_for_stays_paid_for(path):
     assert [one["made"] for one in Ledger(path).to_dict()["releases"]] == [False]
     with pytest.raises(BudgetError):
         pay(path)
-    said = "ledger show lists what is entered, and so spent"
+    said = "ledger show lists the entries, which are spent"
     with pytest.raises(LedgerError, match=said), reserved(path, terms(1)):
         path.unlink()
 
 
 @pytest.mark.parametrize("wrong", [{"query": "a\nb"}, {"query": 3}, {"of": TIMELESS}])
 def test_what_no_entry_may_hold(wrong):
-    with pytest.raises(ParameterError, match=r"query is|times where there are none"):
+    with pytest.raises(ParameterError, match=r"query is|the ledger has none"):
         terms(**wrong)

@@ -162,6 +162,11 @@ def test_a_release_with_a_delta_and_its_ledger(printed, run):
     ]
     entered = "ledger add new mean --participant who --value kW --cost 0 --from 2023-01-01"
     assert "entered as row" in printed(f"{entered} --to 2023-01-31 --rho 1e-9 --delta 1e-12")
+    whole = "--protect participant --share 0.5 --delta 1e-6 --accept-noise --ledger two"
+    printed(f"{RELEASE} {whole} --output two.release")
+    tiny = "ledger add two mean --participant who --value kW --cost 0 --whole 0 --rho 1e-30"
+    assert run(*tiny.split())[0] == 2  # of all readings of a participant it has no bound
+    assert "entered as row" in printed(f"{tiny} --whole-rho 1e-26")
     limit = "ledger", "set-limit", "new", "reading", "1", "--yes"
     assert "raise it" in run(*limit)[2]  # Gaussian noise keeps no promise without a delta
     assert "1 before, 1 now" in run(*limit, "--delta", "1e-5")[1]

@@ -95,9 +95,9 @@ def _solved(programs):
 def largest_loss(joint, cost, window=1, side_information="none"):
     """Largest log E[f | W = u, K] / E[f | W = u', K] over f > 0 that change by ≤ e^cost per record.
 
-    ``joint`` has the probability of every sequence, one axis a record; W are ``window`` consecutive
-    records, u and u' what they can be; K are no records, or with ``side_information`` "any" any
-    sets of others and all values that they can have together with u and u'.
+    ``joint`` has the probability of every sequence, one axis per record; W are ``window``
+    consecutive records, u and u' what they can be; K are no records, or with ``side_information``
+    "any" any sets of others and all values that they can have together with u and u'.
     """
     window = min(window, joint.ndim)
     apart, programs = [], []

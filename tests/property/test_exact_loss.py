@@ -44,7 +44,7 @@ def query_of(rng, k):
 @given(st.integers(0, 2**32 - 1))
 @examples(10, 330)
 def test_loss_encloses_enumeration(seed):
-    """Any chain, zeros and periods included: scales from 1/60 to 300 records a bit."""
+    """Any chain, zeros and periods included: scales from 1/60 to 300 records per bit."""
     rng = np.random.default_rng(seed)
     k = int(rng.integers(1, 5))
     chain = chain_with_one_law(rng, k)

@@ -148,6 +148,17 @@ def test_a_declared_state_is_never_missing():
     assert read(lost, Schema(states=space), total=True).state.tolist() == [1, 1, 0]
 
 
+def test_an_odd_row_changes_no_other(tmp_path):
+    """True is equal to 1, and integers next to a null are floats to pandas."""
+    mixed = pd.Series([True, 1.0, 0, 1], dtype=object)
+    space = StateSpace.categories(["0", "1"])
+    assert read(mixed, Schema(states=space), total=True).state.tolist() == [1, 0, 1]
+    who = pd.array([2**60, 2**60 + 1, None], dtype="Int64")
+    pd.DataFrame({"who": who, "time": 0, "value": 1}).to_parquet(path := tmp_path / "t.parquet")
+    steps = read(path, Schema(participant="who", step_seconds=60), total=True)
+    assert steps.people == (str(2**60), str(2**60 + 1))
+
+
 @pytest.mark.parametrize("zone", ZONES)
 @pytest.mark.parametrize("step", [1, 60])
 def test_daylight_saving_is_named_and_a_zone_settles_it(zone, step):

@@ -19,7 +19,7 @@ from pufferflow.verify import MECHANISMS
 ROWS = pd.read_csv(Path(__file__).with_name("scales.csv"), keep_default_na=False).to_dict("records")
 TOLERANCE = {"leakage": 4e-6}
 """How far, relatively, a scale may move: its root is found to 1e-7, from post-fixed points that
-leave 1e-6 a step.
+leave 1e-6 per step.
 """
 
 FAMILIES = {name: list(rows) for name, rows in groupby(ROWS, key=lambda row: row["family"])}

@@ -55,7 +55,7 @@ def stated_loss(matrix, law, found):
 
     def told(tilted):
         """E[e^count; X_node = x] for the two values x of the pair."""
-        rows = flint.arb_mat([fractions(law)])  # from the node on, one row a value of it
+        rows = flint.arb_mat([fractions(law)])  # from the node on, one row per value of it
         for node in range(1, end + 1):
             rows = rows * steps if node > 1 else rows
             weights = [(cost * (tilted and y in found.counted(node))).exp() for y in range(k)]

@@ -23,6 +23,7 @@ def folder(tmp_path, monkeypatch):
     records = {"records": {"states": {"names": ["0", "1"]}}}
     (tmp_path / "m.json").write_text(json.dumps(MODEL | records))
     (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "c.json").touch()
     os.mkfifo("pipe")
     os.symlink("round", "round")
     return tmp_path

@@ -95,7 +95,7 @@ def test_rows_that_are_equal_after_rounding_only_keep_their_margin():
 
 
 def test_rows_of_powers_that_look_alike_are_told_apart_by_rounding():
-    # pairs of bits, one new bit a step: after two steps every row is (¼, ¼, ¼, ¼)
+    # pairs of bits, one new bit per step: after two steps every row is (¼, ¼, ¼, ¼)
     matrix = np.array([[0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5]] * 2)
     settled = list(blocks_of(matrix, 0.0, 10**6))[-1]
     assert settled.steps == 2

@@ -63,7 +63,7 @@ def least(document, epsilon):
 BITS = chain([[0.5, 0.5], [0.5, 0.5]])
 STICKY = chain([[0.9, 0.1], [0.1, 0.9]], "stationary")
 TREES = [[1, 2, [0, -1]], [2, 1, [0, 1]]]
-OPEN = "does not end at or below where it starts"
+OPEN = "does not end at or below its start"
 
 
 # -- COUNT -----------------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ def test_lists_of_witnesses():
         forged = copy.deepcopy(document)
         forged["proofs"][0]["forward"]["cycle"] = steps
         rejected(forged, "a cycle has a start, and a step for each of the 2 phases")
-    for fields, why in (({"prefix": [{}]}, "only where one"), ({"start": [["0"]]}, "one row per")):
+    for fields, why in (({"prefix": [{}]}, "only if one"), ({"start": [["0"]]}, "one row per")):
         forged = copy.deepcopy(document)
         forged["proofs"][0]["forward"] |= fields
         rejected(forged, why)
@@ -446,6 +446,18 @@ def test_slack_of_plans_costs_epsilon():
     accepted(document())
     excluded(document(W=1, slack="1e6"), 14)
     rejected(document(W=0, slack="0.01"), "are not within W = 0")
+
+
+def test_a_count_is_within_w_at_each_of_its_lengths():
+    """An even number of records that alternate has the same count, an odd one has not."""
+    family = chain([[0, 1], [1, 0]], ["0.5", "0.5"])
+
+    def document(lengths):
+        proof = {"count": {"weights": [0, 1], "lengths": lengths, "W": 0, "slack": "0"}}
+        return claim(family, 1, 4, 0, proof, mechanism="wasserstein")
+
+    accepted(document([2, 4]))
+    rejected(document([3, 4]), "3 records, node 1")
 
 
 @pytest.mark.parametrize("other", [{"weights": [0, 0], "W": 0}, {"lengths": [4]}])

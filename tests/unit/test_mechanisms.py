@@ -29,6 +29,15 @@ def test_results_name_their_setting_and_are_plain_json(name):
     assert type(result.scale) is float
 
 
+@pytest.mark.parametrize("several", [[1.0], (0.5, 2.0), np.array([0.5, 2.0])])
+@pytest.mark.parametrize(
+    "function", [*MECHANISMS.values(), pf.certify, pf.event_epsilon, pf.lower_bound]
+)
+def test_several_epsilons_have_a_list_of_results(function, several):
+    alone = [function(WEAK, [5, 50], float(epsilon)) for epsilon in several]
+    assert function(WEAK, [5, 50], epsilon=several) == alone
+
+
 @pytest.mark.parametrize("rare", [1 / 8, 1 / 64])
 def test_the_printed_eigengap_would_be_too_large(rare):
     """Of a chain whose PP* is reducible, {0, 2} and {1} apart: half of what is needed and less."""

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import pufferflow as pf
+from pufferflow.bounds.periodic import Cycle
+from pufferflow.bounds.rounds import Rounds
 
 FAST, SLOW = np.array([[0.6, 0.4], [0.5, 0.5]]), np.array([[0.95, 0.05], [0.1, 0.9]])
 DAY = pf.PeriodicChain([FAST, SLOW, SLOW], repeat=20)
@@ -25,6 +27,23 @@ def test_slow_hours_decide():
     assert 1 - 1e-5 < pf.leakage_loss(DAY, 10**6, scale) <= 1
     slow, fast = (pf.leakage(pf.MarkovChain(matrix), 10**6, 1.0).scale for matrix in (SLOW, FAST))
     assert fast < scale < slow
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("forward", [True, False])
+def test_leakages_are_the_same_wherever_the_search_begins(forward, known, monkeypatch):
+    """Those that a period raises bound no node; a search that has no time for more ends above."""
+    chain = pf.PeriodicChain([SLOW, (SLOW + np.eye(2)) / 2])
+    rounds = Rounds(Cycle(chain, forward=forward, known=known), 10**6)
+    rounds.begin()
+    usual, start = np.array(rounds.tables(0.1)), rounds._start
+    for factor in (0.0, 0.3, 0.8, 5.0):
+        rounds._start, rounds._found_at = factor * start, 0.0
+        np.testing.assert_allclose(rounds.tables(0.1), usual, rtol=1e-4)
+    for limit, passes in (("_PASSES", 1), ("_STEPS", 0)):
+        monkeypatch.setattr(f"pufferflow.bounds.rounds.{limit}", passes)
+    rounds._start, rounds._found_at = 0 * start, 0.0
+    assert (np.array(rounds.tables(0.1)) >= usual * (1 - 1e-4)).all()
 
 
 def test_segments_may_begin_at_any_phase():

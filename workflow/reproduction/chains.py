@@ -66,7 +66,7 @@ def save_chains(chains: Mapping[str, MarkovChain], path: str | Path) -> None:
 
 
 def load_chains(path: str | Path) -> dict[str, MarkovChain]:
-    """Read what :func:`save_chains` wrote; raises DataError: the file is missing or damaged."""
+    """Read the chains of :func:`save_chains`; raises DataError: the file is missing or damaged."""
     try:
         models = json.loads(Path(path).read_text(encoding="utf-8"))
         return {group: parse_model(model).family.chains[0] for group, model in models.items()}

@@ -225,13 +225,13 @@ def _numbers(part: pd.DataFrame, dataset: str, fields: dict[str, str]) -> Iterat
 
 
 def pattern_rows(releases: pd.DataFrame, errors: pd.DataFrame) -> Iterator[Row]:
-    """Yield which group leads in the exact histograms, and how probably a release shows it."""
+    """Yield the leading group of the exact histograms, and how probably a release shows it."""
     place = "Section 5.3, activity"
     scales = errors.assign(scale=errors["expected_error"] / errors["bins"])
     scales = scales[(errors["task"] == "aggregate") & (errors["status"] == "ok")]
     for state, text, reason in (
         ("sedentary", "the sedentary time of overweight women is the longest", "other people"),
-        ("active", "cyclists are the most active group", "men 18–54 are no cyclists"),
+        ("active", "cyclists are the most active group", "men 18–54 are not cyclists"),
     ):
         exact = releases[releases["state"] == state].drop_duplicates("group").set_index("group")
         shares = exact["exact_frequency"].sort_values(ascending=False)

@@ -15,7 +15,7 @@ from pathlib import Path
 WORKFLOW = Path(__file__).parents[1]
 IMPORT = re.compile(r"^ *(?:from ([\w.]+) )?import (\([^)]*\)|.*)$", re.MULTILINE)
 ONLY_TYPES = re.compile(r"^( *)if TYPE_CHECKING:.*\n(?:\1 +.*\n|\n)+", re.MULTILINE)
-"""Syntax trees would say the same, but take .4 s whenever Snakemake starts."""
+"""Syntax trees would give the same, but take .4 s whenever Snakemake starts."""
 
 
 def code_of(script: str, workflow: Path = WORKFLOW) -> str:
@@ -82,7 +82,7 @@ def _imported(text: str) -> Iterator[str]:
 
 @cache
 def _module(name: str, root: Path) -> tuple[Path, ...]:
-    """Return the files that run when ``name``, a module or what one holds, is imported."""
+    """Return the files that run when ``name``, a module or a name in one, is imported."""
     first, _, rest = name.partition(".")
     package = root / first / "__init__.py"
     if package.is_file():

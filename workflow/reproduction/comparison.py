@@ -165,7 +165,7 @@ def comparison_table(rows: Iterable[Row], name: str = "comparison") -> Table:
     for row in listed:
         where = f"{name}: {row.claim!r}"
         if row.verdict not in VERDICTS:
-            raise ParameterError(f"{where} reads {row.verdict!r}, which is no verdict")
+            raise ParameterError(f"{where} reads {row.verdict!r}, which is not a verdict")
         if row.verdict not in (REPRODUCED, RESTORED, SAME) and not row.reason:
             raise ParameterError(f"{where} reads {row.verdict!r} without a reason; give one")
         if row.verdict == REPRODUCED and row.origin == "restored":

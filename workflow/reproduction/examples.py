@@ -21,7 +21,7 @@ from reproduction import tidy
 
 Database = tuple[int, ...]
 Values = Iterator[tuple[str, str, str, float | str]]
-"""Example, quantity, key of the reported value, and what is computed."""
+"""Example, quantity, key of the reported value, and the computed value."""
 
 THETA_1 = MarkovChain([[0.9, 0.1], [0.4, 0.6]], [1.0, 0.0])
 THETA_2 = MarkovChain([[0.8, 0.2], [0.3, 0.7]], [0.9, 0.1])

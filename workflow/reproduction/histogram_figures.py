@@ -66,11 +66,11 @@ def histograms(releases: pd.DataFrame, description: str = "") -> Figure:
         axes.set_xlabel(below * (group == groups[-1]))
         axes.grid(visible=False, axis="x")
         axes.set_ylabel("relative frequency" if name == names[0] else "")
-    note = f"ε = {epsilon:g}; {table['release'].nunique()} releases a mechanism. "
+    note = f"ε = {epsilon:g}; {table['release'].nunique()} releases per mechanism. "
     note += "Marks: the first of them; vertical lines: the least to the most of all, in each bin; "
     note += "level lines and |noise|: the mean absolute noise of a bin."
     if many:
-        # what is closer to 0 than the mean noise of the best mechanism is drawn on a linear axis
+        # values closer to 0 than the mean noise of the best mechanism are drawn on a linear axis
         best = table.groupby("mechanism")["distance"].mean().min()
         threshold = float(10.0 ** np.floor(np.log10(best)))
         note += f" The axis is linear within ± {threshold:g}."

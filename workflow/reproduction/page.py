@@ -20,7 +20,7 @@ OUTCOMES = {"agrees": "✓", "other data": "≈", "differs": "✗", "not in the 
 
 
 class Section(NamedTuple):
-    """A heading and what is below it: :func:`figure`, :func:`table`, :func:`rows`, :func:`text`."""
+    """A heading and its blocks: :func:`figure`, :func:`table`, :func:`rows`, :func:`text`."""
 
     title: str
     anchor: str

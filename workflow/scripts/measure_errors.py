@@ -46,7 +46,7 @@ with job(snakemake) as (input, output, params):
             errors.append(rows[keys].iloc[0].to_dict() | row)
     tidy.write(tidy.frame(errors, "errors"), output.errors, "errors")
 
-    # Releases: noisy histograms of each group, of its only participant where there is just one.
+    # Releases: noisy histograms of each group, of its only participant if there is just one.
     releases = []
     for group in sample.groups:
         members = sample.group(group)

@@ -1,6 +1,6 @@
 """Seconds from a transition matrix to a noise scale, compiled beforehand, without cached tables.
 
-Every repeat builds the chain anew, so that nothing computed for an earlier one is used again.
+Every repeat builds a new chain, so that nothing computed for an earlier one is used again.
 """
 
 from reproduction.job import job

@@ -21,7 +21,7 @@ with job(snakemake) as (input, output, params):
         output[0],
         title="Beyond the paper: less noise, several releases, wider guarantees, other data",
         lead=[
-            "Leakage calibration bounds what any mechanism that protects single records reveals: "
+            "Leakage calibration bounds the loss of any mechanism that protects single records: "
             "less noise, guarantees for wider secrets, side information and richer models."
         ],
         summary=[],

@@ -24,7 +24,8 @@ with job(snakemake) as (input, output, params):
         return page.figure(figures[stem], captions[caption])
 
     def of_dataset(path):
-        """Return the blocks of a data set: its table, its figures, and what its data are."""
+        """Return the blocks of a data set: its table, its figures, and a description of its
+        data."""
         name, sample = Path(path).stem, load_sample(path)
         of_it = errors[errors["dataset"] == sample.dataset]
         return [
@@ -40,7 +41,7 @@ with job(snakemake) as (input, output, params):
         sections.append(page.Section(title, anchor, blocks))
 
     differing = comparison[comparison["verdict"] == "differs"]
-    section("What differs, and why", "differences", page.rows(differing, folded=False))
+    section("Differences, with reasons", "differences", page.rows(differing, folded=False))
     section("Figure 4, upper row", "figure4-upper", drawn("figure4_upper_synthetic", "figure4"))
     titles = {"activity": "Table 1 and Figure 4, lower row", "electricity": "Table 3 and histogram"}
     for path in input.samples:

@@ -100,7 +100,7 @@ def _certainty(table: pd.DataFrame, panels: dict[Any, Axes]) -> None:
     dashes = {"all-later": (0, ()), "one-record": (0, (4, 2))}
     for (group, epsilon, bound), rows in table.groupby(["group", "epsilon", "bound"], sort=False):
         number = list(table["epsilon"].unique()).index(epsilon) % 4
-        label = f"{'_' * (bound == 'one-record')}ε = {epsilon:g} a record"
+        label = f"{'_' * (bound == 'one-record')}ε = {epsilon:g} per record"
         look: dict[str, Any] = {"color": style.SPARE_COLORS[number], "marker": "osD^"[number]}
         look |= {"markersize": 3, "linestyle": dashes[str(bound)], "label": label}
         panels[group].plot(rows["records"], rows["certainty"], **look)

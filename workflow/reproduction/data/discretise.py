@@ -132,7 +132,7 @@ def _open_power(path: str | Path, given: Mapping[str, Any], label: str) -> RawDa
     first, last = int(readings.minutes[0]), int(readings.minutes[-1])
     span = SPANS.get(last - first + 1, f"{last - first + 1:,} minutes")
     if step_minutes != 1:
-        # the mean power of each step, at its first minute; none where a minute is missing
+        # the mean power of each step, at its first minute; none if a minute is missing
         windows = pd.Series(readings.watts).groupby(readings.minutes // step_minutes)
         means = windows.mean()[windows.count() == step_minutes]
         watts = np.asarray(means, dtype=np.float64)

@@ -21,7 +21,7 @@ Row = dict[str, Any]
 Found = Value | Row
 """A value, or a row of the curves."""
 Stated = Iterator[tuple[str, str, float | str]]
-"""The key of a value, its quantity, and what is computed."""
+"""The key of a value, its quantity, and the computed value."""
 
 
 def tables(found: Iterable[Found]) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -21,7 +21,7 @@ from reproduction.related.disclosure import (
 from reproduction.tidy import mean_and_error, named_generator
 
 GAMMA, FACTOR, ROWS, TUPLES = Fraction(1, 2), 4, 1000, 10**8
-"""The largest posterior γ; prior factor k, rows n and domain m where a panel does not vary them."""
+"""The largest posterior γ; prior factor k, rows n and domain m if a panel does not vary them."""
 FACTORS = (1, 3, 10, 30, 100, 300, 1000, 3000, 10_000, 30_000)
 ROWS_GRID = (100, 300, 1000, 3000, 10_000, 30_000, 100_000)
 TUPLES_GRID = (10**4, 10**5, 10**6, 10**8, 10**10, 10**12)

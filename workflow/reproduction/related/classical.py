@@ -171,7 +171,7 @@ def _losses(epsilon: float, factor: float = 1.0) -> dict[str, float]:
     lie = (1 - dp.RandomisedResponse.for_epsilon(("yes", "no"), epsilon).truth) / factor
     laplace, chooser = dp.Laplace(1.0, epsilon * factor), dp.Exponential(1.0, epsilon * factor)
     learner = dp.WeightedMajority(2, dp.private_rate(epsilon, 2) * factor)
-    # neighbours that reach the bound: an unlikely outcome gains what the likely one loses
+    # neighbours that reach the bound: an unlikely outcome gains the loss of the likely one
     gap, lead = 40 * chooser.scale, 40 / learner.rate
     chosen = [chooser.probabilities(utilities) for utilities in ([1.0, gap - 1], [0.0, gap])]
     followed = [learner.probabilities(sums) for sums in ([lead, 1.0], [lead + 1, 0.0])]

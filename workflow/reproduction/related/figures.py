@@ -144,7 +144,7 @@ ALPHA_BETA = {
     "k": ("prior_factor_k", "k (prior ≤ k n/m)", "n = {rows_n:g}, m = {domain_tuples_m:,.0f}"),
     "n": ("rows_n", "tuples in the data, n", "k = {prior_factor_k:g}, m = {domain_tuples_m:,.0f}"),
     "m": ("domain_tuples_m", "tuples in the domain, m", "k = {prior_factor_k:g}, n = {rows_n:g}"),
-    "difference": ("prior_factor_k", "k (prior ≤ k n/m)", "belief after a view and before"),
+    "difference": ("prior_factor_k", "k (prior ≤ k n/m)", "belief before and after a view"),
     "views": ("views", "views of the same data", "prior d = {prior_bound_d:g}; shaded: above γ"),
 }
 """Column and label of the horizontal axis, and title."""
@@ -208,7 +208,7 @@ def alpha_beta(curves: pd.DataFrame) -> Figure:
 CLASSICAL = {
     "counting": ("Releasing a count", "root-mean-square error (people)", 5e-3, ""),
     "choosing": ("Choosing an outcome", "expected shortfall (people)", 1e-2, "bound (2Δ/ε) ln k"),
-    "learning": ("Following experts", "regret a round", None, ""),
+    "learning": ("Following experts", "regret per round", None, ""),
     "privacy": ("Exact privacy loss", "exact loss / declared ε", None, ""),
     "differencing": ("Differencing attack", "Pr[it succeeds]", 0.48, "bound of 2ε-DP"),
     "smoking": ("An ill smoker's risk, to his insurer", "mean probability of illness", 0.0, ""),
