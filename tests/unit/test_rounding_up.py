@@ -17,8 +17,10 @@ from pufferflow.bounds.distribution_sets import (
     no_trees,
 )
 from pufferflow.bounds.mixing import MixingLoss
+from pufferflow.bounds.process import of_chain
 from pufferflow.bounds.walks import Stretch
 from pufferflow.mechanisms import compute_scale
+from pufferflow.models.protection import Protection
 
 RNG = np.random.default_rng(16)
 EPSILONS = (10.0 ** RNG.uniform(-3, 1, 40)).tolist()
@@ -95,6 +97,20 @@ def test_distributions_that_may_be_off_add_to_leakages():
     late, same = (ExactRows(*rows, spread=off) for off in (0.4, 0.0))
     for one, other in ((late.bound(15 * apart), same.bound(15 * apart)), (late.limit, same.limit)):
         assert one - other == pytest.approx(0.8 * apart, rel=1e-5)
+
+
+def test_how_far_distributions_of_any_start_may_be_off():
+    """Of late nodes as far as the first of them; of the first node by any ratio."""
+    hidden = pf.HiddenChain(pf.MarkovChain([[0.6, 0.4], [0.4, 0.6]], "any"), [0, 1])
+    for early in (2, 3):
+        process = of_chain(hidden, 100, Protection(), early=early)
+        second, last = (np.log((1 + 0.2**node) / (1 - 0.2**node)) for node in (1, early - 1))
+        assert second <= process.observed(1).spread <= second + 1e-12
+        beyond, *_, end = process.backward.early._exact[3]
+        for off in (end, process.observed(50).spread, process.backward.sets[0].spread):
+            assert last <= off <= last + 1e-12
+        assert np.isinf(beyond)
+        assert process.observed(0) is None
 
 
 def test_logarithms_of_ratios():
