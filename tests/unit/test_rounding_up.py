@@ -128,7 +128,7 @@ def test_logarithms_of_ratios():
             assert float(table[x, y]) <= float(exact) * (1 + 1e-14) + 1e-12
 
 
-def test_losses_and_scales_of_forgetting_families():
+def test_losses_and_scales_of_mixing_families():
     family = pf.MixingFamily(3, 0.25)
     with ctx.workprec(256):
         for cost in RNG.uniform(0.01, 2, 20).tolist():

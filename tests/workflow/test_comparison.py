@@ -1,4 +1,4 @@
-"""The comparison with the paper: the shipped settings give the stored table, others not a verdict."""
+"""The comparison with the paper: the shipped settings give the stored table, others no verdict."""
 
 import csv
 import io
@@ -176,7 +176,7 @@ def test_every_reported_value_says_where_it_comes_from(name):
 
 
 def test_authors_programs_agree(made):
-    """Their scales of synthetic chains and classes, and not a verdict on a chain they did not have."""
+    """Their scales of synthetic chains and classes, and no verdict on a chain they did not have."""
     own = made["authors"].query("script != 'run_realData'")
     assert len(own) >= 40
     assert set(own["verdict"]) == {verdicts.REPRODUCED}
