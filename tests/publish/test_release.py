@@ -268,4 +268,4 @@ def test_times_and_levels():
         assert pf.mixing("1h", 0.4).in_steps(step) == pf.MixingFamily(steps, 0.4)
     for protect, window in {"reading": 1, "participant": None, "1d": 24, "3": 3}.items():
         level = level_of(protect, "none", 3600)
-        assert level == Level(window) == level_of(level.words(3600), "none", 3600)
+        assert level == Level(window) == level_of(level.description(3600), "none", 3600)

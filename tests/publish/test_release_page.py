@@ -126,7 +126,7 @@ def test_the_band_is_that_of_all_values_and_cells_without_readings_have_none():
         np.testing.assert_allclose(frame["value"] + error, frame[end])
 
 
-def test_nothing_to_tell_against_a_search_for_a_constant_of_each_column():
+def test_indistinguishable_against_a_search_for_a_constant_of_each_column():
     rng, seen = np.random.default_rng(5), {True: 0, False: 0}
     for _ in range(300):
         cells, columns = rng.integers(1, 4, 2).tolist()
@@ -140,8 +140,8 @@ def test_nothing_to_tell_against_a_search_for_a_constant_of_each_column():
         if len(low) == 1:  # one cell: its columns are compared
             low, high = low.T, high.T
         fits = all(((low[:, j] <= a) & (a <= high[:, j])).all() for j, a in enumerate(low.max(0)))
-        assert table.nothing_to_tell == (len(low) > 1 and fits)
-        seen[table.nothing_to_tell] += 1
+        assert table.indistinguishable == (len(low) > 1 and fits)
+        seen[table.indistinguishable] += 1
     assert min(seen.values()) > 50
 
 
@@ -157,7 +157,7 @@ def test_names_of_states_are_in_their_order_and_without_numbers():
     assert set(frame["band_low"]) == set(frame["band_high"]) == {""}
     assert set(frame["error"].astype(float)) == {shortfall(49.0, 2, 17, 2) / 10**4}
     assert len(release.band) == 0
-    assert not table.nothing_to_tell
+    assert not table.indistinguishable
     tags, text = parsed(release)
     assert tags <= parsed(WEEK)[0] - {"svg", "rect"}
     assert re.search("(?s)" + ".*".join(re.escape(f"{name}±") for name in shown), text)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import pufferflow as pf
-from pufferflow._util.work import MOST_WORK, afford, allowing, is_allowed, spend
+from pufferflow._util.work import MAX_WORK, afford, allowing, is_allowed, spend
 from pufferflow.cli.options import theta_of
 from pufferflow.errors import ParameterError
 from pufferflow.mechanisms import KNOWN
@@ -112,5 +112,5 @@ def test_every_mechanism_of_a_household_is_taken_on():
     for name in KNOWN:
         plain, proved = (scale_work(name, chain(51), 100, certified=c) for c in (False, True))
         assert 0 < plain <= proved
-        assert plain + proved < MOST_WORK
+        assert plain + proved < MAX_WORK
         assert scale_work(name, chain(51, seed=2), 100) == plain

@@ -151,7 +151,7 @@ def test_rows_that_claim_too_much_are_refused(own):
         ({"verdict": verdicts.DIFFERS}, "without a reason"),
         ({"verdict": verdicts.NOT_COMPARABLE}, "without a reason"),
         ({"verdict": verdicts.REPRODUCED, "origin": "restored"}, "its value is restored"),
-        ({"verdict": "good"}, "no verdict"),
+        ({"verdict": "good"}, "not a verdict"),
     ):
         with pytest.raises(ParameterError, match=message):
             comparison_table([row._replace(**{"reason": ""} | other)])
