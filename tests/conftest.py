@@ -4,7 +4,6 @@ import gc
 import io
 import os
 import sys
-from copy import deepcopy
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -42,44 +41,6 @@ def only_svg(monkeypatch):
     from pufferflow.drawing import style
 
     monkeypatch.setattr(style, "METADATA", {"svg": style.METADATA["svg"]})
-
-
-KNOWN = {}
-"""Scales and certificates by what was asked: both depend on their arguments alone."""
-
-
-@pytest.fixture
-def scales_once(monkeypatch):
-    """No scale or certificate is worked out twice: for tests of what is done with them."""
-    from pufferflow.certificates import prove as certificates
-    from pufferflow.mechanisms import Mechanism
-
-    compute, prove = Mechanism.compute, certificates.prove
-
-    def once(question, answer):
-        try:
-            hash(key := _key(question))
-        except TypeError:
-            return answer()
-        if key not in KNOWN:
-            KNOWN[key] = answer()
-        return deepcopy(KNOWN[key])
-
-    def compute_once(self, family, length, epsilon, **options):
-        asked = self, family, length, epsilon
-        return once((*asked, options), lambda: compute(*asked, **options))
-
-    monkeypatch.setattr(Mechanism, "compute", compute_once)
-    monkeypatch.setattr(certificates, "prove", lambda claim: once((claim,), lambda: prove(claim)))
-
-
-def _key(value):
-    """What can be hashed, with its types: True and 1 are asked for apart."""
-    if isinstance(value, dict):
-        return tuple((name, _key(entry)) for name, entry in sorted(value.items()))
-    if isinstance(value, list | tuple):
-        return (type(value), *map(_key, value))
-    return type(value), value
 
 
 @pytest.fixture

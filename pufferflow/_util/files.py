@@ -18,7 +18,7 @@ PathLike: TypeAlias = str | os.PathLike[str]
 WORKPLACE = ".pufferflow-"
 """Prefix of the names of temporary folders; all other names are the user's."""
 
-MOST_BYTES = 2**25
+MAX_BYTES = 2**25
 """Largest size of a JSON file: a chain of a thousand states takes two thirds of it."""
 
 
@@ -51,7 +51,7 @@ def write_atomic(path: PathLike, content: str | bytes, *, private: bool = False)
     return target
 
 
-def read_bounded(path: PathLike, most: int = MOST_BYTES) -> bytes:
+def read_bounded(path: PathLike, most: int = MAX_BYTES) -> bytes:
     """Return the content of a file, or of standard input for ``"-"``.
 
     Raises DataError: it cannot be read, or has more than ``most`` bytes.

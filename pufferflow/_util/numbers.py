@@ -20,7 +20,7 @@ Exact: TypeAlias = Fraction | int | str | float
 """A fraction, an integer or a string such as "1/3"; a float stands for its shortest decimal."""
 
 _WRITTEN = re.compile(r"\s*[+-]?(\d+/0*[1-9]\d*|(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?)\s*", re.ASCII)
-_MOST_CHARACTERS = 2000
+_MAX_CHARACTERS = 2000
 
 
 def written_number(
@@ -37,9 +37,9 @@ def written_number(
     text = str(value) if isinstance(value, float | np.floating | Decimal) else value
     if not isinstance(text, str):
         raise error(f'{name} must be a number or a string such as "1/3", not {named_type(value)}')
-    long = len(text) > _MOST_CHARACTERS
+    long = len(text) > _MAX_CHARACTERS
     if long or not _WRITTEN.fullmatch(text):
-        most = f" of at most {_MOST_CHARACTERS} characters" * long
+        most = f" of at most {_MAX_CHARACTERS} characters" * long
         raise error(f'{name} is not an exact number{most}; write it as "1/3", "0.2" or 2')
     return Fraction(text)
 

@@ -15,7 +15,7 @@ from contextvars import ContextVar
 
 from pufferflow.errors import ParameterError
 
-MOST_WORK = 1.5e11
+MAX_WORK = 1.5e11
 """Default limit on the operations of a command: about a minute."""
 
 A_SECOND = 2.5e9

@@ -24,7 +24,7 @@ UNBOUNDED = Fraction(10**400)
 """Stands for infinity: more than any promise allows."""
 SECONDS = (-62_135_596_800, 253_402_300_798)
 """Seconds since 1970 of the years 1 to 9999."""
-MOST_STEPS = 10**7
+MAX_STEPS = 10**7
 """Longest span of a ledger in steps, for which noise is proved."""
 Load: TypeAlias = tuple[Fraction, ...]
 """Sums of c, ρ and δ0."""

@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from pufferflow._util.checks import check_epsilon, check_whole, shown
 from pufferflow._util.json import parse_json, record
 from pufferflow.accounting import account
-from pufferflow.accounting.account import MOST_STEPS, UNBOUNDED, Charge, Promise
+from pufferflow.accounting.account import MAX_STEPS, UNBOUNDED, Charge, Promise
 from pufferflow.accounting.level import Level
 from pufferflow.errors import BudgetError, LedgerError, ParameterError
 from pufferflow.models.files import parse_model
@@ -178,7 +178,7 @@ class Book:
             if promise.level not in self.promises:
                 self.add("promise", promise)
             limit, delta = (known := self.promises[promise.level]).epsilon, known.delta
-            what = f"its `limit` to `protect` {promise.level.words(step)} is {limit:g}"
+            what = f"its `limit` to `protect` {promise.level.description(step)} is {limit:g}"
             if promise.epsilon not in (limit, entry.epsilon):
                 raise LedgerError(f"{what}, not {promise.epsilon:g}; ledger set-limit changes it")
             if promise.delta not in (0.0, delta):
@@ -186,8 +186,8 @@ class Book:
                 raise LedgerError(f"{what}; ledger set-limit changes it")
         self.add("release", entry)
         times = [t for one in self.charges for t in (one.first, one.last) if t is not None] or [0]
-        if self.theta is not None and max(times) - min(times) > MOST_STEPS * (step or 1):
-            what = f"its noise is proved for a span of {MOST_STEPS:,} steps"
+        if self.theta is not None and max(times) - min(times) > MAX_STEPS * (step or 1):
+            what = f"its noise is proved for a span of {MAX_STEPS:,} steps"
             raise LedgerError(f"{what}; begin a new ledger, whose promises are its own")
         if self.spent > 1:
             raise self._refusal(entry.population)
@@ -198,7 +198,7 @@ class Book:
         """Return the error with the broken promise, and the time from which readings are free."""
         promises, (*charges, new) = self.promises.values(), self.charges
         broken = max(promises, key=lambda one: account.spent([one], self.charges))
-        protected = broken.level.words(of.step_seconds)
+        protected = broken.level.description(of.step_seconds)
         free = max(account.free_from(one, charges, new) for one in promises)
         if free < account.SECONDS[1] - 86_400:  # the next time of the grid has a date
             grid = math.gcd(of.step_seconds or 1, 86_400)

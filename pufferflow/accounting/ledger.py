@@ -28,7 +28,7 @@ VERSION = 7
 _DATABASE = b"SQLite format 3\0"
 PATIENCE_SECONDS = 600.0
 """Seconds that a release waits for others that are being charged."""
-MOST_BYTES, MOST_ROW_BYTES = 2**28, 2**24
+MAX_BYTES, MAX_ROW_BYTES = 2**28, 2**24
 """Bytes of a ledger of about 300,000 releases; of a chain of about 900 states."""
 _SCHEMA = f"""
 PRAGMA application_id = {int.from_bytes(b"PUFF")};
@@ -44,7 +44,7 @@ class Ledger(os.PathLike[str]):
     def __init__(self, path: PathLike) -> None:
         self.path = check_path(path, "path")
         head = b""
-        if self.path.is_file() and self.path.stat().st_size <= MOST_BYTES:
+        if self.path.is_file() and self.path.stat().st_size <= MAX_BYTES:
             with self.path.open("rb") as stream:
                 head = stream.read(72)
         if head[:16] + head[60:] != _DATABASE + VERSION.to_bytes(4) + bytes(4) + b"PUFF":
@@ -85,7 +85,7 @@ class Ledger(os.PathLike[str]):
         try:
             opened = sqlite3.connect(uri, PATIENCE_SECONDS, isolation_level=None, uri=True)
             with closing(opened) as connection:
-                connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_ROW_BYTES)
+                connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_ROW_BYTES)
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.execute("PRAGMA trusted_schema = OFF")
                 connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN")

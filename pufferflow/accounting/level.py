@@ -34,7 +34,7 @@ class Level:
         """Whether all readings of a participant are protected."""
         return self.window is None
 
-    def words(self, step_seconds: int | None = None) -> str:
+    def description(self, step_seconds: int | None = None) -> str:
         """Return the value of ``protect``, as a time if the step is known, and from whom."""
         if self.window is None:
             return "participant"

@@ -22,7 +22,7 @@ from pufferflow.models.families import AnyFamily, as_family
 
 Pair = tuple[int, int]
 
-FIRST_RECORDS, MOST_RECORDS, MOST_PRODUCTS = 64, 20_000, 12_000_000
+FIRST_RECORDS, MAX_RECORDS, MAX_PRODUCTS = 64, 20_000, 12_000_000
 """Initial number of records of a side, doubled as long as they matter, and its maximum."""
 
 FEW_NODES, FEW_STATES, ALL_SUBSETS, SWEEPS, ROUNDS = 12, 5, 8, 60, 8
@@ -140,7 +140,7 @@ class _Side:
         Records are added as long as the tilted distributions differ at the last ones.
         """
         k, low = len(self.given), math.exp(-cost)
-        most = min(self.steps, MOST_RECORDS, max(4 * FIRST_RECORDS, MOST_PRODUCTS // k**2))
+        most = min(self.steps, MAX_RECORDS, max(4 * FIRST_RECORDS, MAX_PRODUCTS // k**2))
         records, kept = min(most, max(FIRST_RECORDS, len(sets))), 0
         while kept < records:
             sets = np.concatenate([sets, np.zeros((records - len(sets), k), dtype=np.bool_)])
@@ -349,7 +349,7 @@ class _Search:
             while records < self._length:  # the distances decrease: each represents as many more
                 distance = np.abs(power[:, None] - power[None, :]).sum(axis=-1) / 2
                 total += records * distance
-                if distance.max() < 1e-2 or records > MOST_RECORDS:
+                if distance.max() < 1e-2 or records > MAX_RECORDS:
                     break
                 power, records = power @ power, 2 * records
         return total

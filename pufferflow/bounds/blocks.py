@@ -31,7 +31,7 @@ from pufferflow.models.row_sets import RowSets, between
 
 PASSED = 500.0
 """Larger leakages are not passed through a product of matrices."""
-_MOST_DISTANCES = 40
+_MAX_DISTANCES = 40
 _FARTHEST, _STEP_BY_STEP = 10**5, 64
 """Largest number of steps of products of row sets, and number of consecutive ones."""
 _MIXED = 0.02  # nats: more steps only cost more
@@ -53,7 +53,7 @@ class Block(NamedTuple):
     def leakages(self, rest: float, cost: float) -> Floats:
         """Return bounds, rounded up, of a node's leakages if the others are ≤ ``rest`` − c."""
         if self.distance is None:
-            passed = forgotten(self.limit, rest)
+            passed = reweighted(self.limit, rest)
         elif rest > PASSED:
             passed = np.minimum(self.limit, rest)
         else:
@@ -244,7 +244,7 @@ def _extreme(rows: RowSets, values: Floats, *, largest: bool) -> Floats:
     return found
 
 
-def forgotten(limit: Floats, alpha: float) -> Floats:
+def reweighted(limit: Floats, alpha: float) -> Floats:
     """Return the leakage from a rest with leakage at most α, rounded up (Lemma 6).
 
     It holds under any distribution of the node between.
@@ -264,7 +264,7 @@ def _grid(length: int) -> list[int]:
     """Return the distances 1, 2, 3, 4, 6, 8, 12, … below T."""
     distances: list[int] = []
     m = 1
-    while m < max(length, 2) and len(distances) < _MOST_DISTANCES:
+    while m < max(length, 2) and len(distances) < _MAX_DISTANCES:
         distances.append(m)
         m = m + 1 if m < 4 else (m * 3 // 2 if m & (m - 1) == 0 else m * 4 // 3)
     return distances

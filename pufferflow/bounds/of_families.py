@@ -11,11 +11,11 @@ from collections.abc import Callable
 from functools import singledispatch
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from pufferflow.bounds.forgetting import ForgettingLoss
 from pufferflow.bounds.loss import ProcessLoss
+from pufferflow.bounds.mixing import MixingLoss
 from pufferflow.bounds.process import (
-    MOST_HISTORIES,
-    MOST_ROBUST_STATES,
+    MAX_HISTORIES,
+    MAX_ROBUST_STATES,
     Process,
     of_chain,
     of_histories,
@@ -31,17 +31,17 @@ from pufferflow.models.mixing import MixingFamily
 from pufferflow.models.periodic import PeriodicChain
 from pufferflow.models.protection import Protection
 
-MOST_STATES = 64
+MAX_STATES = 64
 """Default largest number of states for couplings of all pairs of values."""
 
-MOST_RATIO_STATES = 64
+MAX_RATIO_STATES = 64
 """Largest number of states of an interval family for which ratios are compared instead."""
 
 _KEPT = 16
 _kept: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
 _Made = TypeVar("_Made")
 
-MOST_BLOCK_STATES = 200
+MAX_BLOCK_STATES = 200
 """Largest number of states for blocks of steps: time grows faster than the cube."""
 
 
@@ -106,9 +106,9 @@ def _of_chain(
     protection: Protection,
     max_states: int,
 ) -> Part:
-    if k > MOST_BLOCK_STATES:
+    if k > MAX_BLOCK_STATES:
         why = f"of {k} states other bounds would take minutes, they are computed for at most "
-        return Part(family, None, f"{why}{MOST_BLOCK_STATES}")
+        return Part(family, None, f"{why}{MAX_BLOCK_STATES}")
     return Part(family, kept(_made, of_chain, chain, length, protection, pairs=k <= max_states))
 
 
@@ -121,16 +121,16 @@ def _(family: MixingFamily, length: int, protection: Protection, max_states: int
     if protection.side_information != "none":
         why = "side information can lead to distributions that do not mix as those of the family"
         return [Part(family, None, why)]
-    return [Part(family, ForgettingLoss(family, length, protection.window))]
+    return [Part(family, MixingLoss(family, length, protection.window))]
 
 
 @loss_bounds.register
 def _(family: HiddenChain, length: int, protection: Protection, max_states: int) -> list[Part]:
-    hidden, histories = family.chain.states, family.words
+    hidden, histories = family.chain.states, family.histories
     part = _of_chain(family, family, hidden, length, protection, max_states)
     if part.bound is None or protection.side_information == "none" or histories is None:
         return [part]
-    if (most := min(max_states, MOST_HISTORIES)) < hidden:
+    if (most := min(max_states, MAX_HISTORIES)) < hidden:
         limit = f"where there are at most {most}, not {hidden}"
         why = f"histories of {histories.shape[1]} observations are compared {limit}"
         return [part._replace(why=why)]
@@ -141,10 +141,10 @@ def _(family: HiddenChain, length: int, protection: Protection, max_states: int)
 @loss_bounds.register
 def _(family: BoundedFamily, length: int, protection: Protection, max_states: int) -> list[Part]:
     k, why = family.states, ""
-    if k > MOST_RATIO_STATES:
-        why = f"other bounds are computed for at most {MOST_RATIO_STATES} states, not for {k}"
+    if k > MAX_RATIO_STATES:
+        why = f"other bounds are computed for at most {MAX_RATIO_STATES} states, not for {k}"
         return [Part(family, None, why)]
-    most = min(max_states, MOST_ROBUST_STATES)
+    most = min(max_states, MAX_ROBUST_STATES)
     if k > most and protection.side_information == "none":
         why = f"couplings are computed for at most {most} states, not for {k}"
     bound = kept(_made, of_sets, family, length, protection, pairs=k <= most)

@@ -27,7 +27,7 @@ from pufferflow.bounds.distribution_sets import (
     reweighted_within,
 )
 from pufferflow.bounds.periodic import Cycle
-from pufferflow.bounds.robust import MOST_ORDERED_STATES, VertexRows
+from pufferflow.bounds.robust import MAX_ORDERED_STATES, VertexRows
 from pufferflow.bounds.roots import TOLERANCE
 from pufferflow.bounds.walks import Stretch
 from pufferflow.errors import ChainError
@@ -51,10 +51,10 @@ _SLOWLY = 5e-4
 NEAR = 0.5
 """Largest spread of a distribution that is near another one."""
 
-MOST_ROBUST_STATES = 12
+MAX_ROBUST_STATES = 12
 """Largest number of states of an interval family for couplings."""
 
-MOST_HISTORIES = 36
+MAX_HISTORIES = 36
 """Largest number of compared histories: seconds; time grows with their sixth power."""
 
 
@@ -142,12 +142,12 @@ def of_sets(
     them.
     """
     k, window = family.states, min(protection.window, length)
-    coupled = pairs and k <= MOST_ROBUST_STATES and protection.side_information == "none"
+    coupled = pairs and k <= MAX_ROBUST_STATES and protection.side_information == "none"
 
     def sets(rows: RowSets) -> DistributionSet:
         if not coupled:
             return reweighted_within(rows.log_ratios())
-        return VertexRows(rows) if k <= MOST_ORDERED_STATES else AffineRows(rows)
+        return VertexRows(rows) if k <= MAX_ORDERED_STATES else AffineRows(rows)
 
     def blocks(columns: bool) -> Blocks:
         return Blocks(blocks_of_sets(family.rows, length, columns=columns))
@@ -171,7 +171,7 @@ def of_histories(family: HiddenChain, length: int, protection: Protection) -> Pr
     m records are a step of a chain on histories, and side information about them reweights its
     distributions as usual.
     """
-    histories = family.words
+    histories = family.histories
     assert histories is not None
     k, order = histories.shape
     power, support = matrix_power(family.chain.transition_matrix, order)

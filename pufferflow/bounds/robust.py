@@ -9,7 +9,7 @@ from pufferflow._util.types import Floats
 from pufferflow.bounds.distribution_sets import Couplings, ExactRows
 from pufferflow.models.row_sets import RowSets
 
-MOST_ORDERED_STATES = 6
+MAX_ORDERED_STATES = 6
 """Largest number of states for all k! orders."""
 
 
@@ -20,7 +20,7 @@ class VertexRows(Couplings):
     ----------
     rows : RowSets
         Distributions of the neighbour given each value of the node, of at most
-        :data:`MOST_ORDERED_STATES` states.
+        :data:`MAX_ORDERED_STATES` states.
     """
 
     def __init__(self, rows: RowSets) -> None:

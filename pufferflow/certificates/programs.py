@@ -21,7 +21,7 @@ from pufferflow.bounds.loss import ProcessLoss
 from pufferflow.bounds.process import of_chain
 from pufferflow.bounds.solver import LeakageEquation, beginning, post_fixed_point
 from pufferflow.models.protection import Protection
-from pufferflow.verify import MOST_WORK, CertificateError
+from pufferflow.verify import MAX_WORK, CertificateError
 from pufferflow.verify.balls import Table, Work, below
 from pufferflow.verify.interpret import Interpreter
 from pufferflow.verify.model import Node, Place, SetModel
@@ -30,11 +30,11 @@ from pufferflow.verify.parse import Claim, Matrix, Pair, Proof, Step, Witness, r
 # relative excess: decimals and exact rows differ slightly from floats
 _MARGIN = 1e-9
 _ROUNDS, _GUESSES = 40, 6
-_FARTHEST, _MOST_EXCESS = 2**20, 100.0
+_FARTHEST, _MAX_EXCESS = 2**20, 100.0
 # states of interval families, and work on their early nodes
-_MOST_COUPLED, _MOST_EARLY = 12, 20_000
+_MAX_COUPLED, _MAX_EARLY = 12, 20_000
 # single nodes: number of trials, loss by fewer steps or old trees, work
-_EARLY, _ENOUGH, _MOST_WORK = (1, 4, 16, 64, 150, 400), 1e-3, 2e7
+_EARLY, _ENOUGH, _MAX_WORK = (1, 4, 16, 64, 150, 400), 1e-3, 2e7
 _POWERS = [m << j for j in range(20) for m in ((2, 3) if j else (1, 2, 3))]
 # rounded to decimals, shares still sum to at most 1; the rest does not move
 _BELOW = 1 - 4e-15
@@ -53,7 +53,7 @@ class Writer:
     def __init__(self, claim: Claim, member: Any, known: list[Any], early: Pair) -> None:
         self.witnesses: list[Any] = []
         self.parsed: list[dict[Pair, Witness]] = []
-        self.run = Interpreter(claim, member, Proof(self.parsed), Work(MOST_WORK))
+        self.run = Interpreter(claim, member, Proof(self.parsed), Work(MAX_WORK))
         self.model, self.known, self.early = self.run.model, known, early
         self.around, self.cost, self.k = self.run.around, float(self.run.cost), self.model.k
         self.away = 1 - np.eye(self.k)
@@ -90,14 +90,14 @@ class Writer:
         phases, start = model.phases(forward), run.count(0)
         far = model.node(forward, (phases[0], self.around, False), run.growth(start))
         same = far.rows is not None and (sets or far.excess == 1)
-        coupled, power = not sets or (same and self.k <= _MOST_COUPLED), None
+        coupled, power = not sets or (same and self.k <= _MAX_COUPLED), None
         if not (coupled and same and (forward or not sets)):
             power, bound = self._power(forward)
             if sets and coupled:  # flows throughout, or ratios throughout if their bound is smaller
                 coupled = bool(self._coupled(forward, 1, 0.0).max() <= bound.max())
                 power = None if coupled else power
         many = min(self.early[not forward], self.around)
-        if sets and self.around * self.k**6 <= _MOST_EARLY:
+        if sets and self.around * self.k**6 <= _MAX_EARLY:
             many = self.around
         places = [(0, j, True) for j in range(1, many + 1)]
         prefix, tables = self._steps(forward, start, places, coupled, power)
@@ -214,7 +214,7 @@ class Writer:
         excess, table = 0.0, self.cap * 0.0 + floor
         for _ in range(_GUESSES):
             nodes = self._nodes(forward, j, [[arb(a).exp() for a in row] for row in table.tolist()])
-            if nodes[0].rows is None or (needed := math.log(float(nodes[0].excess))) > _MOST_EXCESS:
+            if nodes[0].rows is None or (needed := math.log(float(nodes[0].excess))) > _MAX_EXCESS:
                 return self.cap
             if excess and needed <= excess:
                 return table
@@ -327,7 +327,7 @@ def early_nodes(
         process = of_chain(chain, length, protection, early=early)
         single = (process.around,) * 2 if process.exact else (0, len(process.possible) - 2)
         work = (60 if informed else 12) * len(process.distance) ** 3
-        if sum(single) * work > share * _MOST_WORK:
+        if sum(single) * work > share * _MAX_WORK:
             break
         if not informed:  # a program's late nodes have no blocks of several lengths
             process = replace(process, backward=replace(process.backward, blocks=Blocks()))

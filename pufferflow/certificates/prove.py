@@ -13,7 +13,7 @@ from typing import Any
 from flint import ctx
 
 from pufferflow.audit.wasserstein import TIE, chain_sensitivity
-from pufferflow.bounds.of_families import MOST_STATES
+from pufferflow.bounds.of_families import MAX_STATES
 from pufferflow.bounds.roots import crossing
 from pufferflow.certificates.exact_families import exact_family
 from pufferflow.certificates.programs import Writer, early_nodes
@@ -40,7 +40,7 @@ _ENOUGH, _LOOSER = 1.005, 2.0**-40
 _TRIALS, _HOPELESS, _JUMP = 15, 2, 0.005
 """Number of trial scales, loss over ε that ends the search, and factor if none is proved."""
 _NOWHERE = "no bound of the loss near this scale is at most epsilon"
-_MOST_PHASES = 40_000
+_MAX_PHASES = 40_000
 """Largest number of phases times squared states; beyond it a proof takes minutes."""
 
 _CORRELATED = (
@@ -184,14 +184,14 @@ def _proofs(claim: Claim) -> Iterator[tuple[float, float, Proofs]]:
 
 def _require_provable(family: Family) -> None:
     """Raise if there is no program, or only one that takes minutes."""
-    if isinstance(family, PeriodicChain) and family.period * family.states**2 > _MOST_PHASES:
+    if isinstance(family, PeriodicChain) and family.period * family.states**2 > _MAX_PHASES:
         raise ParameterError(
             f"a period of {family.period} phases of {family.states} states takes too long to "
             "prove; give fewer"
         )
-    if (states := (family.states or 1)) > MOST_STATES:
+    if (states := (family.states or 1)) > MAX_STATES:
         raise ParameterError(
-            f"{states} states; couplings are proved for at most {MOST_STATES}, use mqm-exact or "
+            f"{states} states; couplings are proved for at most {MAX_STATES}, use mqm-exact or "
             "fewer states"
         )
 

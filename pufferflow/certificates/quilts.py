@@ -8,12 +8,12 @@ from typing import Any, TypeAlias
 
 from pufferflow.influence.quilts import QuiltSearch, influence_tables
 from pufferflow.models.chain import MarkovChain
-from pufferflow.verify import MOST_WORK, CertificateError
+from pufferflow.verify import MAX_WORK, CertificateError
 from pufferflow.verify.balls import Work
 from pufferflow.verify.interpret import Interpreter
 from pufferflow.verify.parse import Claim, Proof
 
-MOST_RANGES = 5_000
+MAX_RANGES = 5_000
 """Largest number of ranges of one chain, single nodes included."""
 _KNOWN_QUILTS = 12
 
@@ -28,7 +28,7 @@ def quilts_of_chain(chain: MarkovChain, exact: Any, claim: Claim) -> list[list[i
     no known quilt serves, a single node gets its best one, which is added to the known ones. The
     search in floats proposes quilts, the verifier's rules check them.
     """
-    loss = Interpreter(claim, exact, Proof(), Work(MOST_WORK)).quilt
+    loss = Interpreter(claim, exact, Proof(), Work(MAX_WORK)).quilt
     tables, windows = influence_tables(chain, "exact", claim.window), claim.windows
     search = QuiltSearch(tables, claim.length, float(claim.epsilon))
     worst = search.worst_node()
@@ -58,8 +58,8 @@ def quilts_of_chain(chain: MarkovChain, exact: Any, claim: Claim) -> list[list[i
 
     first = 1
     while first <= windows:
-        if len(ranges) == MOST_RANGES:
-            why = f"more than {MOST_RANGES} ranges of nodes have quilts of their own"
+        if len(ranges) == MAX_RANGES:
+            why = f"more than {MAX_RANGES} ranges of nodes have quilts of their own"
             raise CertificateError(why)
         found = ((served(first, form), form) for form in forms)
         last, form = max(found, key=itemgetter(0))

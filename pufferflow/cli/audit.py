@@ -103,5 +103,5 @@ def _ordinary(arguments: argparse.Namespace) -> None:
             rows.append({**rows[-1], "readings": reset, "loss": curve.reset(event, reset)})
     for row in rows:
         row["certainty"] = 1 / (1 + math.exp(-row["loss"]))
-    title = f"event-level differential privacy, {length} records, secrets of {hidden.words()}"
+    title = f"event-level differential privacy, {length} records, secrets of {hidden.description()}"
     show(rows, arguments.json, [title, *table(rows, tuple(rows[0]))])

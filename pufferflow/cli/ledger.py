@@ -55,7 +55,7 @@ def _show(ledger: Ledger, arguments: argparse.Namespace) -> None:
     content = ledger.to_dict()
     step = (content["population"] or {}).get("step_seconds")
     for row in (*content["promises"], *content["releases"]):
-        row["protect"] = row["level"] and Level(**row["level"]).words(step)
+        row["protect"] = row["level"] and Level(**row["level"]).description(step)
     for row in content["releases"]:
         for name, time in (("from", row["charge"]["first"]), ("to", row["charge"]["last"])):
             row[name] = None if time is None else str(np.datetime64(time, "s"))

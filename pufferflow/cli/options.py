@@ -9,7 +9,7 @@ from inspect import signature
 from typing import Any
 
 from pufferflow._util.numbers import written_number
-from pufferflow._util.work import MOST_WORK, estimate
+from pufferflow._util.work import MAX_WORK, estimate
 from pufferflow.accounting.ledger import default_ledger
 from pufferflow.cli.printing import flag, warn
 from pufferflow.errors import ParameterError
@@ -17,7 +17,7 @@ from pufferflow.mechanisms.work import scale_work
 from pufferflow.models.files import PublicModel, read_public_model
 from pufferflow.models.mixing import mixing
 from pufferflow.records.options import ACCOUNT, GROUPS, GUARANTEE, OUTPUT
-from pufferflow.records.states import MOST_STATES
+from pufferflow.records.states import MAX_STATES
 
 DRY_RUN = "a dry run: nothing was drawn, written or charged"
 
@@ -76,7 +76,7 @@ def _read_list(one: Callable[[str], Any], text: str) -> list[Any]:
         if one is not float or text.count(":") != 2:
             return [one(part.strip()) for part in text.split(",")]
         low, high, width = (written_number(part, "an edge") for part in text.split(":"))
-        if width <= 0 or not 0 <= (count := (high - low) // width) <= MOST_STATES:
+        if width <= 0 or not 0 <= (count := (high - low) // width) <= MAX_STATES:
             raise ValueError
         return [float(low + i * width) for i in range(count + 1)]
     except (ValueError, OverflowError):
@@ -95,7 +95,7 @@ def theta_of(arguments: argparse.Namespace) -> PublicModel | None:
         return None
     model = read_public_model(arguments.chain)
     work = sum(scale_work("leakage", model.family, 1, certified=one) for one in (False, True))
-    if work > MOST_WORK and getattr(arguments, "protect", "") != "participant":
+    if work > MAX_WORK and getattr(arguments, "protect", "") != "participant":
         warn([f"to find and prove the noise {estimate(work)}"])
     return model
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from pufferflow._util.checks import check_positive
-from pufferflow._util.work import MOST_WORK
+from pufferflow._util.work import MAX_WORK
 
 FLAGS = {"first": "--from", "last": "--to", "new_values": "--yes", "seed": "--simulate"}
 FLAGS |= {"statistics": "--statistic", "figure": "--no-figure"}
@@ -41,7 +41,7 @@ def actions_of(parser: argparse.ArgumentParser, about: str) -> Callable[..., Cal
     return action
 
 
-def add_bounds(add: Callable[..., Any], most: float = MOST_WORK) -> None:
+def add_bounds(add: Callable[..., Any], most: float = MAX_WORK) -> None:
     """Declare ``--most-work`` and ``--json``."""
 
     def number(text: str) -> float:

@@ -9,7 +9,7 @@ import argparse
 
 from pufferflow._util.files import read_bounded
 from pufferflow.cli.printing import add_bounds, show
-from pufferflow.verify import MOST_WORK, CertificateError, read_certificate, verify_certificate
+from pufferflow.verify import MAX_WORK, CertificateError, read_certificate, verify_certificate
 from pufferflow.verify.proved import ask_proved_checker
 
 
@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("certificate", metavar="CERTIFICATE.json", help="- reads standard input")
     proved = "also run the checker that `make proofs` builds, whose soundness is proved"
     parser.add_argument("--proved", action="store_true", help=proved)
-    add_bounds(parser.add_argument, MOST_WORK)
+    add_bounds(parser.add_argument, MAX_WORK)
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -17,7 +17,7 @@ from pufferflow.errors import ParameterError
 Distribution: TypeAlias = dict[Fraction, Fraction]
 """Positive probabilities of values, by increasing value."""
 
-MOST_BITS = 10**8
+MAX_BITS = 10**8
 """Largest size of the probabilities of a distribution over one denominator."""
 
 
@@ -59,7 +59,7 @@ def probabilities(given: Any, name: str) -> dict[Any, Fraction]:
     unit = 1
     for number in exact.values():
         unit = math.lcm(unit, number.denominator)
-        if unit.bit_length() * len(exact) > MOST_BITS:
+        if unit.bit_length() * len(exact) > MAX_BITS:
             raise ParameterError(f"the probabilities of {name} need decimals or one denominator")
     total = sum(exact.values(), Fraction(0))
     if abs(total - 1) > SUM_TOLERANCE:

@@ -82,7 +82,7 @@ RANGE_LIMIT = 1000
 """Largest number of searched ranges of nodes, smaller for many states (*Limit*)."""
 
 _FIRST_WORK = 2**10  # doubled each time: kernels are interpreted until there is more work
-_MOST_BYTES = 2**27
+_MAX_BYTES = 2**27
 _ROWS_PER_THREAD = 100
 
 
@@ -129,7 +129,7 @@ class InfluenceTables:
 
     def trim(self) -> None:
         """Reset the tables if they take much memory."""
-        if 8 * self.chain.states**2 * (len(self._powers) + self._used) > _MOST_BYTES:
+        if 8 * self.chain.states**2 * (len(self._powers) + self._used) > _MAX_BYTES:
             self._begin()
 
     def power(self, n: int) -> tuple[Floats, Bools]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from pufferflow._util.checks import Lengths, check_positive, check_whole, longest
 from pufferflow._util.grids import of_epsilons
-from pufferflow.bounds.of_families import MOST_STATES, Part, loss_bounds
+from pufferflow.bounds.of_families import MAX_STATES, Part, loss_bounds
 from pufferflow.bounds.roots import SMALLEST_EPSILON
 from pufferflow.mechanisms.base import NoiseScale, requested
 from pufferflow.mechanisms.baselines import group_dp
@@ -24,7 +24,7 @@ def leakage(
     *,
     window: int = 1,
     side_information: SideInformation = "none",
-    max_states: int = MOST_STATES,
+    max_states: int = MAX_STATES,
 ) -> NoiseScale:
     """Return the smallest scale by the bounds of ``docs/leakage.md``, at most other mechanisms'.
 
@@ -76,7 +76,7 @@ def leakage_loss(
     *,
     window: int = 1,
     side_information: SideInformation = "none",
-    max_states: int = MOST_STATES,
+    max_states: int = MAX_STATES,
 ) -> float:
     """Return a bound of the loss of mechanisms whose density changes by at most e^(1/scale).
 

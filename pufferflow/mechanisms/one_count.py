@@ -14,7 +14,7 @@ from pufferflow.mechanisms.base import Count, NoiseScale, requested
 from pufferflow.models.families import AnyFamily, finite_chains
 from pufferflow.models.protection import PROTECTION, SideInformation
 
-MOST_WORK = 1e11
+MAX_WORK = 1e11
 """Largest number of multiplications: some minutes."""
 
 
@@ -72,8 +72,8 @@ def wasserstein(
     lengths = sorted({int(n) for n in np.atleast_1d(np.asarray(length))})
     count = Count(tuple(sorted(query.states)), tuple(lengths))
     total = sum(work(chain, n, weights) for chain in chains for n in count.lengths)
-    if total > MOST_WORK:
-        about = f"here about {total:.1g} multiplications, at most {MOST_WORK:.0g}"
+    if total > MAX_WORK:
+        about = f"here about {total:.1g} multiplications, at most {MAX_WORK:.0g}"
         why = f"exact distributions take time of order T³ ({about}); use mqm-exact"
         return replace(asked, reason=why)
     found = chain_sensitivity(chains, count.lengths, weights)

@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from pufferflow._util.checks import Lengths
-from pufferflow.bounds.of_families import MOST_BLOCK_STATES, MOST_STATES
-from pufferflow.bounds.process import MOST_ROBUST_STATES
+from pufferflow.bounds.of_families import MAX_BLOCK_STATES, MAX_STATES
+from pufferflow.bounds.process import MAX_ROBUST_STATES
 from pufferflow.models.bounded import BoundedFamily
 from pufferflow.models.families import AnyFamily, as_family, standing_chains
 from pufferflow.models.hidden import HiddenChain
@@ -41,12 +41,12 @@ def scale_work(name: str, family: AnyFamily, length: Lengths, certified: bool = 
     if name != "leakage":
         return work
     phases = len(theta.transition_matrices) if isinstance(theta, PeriodicChain) else 1
-    if certified and k <= MOST_STATES:
+    if certified and k <= MAX_STATES:
         work += count * phases * 17e3 * k**3.8
     if isinstance(theta, BoundedFamily):
-        work += 9.1e10 * (k / 12) ** 5.3 if k <= MOST_ROBUST_STATES else 800.0 * k**4
-    elif k > MOST_STATES:
-        work += 15e3 * k**3 * len(chains) if k <= MOST_BLOCK_STATES else 0.0
+        work += 9.1e10 * (k / 12) ** 5.3 if k <= MAX_ROBUST_STATES else 800.0 * k**4
+    elif k > MAX_STATES:
+        work += 15e3 * k**3 * len(chains) if k <= MAX_BLOCK_STATES else 0.0
     elif isinstance(theta, PeriodicChain):
         # pairs are solved again at the first records of each matrix; later trees are mostly reused
         work += phases * (4.7e3 * min(theta.repeat, 10) * k**3.5 + 300.0 * theta.repeat * k**3)

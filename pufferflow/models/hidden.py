@@ -53,7 +53,7 @@ class HiddenChain(Family):
         return f"HiddenChain({self.chain.states} states, {self.states} observations)"
 
     @cached_property
-    def words(self) -> NDArray[np.intp] | None:
+    def histories(self) -> NDArray[np.intp] | None:
         """The history of every state: its last m observations, shape (n, m), if they determine it.
 
         The latest is last. Chains of order m have histories, and Theorem L2 of ``docs/leakage.md``
@@ -61,20 +61,20 @@ class HiddenChain(Family):
         of their own, which no record has.
         """
         steps = self.chain.transition_matrix > 0
-        words, distinguished = self.observations[:, None], 0
+        histories, distinguished = self.observations[:, None], 0
         while True:
-            classes = np.unique(words, axis=0, return_inverse=True)[1].ravel()
-            if classes.max() + 1 == len(words):
-                return words
+            classes = np.unique(histories, axis=0, return_inverse=True)[1].ravel()
+            if classes.max() + 1 == len(histories):
+                return histories
             if classes.max() + 1 == distinguished:
                 return None
-            distinguished, before = classes.max() + 1, np.empty_like(words)
-            for state in range(len(words)):
+            distinguished, before = classes.max() + 1, np.empty_like(histories)
+            for state in range(len(histories)):
                 earlier = np.flatnonzero(steps[:, state])
                 if len(set(classes[earlier])) > 1:
                     return None
-                before[state] = words[earlier[0]] if len(earlier) else -1 - state
-            words = np.hstack([before, self.observations[:, None]])
+                before[state] = histories[earlier[0]] if len(earlier) else -1 - state
+            histories = np.hstack([before, self.observations[:, None]])
 
     @classmethod
     def of_order(

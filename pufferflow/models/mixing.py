@@ -25,7 +25,7 @@ from pufferflow.models.families import AnyFamily, Family, as_family
 from pufferflow.models.powers import matrix_power
 from pufferflow.records.units import exact_seconds, steps_of
 
-MOST_STEPS = 100_000
+MAX_STEPS = 100_000
 """Largest number of steps for overlaps from counts: each takes a matrix product."""
 
 
@@ -157,7 +157,7 @@ def mixing_from_counts(
     rarely left, the overlap is 0, and rare states have to be merged. The counts must not be those
     of the records to protect.
     """
-    steps = check_whole(steps, "steps", most=MOST_STEPS)
+    steps = check_whole(steps, "steps", most=MAX_STEPS)
     return overlaps_from_counts(transition_counts, [steps], coverage)[0]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from pufferflow._util.rounding import UNIT_ROUNDOFF
 from pufferflow._util.types import Floats
 
-MOST_SETS = 8
+MAX_SETS = 8
 """Largest number of states for a search over all sets of states."""
 
 
@@ -88,7 +88,7 @@ class RowSets:
     def kept_apart(self) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
         """Two disjoint sets of states that a chain may never leave, if there are any.
 
-        Beyond :data:`MOST_SETS` states only sets of one or two states are searched.
+        Beyond :data:`MAX_SETS` states only sets of one or two states are searched.
         """
         k = self.states
 
@@ -98,7 +98,7 @@ class RowSets:
             leaves = self.base[inside][:, ~inside].any()
             return not leaves and all((room >= -self._tolerance).all() for room in rooms)
 
-        sizes = range(1, k if k <= MOST_SETS else 3)
+        sizes = range(1, k if k <= MAX_SETS else 3)
         kept = [s for size in sizes for s in filter(keeps, combinations(range(k), size))]
         apart = [(s, t) for s, t in combinations(kept, 2) if not set(s) & set(t)]
         return min(apart, key=lambda pair: len(pair[0]) + len(pair[1]), default=None)

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from fractions import Fraction
 
 from pufferflow._util.checks import check_epsilon
-from pufferflow.accounting.account import MOST_STEPS, Promise
+from pufferflow.accounting.account import MAX_STEPS, Promise
 from pufferflow.accounting.level import Level
 from pufferflow.errors import ParameterError
 from pufferflow.mechanisms import compute_scale
@@ -45,7 +45,7 @@ def calibrate(family: Family | None, level: Level, epsilon: float, delta: float 
         family = ChainFamily([c if c.start == "stationary" else free for c, free in chains])
     scale, before = (
         compute_scale("leakage", family, steps, epsilon, **asdict(level))
-        for steps in (MOST_STEPS, MOST_STEPS // 10)
+        for steps in (MAX_STEPS, MAX_STEPS // 10)
     )
     if scale.scale is None or before.scale is None:
         raise _refusal(f"has no certified noise ({scale.reason})")
@@ -56,7 +56,7 @@ def calibrate(family: Family | None, level: Level, epsilon: float, delta: float 
     try:
         proved = scale.certified(family)
     except ParameterError as error:
-        raise _refusal(f"cannot be certified for {MOST_STEPS:,} steps ({error})") from None
+        raise _refusal(f"cannot be certified for {MAX_STEPS:,} steps ({error})") from None
     assert proved.scale is not None
     return Promise(level, epsilon, 1 / Fraction(proved.scale), proved.certificate, delta)
 

@@ -17,7 +17,7 @@ from pufferflow.publish.texts import html, number, visible
 if TYPE_CHECKING:
     from pufferflow.publish.result import NoisyTable
 
-MOST_VALUES = 240
+MAX_VALUES = 240
 """Largest number of values of a figure; with more the page has the table alone."""
 HEIGHT, ROWS = 960.0, (5.0, 20.0)
 """Height in pixels of all rows, and the smallest and largest of one row."""
@@ -32,7 +32,7 @@ def figure_of(table: NoisyTable) -> str:
     panels, places = table.cells, tuple(column.label for column in table.columns)
     if len(places) <= len(panels) > 1:
         panels, places, values, half = places, panels, values.T, half.T
-    if values.size > MOST_VALUES or isinstance(kind, MostFrequent):
+    if values.size > MAX_VALUES or isinstance(kind, MostFrequent):
         return ""
     used = table.sizes > 0
     least = kind.offset * (np.ones_like(table.sizes) if kind.relative else table.sizes)[used, None]

@@ -37,7 +37,7 @@ CONFIDENCE = 0.95
 STEPS = (1, 2, 5, 10, 20, 50, 100, 200)
 TIMES = (60, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800)
 """Steps and seconds for which the overlap is computed."""
-MOST_STEPS, MOST_STATES, LEAST_OVERLAP = 500, 200, 0.01
+MAX_STEPS, MAX_STATES, MIN_OVERLAP = 500, 200, 0.01
 """Limits of that computation: each step takes a product of matrices."""
 
 
@@ -164,7 +164,7 @@ def fit(source: Source, **options: Any) -> Fit:
         "missing": f"{steps.rows - n:,} values; {lengths.sum() - n:,} steps between readings",
         "states": f"{k}: {', '.join(names)}",
         "transitions": f"{counts.sum():,}",
-        "chain": _chain_words(chains, smoothing, asked.coverage),
+        "chain": _chain_description(chains, smoothing, asked.coverage),
     }
     mixing = _mixing(chains, counts, int(lengths.max()), steps.step_seconds)
     fitted = Fitted(first, last, n)
@@ -183,7 +183,7 @@ def _chains(counts: Ints, start: str) -> tuple[list[MarkovChain], float]:
     return [MarkovChain(matrix, start) for matrix in rows], added
 
 
-def _chain_words(chains: list[MarkovChain], smoothing: float, coverage: float | None) -> str:
+def _chain_description(chains: list[MarkovChain], smoothing: float, coverage: float | None) -> str:
     if coverage is not None:
         return f"all chains within {coverage:.0%} simultaneous confidence intervals"
     gap = min(chain.eigengap("general") for chain in chains)
@@ -196,12 +196,12 @@ def _mixing(
     chains: list[MarkovChain], counts: Ints, longest: int, step_seconds: int | None
 ) -> list[dict[str, Any]]:
     """Return mixing families that contain all chains: as fitted, and by a confidence bound."""
-    if counts.shape[-1] > MOST_STATES:
+    if counts.shape[-1] > MAX_STATES:
         return []
     after = {m: str(m) for m in STEPS}
     if step_seconds is not None:
         whole = {t // step_seconds for t in TIMES if t % step_seconds == 0} - {0}
-        whole = {1, *(m for m in whole if m <= MOST_STEPS)}
+        whole = {1, *(m for m in whole if m <= MAX_STEPS)}
         after = {m: text_of(m * step_seconds) for m in sorted(whole)}
     after = {m: text for m, text in after.items() if m < longest}
     each = 1 - (1 - CONFIDENCE) / len(counts)
@@ -210,7 +210,7 @@ def _mixing(
     for i, (m, text) in enumerate(after.items()):
         overlap = mixing_of(ChainFamily(chains), m).overlap
         bound = min(group[i].overlap for group in bounds)
-        if overlap >= LEAST_OVERLAP:
+        if overlap >= MIN_OVERLAP:
             rows.append({"after": text, "steps": m, "overlap": overlap, "bound": bound})
     return rows
 
@@ -218,7 +218,7 @@ def _mixing(
 def _mixing_lines(mixing: list[dict[str, Any]]) -> list[str]:
     """Return the mixing conditions that a release of other data may assume, as lines."""
     if not mixing:
-        return [f"mixing: none after the times tried, or more than {MOST_STATES} states"]
+        return [f"mixing: none after the times tried, or more than {MAX_STATES} states"]
     text = [
         "mixing: given any two states at one time, the distributions so much later (and earlier)",
         "overlap by at least this much. For releases of other data choose one, less a margin:",

@@ -183,7 +183,7 @@ class Design:
         usual = ("reading", "participant", *["1d"] * (step is not None))
         levels = {self.level, *(self.request.guarantee.level(step, one) for one in usual)}
         for level in sorted(levels, key=lambda one: one.window or math.inf):
-            words, note = level.words(step), "no assumption about time" * level.whole
+            words, note = level.description(step), "no assumption about time" * level.whole
             found: list[tuple[float | None, str, str]] = [(None, "", "-")] * len(self.tables)
             try:
                 tables = self.at(level)
@@ -212,7 +212,7 @@ class Design:
                 narrower = self.request.guarantee.level(step, words)
                 fewer = level.whole or (narrower.window or 0) < (level.window or 0)
                 if fewer and not self.at(narrower)[place].is_useless:
-                    helps.append(f"`protect` {narrower.words(step)}")
+                    helps.append(f"`protect` {narrower.description(step)}")
                     break
         if statistic.by != "all":
             sizes, zeros = table.sizes.sum(keepdims=True), table.counts[:1]

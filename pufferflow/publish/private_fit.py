@@ -41,7 +41,7 @@ from pufferflow.records.read import find_columns, parse_range, read
 from pufferflow.records.schema import FittedPrivately, Schema
 from pufferflow.records.table import Source, open_table
 
-MOST_NOISE = 0.5
+MAX_NOISE = 0.5
 """Limits of noise on a count over the mean visits to a state, and of the median width."""
 
 POORLY_DETERMINED = (
@@ -119,7 +119,7 @@ def fit_privately(
     counts, participants = path_counts(steps, most=most), len(steps.people)
     scale, ways = noise_scale(Fraction(epsilon), 2 * most), 1 + (assumed.start == STATIONARY)
     margin, others = _margins(k, scale, miss)
-    enough = math.ceil(k * margin / (MOST_NOISE * most))
+    enough = math.ceil(k * margin / (MAX_NOISE * most))
     if participants < enough:
         raise DataError(
             f"{opened.where}: {participants:,} participants are too few for noise of {margin:,} on "
@@ -143,7 +143,7 @@ def fit_privately(
         widths = family.high - family.low
         facts["transitions"] = f"about {int(noisy.sum()):,}"
         facts["widths"] = f"{np.median(widths):.2g} median, {widths.max():.2g} at most"
-        is_poor = np.median(widths) >= MOST_NOISE
+        is_poor = np.median(widths) >= MAX_NOISE
         model = PublicModel(family, replace(schema, fitted_privately=terms))
         if output is not None:
             write_model(output, family, model.records)

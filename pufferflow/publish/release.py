@@ -16,7 +16,7 @@ import numpy as np
 
 from pufferflow._util.checks import check_whole
 from pufferflow._util.noise import open_dp
-from pufferflow.accounting.account import MOST_STEPS, Charge
+from pufferflow.accounting.account import MAX_STEPS, Charge
 from pufferflow.accounting.entries import Entry, Paid, Population, Terms
 from pufferflow.accounting.ledger import Ledger, reserved, try_out
 from pufferflow.errors import DataError, LedgerError, ParameterError, UselessError
@@ -257,9 +257,9 @@ def _period(
         start = steps.extent[0] if first is None else first
         end = steps.extent[1] if last is None else last
         most = (end - start) // steps.step_seconds + 1
-    if most > MOST_STEPS:
+    if most > MAX_STEPS:
         raise DataError(
             f"{steps.where}: {most:,} steps from first to last reading, and noise is proved for "
-            f"{MOST_STEPS:,}; give a shorter range (`first`, `last`) or a longer `step`"
+            f"{MAX_STEPS:,}; give a shorter range (`first`, `last`) or a longer `step`"
         )
     return (start, end), most if longest is None else min(longest, most)

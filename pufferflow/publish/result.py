@@ -173,7 +173,7 @@ class NoisyTable(Table):
         return f"{most}{self.suffix} on {which} (95 %), noise impact {impact_label(self.middle[1])}"
 
     @property
-    def nothing_to_tell(self) -> bool:
+    def indistinguishable(self) -> bool:
         """Whether one constant per column fits the noisy values of all cells within the band.
 
         With a single cell: whether one constant fits all its columns. False without any comparison.
@@ -295,7 +295,7 @@ class Release:
         """Return at most six lines for a terminal, given the names of ledger and folder."""
         lines = []
         for table in self.tables[:2]:
-            silent = "; differences indistinguishable from noise" if table.nothing_to_tell else ""
+            silent = "; differences indistinguishable from noise" if table.indistinguishable else ""
             lines.append(f"{table.statistic.full_name}: {table.error_text}{silent}")
         if left := len(self.tables) - len(lines):
             lines.append(f"and {plural(left, 'table')} more")

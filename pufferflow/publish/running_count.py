@@ -18,7 +18,7 @@ import numpy as np
 
 from pufferflow._util.checks import check_confidence, check_positive, check_whole
 from pufferflow._util.files import PathLike
-from pufferflow.accounting.account import MOST_STEPS, Charge
+from pufferflow.accounting.account import MAX_STEPS, Charge
 from pufferflow.accounting.entries import Paid
 from pufferflow.accounting.ledger import Ledger, reserved
 from pufferflow.errors import ParameterError
@@ -116,7 +116,7 @@ class RunningCount:
 
         Raises BudgetError, LedgerError: the account does not allow it; nothing is released.
         """
-        length = check_whole(length, "length", most=MOST_STEPS)  # noise is proved up to this length
+        length = check_whole(length, "length", most=MAX_STEPS)  # noise is proved up to this length
         request = Request.of("a stream", theta, epsilon, options | {"ledger": ledger})
         schema = request.schema
         step, zone = schema.step_seconds, schema.timezone

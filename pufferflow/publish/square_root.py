@@ -15,7 +15,7 @@ from flint import arb, arb_series, ctx
 
 from pufferflow.publish.noise import Noise, deviation
 
-MOST_READINGS = 2**21
+MAX_READINGS = 2**21
 """Largest number of readings; noise for 10^6 is drawn in a minute, with 1 GB."""
 WIDEST, BITS = 2.0**28, 50
 """Of σ, where R keeps 22 bits and z fits into 64; bits of σ in units."""
@@ -36,7 +36,7 @@ class SquareRootNoise:
 
     def __init__(self, length: int, rho: float) -> None:
         self.scale = self.error = math.inf
-        if length > MOST_READINGS:
+        if length > MAX_READINGS:
             return
         odd = 2 * np.arange(1.0, length) - 1
         column = np.cumprod(np.concatenate([[1.0], odd / (odd + 1)]))

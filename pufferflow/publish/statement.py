@@ -50,7 +50,7 @@ def warnings_of(made: Release) -> Iterator[str]:
         yield f"NOT PRIVATE: a simulation with seed {made.how.seed}; anybody can repeat its noise."
     for table in made.tables:
         of = f" of {table.heading}" if len(made.tables) > 1 else ""
-        if table.nothing_to_tell:
+        if table.indistinguishable:
             yield f"No difference between the cells{of} is distinguishable from noise."
         if useless := int((table.impact[table.published] >= LIMITS[-1]).sum()):
             yield f"{plural(useless, 'value')}{of} with an error of half the public range or more."

@@ -38,7 +38,7 @@ GRID = 1000
 """Steps of the grid between the bounds of means and sums."""
 DURATIONS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 """Default first lengths of the bins of durations, in steps."""
-MOST_GROUPS, MOST_NUMBERS = 1000, 2**17
+MAX_GROUPS, MAX_NUMBERS = 1000, 2**17
 SMALLEST, LARGEST_BOUND = 1e-100, 1e100
 """Smallest distance of bounds, and largest bound, within the range of floating-point numbers."""
 
@@ -171,7 +171,7 @@ class Statistic(ABC):
         cells = steps.groups if self.by == "group" else LABELS[self.by]
         columns = self.columns(steps.states, steps.step_seconds)
         numbers = len(cells) * len(columns)
-        if len(cells) > MOST_GROUPS or numbers > MOST_NUMBERS:
+        if len(cells) > MAX_GROUPS or numbers > MAX_NUMBERS:
             raise DataError(
                 f"{steps.where}: {self.full_name} has too many numbers; give fewer states or groups"
             )

@@ -16,7 +16,7 @@ By = Literal["all", "group", "person"]
 Ints = NDArray[np.int64]
 
 HOURS = 24
-MOST_COUNTS = 2**27
+MAX_COUNTS = 2**27
 """Largest number of counts (1 GB)."""
 
 
@@ -45,7 +45,7 @@ def path_counts(
     rows = {"all": (), "group": (len(steps.groups),), "person": (len(steps.people),)}[by]
     shape = (*rows, *[HOURS] * hourly, *[k] * length)
     size = math.prod(shape)
-    if size > MOST_COUNTS:
+    if size > MAX_COUNTS:
         what = f"{size:,} counts ({' x '.join(map(str, shape))}) are more than can be kept"
         raise DataError(f"{steps.where}: {what}; use fewer states or fewer participants")
     counts = np.zeros(size, dtype=np.int64)

@@ -33,7 +33,7 @@ TIME_BITS = 40
 
 Times up to the year 9999 use half of them, so keys of one participant differ by less than half.
 """
-MOST_PEOPLE = 2 ** (63 - TIME_BITS)
+MAX_PEOPLE = 2 ** (63 - TIME_BITS)
 
 _TIMES = "time timestamp datetime date_time tstp ts utc unix_time unix_ts date"
 _VALUES = "value state activity category watts power kw load demand usage consumption energy kwh wh"
@@ -251,8 +251,8 @@ class _Rows:
             person = self._named(frame, "participant", self.people)
             what = "is missing; fill it in or drop the row"
             self._refuse(person < 0, frame.index, "participant", what)
-            if len(self.people) > MOST_PEOPLE:
-                what = f"more than {MOST_PEOPLE:,} participants; make several tables of it"
+            if len(self.people) > MAX_PEOPLE:
+                what = f"more than {MAX_PEOPLE:,} participants; make several tables of it"
                 raise DataError(f"{self.table.where}: {what}")
             some = person >= 0
             frame, time, person = frame[some], time[some], person[some]

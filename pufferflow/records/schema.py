@@ -33,7 +33,7 @@ from pufferflow.errors import ModelError, ParameterError
 from pufferflow.records.options import reads
 from pufferflow.records.states import StateSpace
 
-MOST_SECONDS = 2**53 - 1
+MAX_SECONDS = 2**53 - 1
 ROLES = ("time", "value", "participant", "group")
 SIGNS = ("separator", "decimal", "thousands")
 
@@ -189,7 +189,7 @@ class Schema(Reading):
         if self.states is not None:
             check_type(self.states, "states", StateSpace)
         if self.step_seconds is not None:
-            step = check_whole(self.step_seconds, "step_seconds", 1, MOST_SECONDS)
+            step = check_whole(self.step_seconds, "step_seconds", 1, MAX_SECONDS)
             object.__setattr__(self, "step_seconds", step)
 
     def to_dict(self) -> dict[str, Any]:

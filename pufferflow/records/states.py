@@ -20,7 +20,7 @@ from pufferflow.records.table import ROWS
 
 MISSING, UNKNOWN = -1, -2
 """Codes of a missing value and of one that is not a public state."""
-MOST_STATES = 2000
+MAX_STATES = 2000
 MISSING_TEXTS = ("", "na", "n/a", "nan", "null", "none", "?", "-")
 """Strings (in any case) for a missing value, unless one is declared as a state."""
 NULL_TEXTS = ("na", "n/a", "nan", "null", "none", "<na>", "#n/a", "#na", "-nan")
@@ -58,8 +58,8 @@ class StateSpace:
         numbers = tuple(check_numbers(check_list(edges, "edges"), "edges").tolist())
         if not all(map(math.isfinite, numbers)) or any(b <= a for a, b in pairwise(numbers)):
             raise ParameterError("edges must be finite numbers, each larger than the one before")
-        if not 1 <= len(numbers) < MOST_STATES:
-            raise ParameterError(f"{len(numbers)} edges; give 1 to {MOST_STATES - 1}")
+        if not 1 <= len(numbers) < MAX_STATES:
+            raise ParameterError(f"{len(numbers)} edges; give 1 to {MAX_STATES - 1}")
         shown = [f"{edge:.12g}" for edge in numbers]
         inner = (f"{low} to {high}" for low, high in pairwise(shown))
         return cls((f"< {shown[0]}", *inner, f">= {shown[-1]}"), numbers)
@@ -78,9 +78,9 @@ class StateSpace:
             what = "the names of the states must be strings that are not empty, without blanks at"
             raise ParameterError(f"{what} their ends, control characters and halves of characters")
         keys = {shortest(name) or name for name in listed}
-        if not 0 < len(listed) == len(keys) < MOST_STATES or (other and OTHER in listed):
+        if not 0 < len(listed) == len(keys) < MAX_STATES or (other and OTHER in listed):
             what = "the names of the states must be different, as numbers too, at least one"
-            raise ParameterError(f"{what}, and fewer than {MOST_STATES}")
+            raise ParameterError(f"{what}, and fewer than {MAX_STATES}")
         return cls((*listed, OTHER) if other else listed, None, other)
 
     @property

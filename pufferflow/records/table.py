@@ -28,7 +28,7 @@ ROWS = 2**15
 """Largest number of rows of a batch, except for a block of a CSV file."""
 BLOCK = 2**20
 """Largest number of bytes of a block, and so of a line, of a CSV file."""
-MOST_COLUMNS = 4096
+MAX_COLUMNS = 4096
 BOUNDS: Any = {"buffer_size": BLOCK, "thrift_container_size_limit": 100_000}
 """Limit on the memory for opening a Parquet file."""
 PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
@@ -107,8 +107,8 @@ def _csv_table(path: str, separator: str | None) -> Table:
         raise DataError(f"{path}, line 1: empty; give a line with the names of the columns first")
     separator = separator or max(",;\t|", key=text.count)
     names = tuple(name.strip() for name in next(csv.reader([text], delimiter=separator)))
-    if len(names) > MOST_COLUMNS:
-        raise DataError(f"{path}, line 1: more than {MOST_COLUMNS:,} columns; keep those you use")
+    if len(names) > MAX_COLUMNS:
+        raise DataError(f"{path}, line 1: more than {MAX_COLUMNS:,} columns; keep those you use")
     if not any(header[1:]):
         return Table(path, names, lambda _: iter(()), 2)
 

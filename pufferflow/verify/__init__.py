@@ -29,7 +29,7 @@ from pufferflow.verify.parse import (
     require,
 )
 
-MOST_WORK = 6 * 10**7
+MAX_WORK = 6 * 10**7
 """Default largest number of operations of a check: half a minute to a minute."""
 
 PRECISIONS = (128, 256, 512, 1024, 2048, 4096)
@@ -65,7 +65,7 @@ class Verification:
         return decimal(self.loss, digits, ROUND_CEILING)
 
 
-def verify_certificate(document: object, *, most_work: float = MOST_WORK) -> Verification:
+def verify_certificate(document: object, *, most_work: float = MAX_WORK) -> Verification:
     """Return the loss that a certificate, given as parsed JSON, proves.
 
     Parameters
@@ -110,7 +110,7 @@ def _check_delta(claim: Claim, given: Approximate) -> None:
     require(kept, f"a delta above {decimal(given.delta)} is not excluded")
 
 
-def proved_loss(claim: Claim, most_work: float = MOST_WORK) -> tuple[Fraction, int]:
+def proved_loss(claim: Claim, most_work: float = MAX_WORK) -> tuple[Fraction, int]:
     """Return the loss proved with more and more bits, until it is at most ε or does not change.
 
     Raises CertificateError: nothing is proved, or not by ``most_work`` operations.
@@ -131,8 +131,8 @@ def proved_loss(claim: Claim, most_work: float = MOST_WORK) -> tuple[Fraction, i
 
 
 __all__ = [
+    "MAX_WORK",
     "MECHANISMS",
-    "MOST_WORK",
     "VERSION",
     "CertificateError",
     "Verification",

@@ -33,7 +33,7 @@ from pufferflow.verify.balls import (
 from pufferflow.verify.parse import Balls, Chain, Intervals, require
 from pufferflow.verify.rules import entry_bounds
 
-_MOST_SETS = 10_000  # of possible values of the nodes of a chain
+_MAX_SETS = 10_000  # of possible values of the nodes of a chain
 
 Place: TypeAlias = tuple[int, int, bool]
 """Phase of a node, nodes on that side of it, and whether there are no more."""
@@ -79,7 +79,7 @@ class Model:
             values = _support(self.start)
         known: dict[tuple[int, int], int] = {}
         while (place := (len(known) % self.period, values)) not in known:
-            require(len(known) < _MOST_SETS + self.period, "the values of nodes do not settle")
+            require(len(known) < _MAX_SETS + self.period, "the values of nodes do not settle")
             known[place] = len(known)
             if self.period == 1 or self.start != "any":  # else segments begin at any phase
                 values = union(self._following[place[0]], values)

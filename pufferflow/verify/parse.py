@@ -38,7 +38,7 @@ MECHANISMS = ("mqm-exact", "mqm-approx", "group-dp", "entry-dp", "leakage", "was
 _NAMES = {int: "an integer", list: "a list", dict: "an object", str: "a string", NoneType: "null"}
 _LARGEST = 2**62  # integer
 # bits of the denominator of a sum: 2,400 digits, more than any single number has
-_MOST_BITS = 8_000
+_MAX_BITS = 8_000
 _NUMBER = re.compile(
     r"[0-9]{1,1200}(\.[0-9]{1,1200})?([eE][+-]?[0-9]{1,3})?|[0-9]{1,1200}/(?!0+\Z)[0-9]{1,1200}"
 )
@@ -58,8 +58,8 @@ def total(numbers: Sequence[Fraction], where: str) -> Fraction:
     common = 1
     for p in numbers:
         common = lcm(common, p.denominator)
-        why = f"{where}: the common denominator has over {_MOST_BITS} bits; give fewer digits"
-        require(common.bit_length() <= _MOST_BITS, why)
+        why = f"{where}: the common denominator has over {_MAX_BITS} bits; give fewer digits"
+        require(common.bit_length() <= _MAX_BITS, why)
     return Fraction(sum(p.numerator * (common // p.denominator) for p in numbers), common)
 
 
@@ -301,7 +301,7 @@ class Family:
         return self.chains or others
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """The description of the family."""
         if self.binary_interval:
             low, high = self.binary_interval
@@ -447,7 +447,7 @@ class Claim:
         if self.approximate:
             delta = f", delta {decimal(self.approximate.delta, rounding=ROUND_CEILING)}"
         return (
-            f"{self.mechanism} at epsilon {epsilon} for {self.family.words}, "
+            f"{self.mechanism} at epsilon {epsilon} for {self.family.description}, "
             f"{segments}: protects {records}, side information {self.side_information}{delta}"
         )
 

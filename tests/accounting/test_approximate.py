@@ -11,7 +11,7 @@ import opendp.prelude as dp
 import pytest
 from cases import seeds
 from flint import arb, ctx, fmpq
-from scipy.optimize import brentq, linprog
+from scipy.optimize import linprog
 from scipy.stats import norm
 from sequence_programs import as_rows, lipschitz, log_ratios, sequence_law
 
@@ -62,16 +62,6 @@ def test_allowances_are_on_the_safe_side_and_tight(seed):
         assert (
             arb(pufferfish_delta(epsilon, event, share)) >= arb(share) * gain / arb(event).expm1()
         )
-
-
-@pytest.mark.parametrize(("epsilon", "ratios"), [(0.2, (3.798, 5.153)), (1, (4.234, 5.503))])
-def test_published_ratios_and_extremes(epsilon, ratios):
-    found = [gaussian_ratio(epsilon, delta) for delta in (1e-6, 1e-9)]
-    assert found == pytest.approx(ratios, abs=1e-3)
-    for ratio in (gaussian_ratio(1e-80, 0.9), gaussian_ratio(1e80, 1e-300)):
-        assert 0 < ratio < math.inf
-    assert pufferfish_delta(1e80, 1e-80, 0.5) == 1.0
-    assert pufferfish_delta(1.0, 0.5, 0.0) == event_delta(1e80, 0.5, 1.0) == 0.0
 
 
 def exact_delta(above, below, cost, event_delta, epsilon):
@@ -137,15 +127,6 @@ def worst_delta(chain, length, sigma, epsilon):
             laws.append(np.bincount(count.ravel(), part.ravel(), length + 1) / part.sum())
         worst = max(worst, gaussian_delta(np.arange(length + 1), *laws, sigma, epsilon))
     return worst
-
-
-@pytest.mark.parametrize(("stay", "stated"), [(0.5, 1.09), (0.8, 1.015), (0.95, 1.006)])
-def test_the_least_sigma_of_a_count_is_below_ours_by_a_known_factor(stay, stated):
-    """docs/approximate.md: Theorem B is about all queries, the integral about one."""
-    chain = pf.MarkovChain([[stay, 1 - stay], [1 - stay, stay]])
-    ours = gaussian_scale(chain, 8, 1.0, 1e-4)
-    least = brentq(lambda s: worst_delta(chain, 8, s, 1.0) - 1e-4, ours / 4, ours, rtol=1e-4)
-    assert ours / least == pytest.approx(stated, abs=6e-3)
 
 
 @pytest.mark.parametrize("seed", seeds(20, 500))
@@ -257,12 +238,6 @@ def test_audit_of_event_level_privacy(run, tmp_path):
     assert (code, one["readings"], reset["readings"]) == (0, 1, 24)
     wanted = pf.influence_curve(chain, 90).reset(0.3, 24)
     assert reset["loss"] == pytest.approx(wanted, rel=1e-9)
-
-
-@pytest.mark.parametrize("delta", [0, 1, -1, math.nan, True, "1e-6"])
-def test_bad_deltas(delta):
-    with pytest.raises(ParameterError, match="delta is"):
-        gaussian_scale(HOUR, 100, 1.0, delta)
 
 
 @pytest.mark.parametrize("options", [{}, {"window": 4}, {"side_information": "any"}])

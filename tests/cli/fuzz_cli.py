@@ -18,7 +18,7 @@ from pathlib import Path
 import pufferflow as pf
 from pufferflow import cli
 
-MOST_SECONDS, MOST_BYTES = 60, 2**30
+MAX_SECONDS, MAX_BYTES = 60, 2**30
 CANARY = "77123"  # part of every value of the tables
 ODD = "nan inf -1 0 1e400 5e-324 1,2 -- 1_000 ٣ ½ 1:2:1e-300 0:1e400:1 a,a %Q 1h -1e3 m.json l"
 HOSTILE = (*ODD.split(), "", " ", "1" * 5000, "9" * 30, "\udcff", "x" * 300, "a\nb", "\x1b[31m")
@@ -114,7 +114,7 @@ def forked(words, folder, out):
         try:
             signal.alarm(90)
             space = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-            resource.setrlimit(resource.RLIMIT_AS, (space + 4 * MOST_BYTES,) * 2)
+            resource.setrlimit(resource.RLIMIT_AS, (space + 4 * MAX_BYTES,) * 2)
             os.chdir(folder)
             for number, path in enumerate(("/dev/null", *texts)):
                 os.dup2(os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC), number)
@@ -137,8 +137,8 @@ def check(words, code, used, out, err, changed):
     assert "a fault of this program" not in err, said
     if words[0] != "fit" and not any(CANARY in word for word in words):  # or declared as public
         assert CANARY not in out + err, said
-    assert used.ru_utime + used.ru_stime < MOST_SECONDS, said
-    assert used.ru_maxrss * 1024 < MOST_BYTES, said
+    assert used.ru_utime + used.ru_stime < MAX_SECONDS, said
+    assert used.ru_maxrss * 1024 < MAX_BYTES, said
     assert code == 0 or not changed, f"{changed}: {said}"
     assert not any(name.startswith((".", "tmp")) for name in changed), f"{changed}: {said}"
 

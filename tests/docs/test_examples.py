@@ -116,13 +116,16 @@ def test_worked_examples(path):
     assert (failed, tested > 0) == (0, True)
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", [*PAGES, "config/README.md", "results/README.md"])
 def test_names_and_links_of_the_pages(page):
     """A link leads to a file; headings are checked when the site is built."""
-    assert page != "README.md" or len(PAGES[page].split()) <= 600
-    for name in set(re.findall(r"\bpf\.(\w+(?:\.[A-Za-z_]\w*)?)", PAGES[page])):
+    shown = (ROOT / page).read_text()
+    assert page != "README.md" or len(shown.split()) <= 600
+    for name in set(re.findall(r"\bpf\.(\w+(?:\.[A-Za-z_]\w*)?)", shown)):
         assert attrgetter(name)(pf) is not None, name
-    text = re.sub(r"^```.*?^```|`[^`\n]*`", "", PAGES[page], flags=re.M | re.S)
+    for name in re.findall(r"`((?:pufferflow|workflow|tests|config|docs)/[\w./-]+)`", shown):
+        assert (ROOT / name).exists(), name
+    text = re.sub(r"^```.*?^```|`[^`\n]*`", "", shown, flags=re.M | re.S)
     for link in re.findall(r"\]\(([^)\s#]+)", text):
         assert "://" in link or ((ROOT / page).parent / link).exists(), link
 

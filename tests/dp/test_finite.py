@@ -90,20 +90,6 @@ def test_groups_are_inputs_within_so_many_steps(table, size, delta):
         assert path.group(size).delta(bound.factor) <= bound.delta
 
 
-def test_known_levels():
-    coins = dp.FiniteMechanism({"yes": ["3/4", "1/4"], "no": ["1/4", "3/4"]})
-    assert not coins.is_private("1.0986122886681096")
-    assert coins.is_private("1.0986122886681099")  # ln 3 lies between
-    often = coins.repeated(100)
-    assert (often.outputs, often.level().factor) == (101, 3**100)
-    shown = dp.FiniteMechanism({0: [1, 0], 1: [0, 1]})
-    assert (shown.level("1/2").factor, shown.level(1).factor) == (math.inf, 1)
-    assert shown.delta_at("1e300") == 1
-    rows = {i: [1 - Fraction(i, 9), Fraction(i, 9)] for i in range(3)}
-    steps = dp.FiniteMechanism(rows, [(0, 1), (1, 2)])
-    assert steps.group(2).delta(1) == dp.grouped(steps.level("1/9"), 2).delta == Fraction(2, 9)
-
-
 @examples(10, 80)
 @given(st.data(), st.integers(0, 2), st.integers(2, 3), st.booleans())
 def test_sensitivity_of_any_query(data, records, values, changed):

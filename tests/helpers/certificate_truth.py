@@ -109,7 +109,6 @@ def count_loss(chain, count, scale):
     matrix, start = [[Fraction(p) for p in row] for row in rows], chain["initial_distribution"]
     first = [Fraction(p) for p in (stationary(floats(rows)) if start == "stationary" else start)]
     length, worst = min(max(count["lengths"]), 7), 0.0
-    for node in range(1, length + 1):
-        laws = laws_given_secrets(matrix, first, length, count["weights"], node).values()
-        worst = max([worst, *(loss(p, q, scale) for p in laws for q in laws)])
+    for laws in laws_given_secrets(matrix, first, length, count["weights"]):
+        worst = max([worst, *(loss(p, q, scale) for p in laws.values() for q in laws.values())])
     return worst

@@ -1,5 +1,5 @@
 """Counts along chains in fractions, as audit/wasserstein.py and verify/counts.py have them: random
-chains, distributions of a count carried along the chain once a node, W and the loss of noise.
+chains, distributions of a count from all sequences, W and the loss of noise.
 """
 
 import math
@@ -63,24 +63,14 @@ def loss(first, second, scale):
     return float(np.abs(np.log(one / other)).max())
 
 
-def laws_given_secrets(matrix, initial, length, weights, node):
-    """P(N = n, X_node = x) for every state x of positive probability."""
-    k = len(matrix)
-    # (state now, secret or None, sum so far) -> probability
-    paths = {(x, x if node == 1 else None, weights[x]): initial[x] for x in range(k) if initial[x]}
-    for step in range(2, length + 1):
-        longer = {}
-        for (x, secret, n), probability in paths.items():
-            for y in range(k):
-                if matrix[x][y]:
-                    key = y, y if step == node else secret, n + weights[y]
-                    longer[key] = longer.get(key, 0) + probability * matrix[x][y]
-        paths = longer
-    laws = {}
-    for (_, secret, n), probability in paths.items():
-        law = laws.setdefault(secret, {})
-        law[n] = law.get(n, 0) + probability
-    return laws
+def laws_given_secrets(matrix, initial, length, weights):
+    """P(N = n, X_node = x) by all sequences: of every node, by states of positive probability."""
+    nodes = [{} for _ in range(length)]
+    sums = counted(matrix, initial, length, lambda path: sum(weights[x] for x in path))
+    total = sum(sum(law.values()) for (node, _), law in sums.items() if node == 1)
+    for (node, x), law in sums.items():
+        nodes[node - 1][x] = {n: Fraction(weight, total) for n, weight in law.items()}
+    return nodes
 
 
 def divided(law):
@@ -91,13 +81,13 @@ def divided(law):
 def chain_wasserstein(matrix, initial, length, weights):
     """W of Σ_t weights[X_t] over all nodes and pairs of secrets."""
     largest = 0
-    for node in range(1, length + 1):
-        laws = map(divided, laws_given_secrets(matrix, initial, length, weights, node).values())
-        largest = max([largest, *(wasserstein_infinity(*pair) for pair in combinations(laws, 2))])
+    for laws in laws_given_secrets(matrix, initial, length, weights):
+        pairs = combinations(map(divided, laws.values()), 2)
+        largest = max([largest, *(wasserstein_infinity(*pair) for pair in pairs)])
     return largest
 
 
-# -- noisy counts from every one of the k^T sequences, at every whole output -----------------------
+# -- noisy counts at every whole output ------------------------------------------------------------
 
 
 def log_fraction(value):

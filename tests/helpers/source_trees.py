@@ -9,6 +9,15 @@ import pufferflow
 PACKAGE = Path(pufferflow.__file__).parent
 
 
+def modules(package: Path) -> dict[str, Path]:
+    """The files of a package by the full names of their modules."""
+    found = {}
+    for path in sorted(package.rglob("*.py")):
+        parts = path.relative_to(package.parent).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
 @cache
 def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))

@@ -1,9 +1,6 @@
 """Hidden Markov models: worked examples, files, the command line, and bad input."""
 
 import json
-import math
-import subprocess
-import sys
 from fractions import Fraction
 
 import pytest
@@ -23,32 +20,6 @@ SHORT["priors"] = {"a": [["p", "1 - p"]], "b": [["1/2", "1/2"]]}
 def model(**changes):
     parts = {"transition_matrix": UNIT, "observation_matrix": COIN}
     return json.dumps(parts | {"initial_distributions": SECRETS} | changes)
-
-
-def test_geometric_mechanisms():
-    third, sixth = Fraction(1, 3), Fraction(1, 6)
-    rows = (2 * third, sixth, sixth), (third,) * 3, (sixth, sixth, 2 * third)
-    assert hmm.truncated_geometric(2) == rows
-    for m, ratio in ((1, "1/2"), (2, "1/7"), (5, "9/10")):
-        mechanism = hmm.truncated_geometric(m, ratio)
-        assert hmm.NoisyMax(largest=m, mechanism=mechanism).factor == 1 / Fraction(ratio)
-
-
-def test_long_sequences_and_long_numbers():
-    # a constant answer asked again and again is not protected, the bits of a chain are
-    constant = hmm.HiddenMarkovModel(UNIT, COIN, SECRETS)
-    assert [hmm.largest_ratio(constant, n).ratio for n in (1, 2, 5)] == [3, 9, 243]
-    mixing = hmm.HiddenMarkovModel([["1/2", "1/2"]] * 2, COIN, SECRETS)
-    assert hmm.largest_ratio(mixing, 20).ratio == 3
-    assert hmm.check(mixing, 3, 1000).every_length
-    worst = hmm.largest_ratio(hmm.HiddenMarkovModel(UNIT, UNIT, SECRETS), 3)
-    assert (worst.ratio, worst.to_dict()["ratio"]) == (math.inf, "infinite")
-    same = hmm.HiddenMarkovModel(UNIT, COIN, {"a": [1, 0], "b": [1, 0]})
-    assert (hmm.largest_ratio(same, 3).ratio, hmm.largest_ratio(same, 3).observations) == (1, ())
-    # more digits than Python turns into a string by default
-    digits = Fraction(f"0.{'7' * 900}")
-    long = hmm.HiddenMarkovModel(UNIT, [[digits, 1 - digits], ["1/7", "6/7"]], SECRETS)
-    assert len(hmm.largest_ratio(long, 9).to_dict()["ratio"]) > 4300
 
 
 # -- files and the command line ----------------------------------------------------------------
@@ -102,15 +73,6 @@ def test_noisy_max_on_the_command_line(run):
     words = ("--release", "value", "--largest", 4, "--ratio", "1/3", "--json")
     found = json.loads(run("related", "noisymax", "-", *words, stdin="[0, 4]")[1])
     assert (found["value"] in range(5), found["factor"]) == (True, "3")
-
-
-def test_check_needs_no_solver_without_parameters():
-    unit = "[[1, 0], [0, 1]]"
-    made = f"hmm.HiddenMarkovModel({unit}, {unit}, {{'a': [1, 0], 'b': [0, 1]}})"
-    code = f"import sys; from pufferflow import hmm; hmm.check({made}, 2, 1); "
-    code += "print('z3' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
 
 
 def test_what_grows_without_bound_is_refused(monkeypatch):

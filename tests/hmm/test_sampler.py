@@ -1,16 +1,14 @@
-"""The sampler of Noisy Max: every sequence of uniform integers, and a chi-square test of draws."""
+"""The sampler of Noisy Max on every sequence of uniform integers; its factor."""
 
 from collections import Counter
 from fractions import Fraction
 from itertools import product
 
 import pytest
-from samplers import RARE, p_value
 
 from pufferflow import hmm
 
 UNEVEN = [["1/2", "1/2", 0], ["1/4", "1/2", "1/4"], [0, "1/4", "3/4"]]
-FINE = hmm.truncated_geometric(5, f"1/{10**30 + 57}")
 
 
 class Listed:
@@ -39,28 +37,10 @@ def test_all_uniform_integers_give_the_exact_distribution(rows, counts, options,
     assert [Fraction(drawn[i], len(integers)) for i in range(len(found))] == list(found)
 
 
-@pytest.mark.parametrize(("seed", "size"), [(None, 4000), (1, 1500)])
-@pytest.mark.parametrize(
-    "noisy_max",
-    [
-        *(hmm.NoisyMax(), hmm.NoisyMax("value"), hmm.NoisyMax(ties="uniform")),
-        hmm.NoisyMax("index", 5, FINE, "uniform"),
-        hmm.NoisyMax("value", 5, hmm.truncated_geometric(5, "9/10")),
-    ],
-)
-def test_draws_follow_the_distribution(noisy_max, seed, size):
-    counts, seeds = [0, 2, 1, 2, 0], range(seed, seed + size) if seed else [None] * size
-    expected = [float(p) for p in noisy_max.distribution(counts)]
-    drawn = Counter(noisy_max.sample(counts, insecure_seed=one) for one in seeds)
-    assert p_value([drawn[i] for i in range(len(expected))], expected) > RARE
-
-
-def test_a_seed_repeats_its_draw_and_halved_noise_is_seen():
-    counts, narrow = [0, 2, 1], hmm.NoisyMax(mechanism=hmm.truncated_geometric(2, "1/4"))
-    first, again = ([narrow.sample(counts, insecure_seed=i) for i in range(4000)] for _ in "ab")
+def test_a_seed_repeats_its_draw():
+    fine = hmm.NoisyMax("index", 5, hmm.truncated_geometric(5, f"1/{10**30 + 57}"), "uniform")
+    first, again = ([fine.sample([0, 2, 5], insecure_seed=i) for i in range(99)] for _ in "ab")
     assert first == again
-    expected = [float(p) for p in hmm.NoisyMax().distribution(counts)]
-    assert p_value([first.count(index) for index in range(3)], expected) < RARE
 
 
 @pytest.mark.parametrize("options", [("value",), (), ("index", 2, None, "last")])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pufferflow as pf
-from pufferflow._util.work import MOST_WORK, allowing
+from pufferflow._util.work import MAX_WORK, allowing
 from pufferflow.errors import NetworkError, ParameterError
 from pufferflow.networks import BayesianNetwork as Network
 from pufferflow.networks import (
@@ -51,7 +51,7 @@ def test_the_result():
 def test_large_networks(monkeypatch):
     """What takes long is refused, the search of a node has its share, large tables are skipped."""
     chain = chain_network(CHAIN, 1000)
-    with allowing(MOST_WORK), pytest.raises(ParameterError, match="1000 variables would take"):
+    with allowing(MAX_WORK), pytest.raises(ParameterError, match="1000 variables would take"):
         markov_quilt_mechanism(chain, 1.0)
     tree = chain_network(CHAIN, 12)
     whole = markov_quilt_mechanism(tree, 4.0)

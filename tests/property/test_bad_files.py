@@ -13,7 +13,6 @@ from pufferflow.models.files import write_model
 from pufferflow.records.schema import Schema
 from pufferflow.records.states import StateSpace
 
-pytestmark = pytest.mark.usefixtures("scales_once")
 CHAIN = pf.MarkovChain([[0.8, 0.2], [0.3, 0.7]])
 TIMES = np.datetime_as_string(np.datetime64("2021-06-01T00:00", "m") + np.arange(20)).tolist()
 TABLE = ["time,value", *(f"{time},{('sit', 'walk')[i // 3 % 2]}" for i, time in enumerate(TIMES))]

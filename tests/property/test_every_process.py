@@ -254,6 +254,8 @@ def obeys(family, length, epsilon, may_lack_a_proof=False):
     if isinstance(family, HAVE_CHAINS):
         assert pf.lower_bound(family, length, epsilon).scale <= one
         assert one <= pf.mqm_exact(family, length, epsilon).scale * (1 + 1e-9)
+    group = pf.group_dp(family, length, epsilon).certified(family).certificate
+    assert pf.verify_certificate(group).scale == group["scale"]
     try:
         document = found.certified(family).certificate
     except ParameterError as error:

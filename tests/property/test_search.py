@@ -171,39 +171,6 @@ def test_binary_interval_covers_the_chains_inside(shares, start, length, epsilon
 MATRIX = [[0.9, 0.1, 0], [0.2, 0.7, 0.1], [0.3, 0, 0.7]]
 
 
-@pytest.mark.parametrize(
-    ("name", "matrix", "start", "options"),
-    [
-        *(
-            ("mqm-exact", MATRIX, start, {"convention": convention})
-            for start in ("any", "stationary", [1, 0, 0])
-            for convention in ("exact", "published")
-        ),
-        *((name, [[0.6, 0.4], [0.35, 0.65]], "any", {}) for name in ("mqm-approx", "gk16")),
-    ],
-)
-def test_a_billion_records_cost_no_more_than_a_million(name, matrix, start, options):
-    chain = pf.MarkovChain(matrix, start)
-    long, *longer = (
-        MECHANISMS[name](chain, n, 0.5, **options).scale for n in (10**6, 10**9, 10**18)
-    )
-    assert 2 < long < 1000
-    assert longer == pytest.approx([long, long], rel=1e-9)
-
-
-@pytest.mark.parametrize("leave", [0.0, 1e-16, 1e-9])
-def test_a_chain_that_hardly_mixes_takes_a_billion_records(leave):
-    chain = pf.MarkovChain([[1 - leave, leave], [0.5 * leave, 1 - 0.5 * leave]], [0.5, 0.5])
-    assert pf.mqm_exact(chain, 10**9, 1.0).scale <= 1e9
-
-
-@pytest.mark.parametrize(("move", "most"), [(1e-4, 5773), (1e-6, 577342)])
-def test_distributions_that_go_round_a_cycle_are_compared_after_a_round(move, most):
-    """In strides of one no range of nodes would share a bound; the scale be 4 to 7 % larger."""
-    cycle = (1 - move) * np.roll(np.eye(3), 1, 1) + move * np.eye(3)
-    assert pf.mqm_exact(pf.MarkovChain(cycle, [0.2, 0.3, 0.5]), 10**9, 5.0).scale < most
-
-
 # -- given starts: bounds for many nodes at once, against the same node by node --------------------
 
 
@@ -287,10 +254,3 @@ def test_kernels_that_return_early_find_the_same(work, monkeypatch):
     expected = [pf.mqm_exact(chains[0], 300, epsilon).scale for epsilon in (0.1, 1.0)]
     monkeypatch.setattr(quilts, "KERNEL_WORK", work)
     assert [pf.mqm_exact(chains[1], 300, epsilon).scale for epsilon in (0.1, 1.0)] == expected
-
-
-@pytest.mark.parametrize("epsilon", [1.0, 1e90])
-def test_the_longest_chain_whose_start_alone_tells_nothing(epsilon):
-    """Only the first node is a quilt, at any distance: their products would leave 64 bits."""
-    chain = pf.MarkovChain([[0, 0.5, 0.5], [0, 1, 0], [0, 0, 1]], [1, 0, 0])
-    assert pf.mqm_exact(chain, 2**62, epsilon).scale == pytest.approx(2**62 / epsilon)

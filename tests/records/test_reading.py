@@ -257,7 +257,7 @@ def test_participants_are_never_guessed_and_groups_are_theirs(monkeypatch):
     assert (steps.people, steps.columns["participant"]) == (("",), None)
     steps = read(frame, Schema(participant="who", group="of"))
     assert (steps.groups, steps.group_of.tolist()) == (("g", "h"), [0, 1])
-    monkeypatch.setattr(reader, "MOST_PEOPLE", 1)
+    monkeypatch.setattr(reader, "MAX_PEOPLE", 1)
     with pytest.raises(DataError, match="more than 1 participants; make several tables of it"):
         read(frame, Schema(participant="who"))
 

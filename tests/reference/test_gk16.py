@@ -60,40 +60,6 @@ def test_scale_against_the_dense_matrix(k, length, start):
     assert applicable
 
 
-def passes_one_at(chain_at, length, laws=None):
-    """Where from 0 to 1 the norm of the dense matrix passes 1."""
-    low, high = 0.0, 1.0
-    for _ in range(45):
-        middle = (low + high) / 2
-        chain = chain_at(middle)
-        gamma = influence_matrix(chain, length, laws or [chain.initial_distribution])
-        low, high = (middle, high) if np.linalg.norm(gamma, 2) < 1 else (low, middle)
-    return low
-
-
-def interval(far):
-    return pf.BinaryInterval(0.5 - 0.4 * far, 0.5 + 0.4 * far)
-
-
-def unequal_sides(seed):
-    rows = np.random.default_rng(seed).dirichlet(np.full(3, 0.3), 3)
-    return lambda far: pf.MarkovChain((1 - far) / 3 + far * rows)
-
-
-@pytest.mark.parametrize(
-    ("length", "family"),
-    [*((length, interval) for length in (2, 3, 7)), *((5, unequal_sides(i)) for i in range(4))],
-)
-def test_norm_decides_to_the_last_digits(length, family):
-    """Just inside the limit it is applicable, just outside it is not."""
-    if family is interval:
-        limit = passes_one_at(lambda far: family(far).chains[0], length, list(NEARLY_ONE_STATE[2]))
-    else:
-        limit = passes_one_at(family, length)
-    assert pf.gk16(family(limit - 1e-8), length, 1.0).scale is not None
-    assert pf.gk16(family(limit + 1e-8), length, 1.0).scale is None
-
-
 def test_entries_are_suprema_over_the_family():
     one = pf.MarkovChain([[0.6, 0.4], [0.5, 0.5]], [0.5, 0.5])
     other = pf.MarkovChain([[0.5, 0.5], [0.4, 0.6]], [0.9, 0.1])

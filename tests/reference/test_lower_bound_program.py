@@ -98,30 +98,3 @@ def test_the_query_that_is_stated_tells_epsilon(seed):
         if found.scale:
             with flint.ctx.workprec(300):
                 assert stated_loss(matrix, law, found) > epsilon
-
-
-@pytest.mark.parametrize("epsilon", [0.1, 3.0])
-@pytest.mark.parametrize("length", [2, 6, 100, 5001])
-def test_a_cycle_needs_the_noise_of_a_group(epsilon, length):
-    found = pf.lower_bound(pf.MarkovChain(np.eye(3)[[1, 2, 0]]), length, epsilon)
-    assert found.scale == pytest.approx(length / epsilon, rel=1e-6)
-    assert len(found.earlier + found.later) + 1 == length
-
-
-@pytest.mark.parametrize(
-    ("matrix", "start", "epsilon"),
-    [
-        ([[0.998, 0.002], [0, 1]], [0.5, 0.5], 0.1),
-        ([[0.996, 0.004, 0], [0, 0.996, 0.004], [0, 0, 1]], [0.4, 0.3, 0.3], 5.0),
-    ],
-)
-def test_chains_that_absorb_late_need_about_the_noise_of_a_group(matrix, start, epsilon):
-    found = pf.lower_bound(pf.MarkovChain(matrix, start), 5000, epsilon)
-    assert 0.95 * 5000 < found.scale * epsilon <= 5000
-
-
-def test_steps_that_hardly_ever_occur_make_no_noise():
-    """Quotients of the smallest floats are infinite, which is meant: warnings are errors here."""
-    chain = pf.MarkovChain([[1, 0, 0], [0, 1, 0], [5e-324, 0.25, 0.75]], "any")
-    assert 0 < pf.lower_bound(chain, 3, 1.0).scale <= pf.leakage(chain, 3, 1.0).scale
-    assert pf.lower_bound(pf.MarkovChain([[1.0]]), 10, 0.5).scale == 0

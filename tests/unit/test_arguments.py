@@ -24,7 +24,7 @@ from pufferflow.records import StateSpace
 from pufferflow.records.read import read
 from reproduction.data.sample import Participant, Sample
 
-pytestmark = pytest.mark.usefixtures("only_svg", "scales_once")
+pytestmark = pytest.mark.usefixtures("only_svg")
 NO_NUMBER = ("3", True, math.nan, [], [None], 1j, math.inf)
 NEVER = {int: (*NO_NUMBER, 1.5, [1.5]), float: (*NO_NUMBER, -1, 10**400)}
 SOMETHING = (None, "x", True, math.nan, -1, 0, 1.5, [1.5], {}, RNG)

@@ -1,8 +1,6 @@
 """The look of figures: files that are the same on every run, whatever the user's settings are."""
 
 import re
-import subprocess
-import sys
 import zlib
 
 import matplotlib as mpl
@@ -63,14 +61,3 @@ def test_mechanisms_differ_in_marker_and_in_dashes_and_so_does_an_unknown_one():
     names = ["new", "mqm-exact", "participant-dp", "new"]
     assert style.in_order(names) == ["participant-dp", "mqm-exact", "new"]
     assert style.state_label(">=10000 W") == "≥ 10000 W"
-
-
-def test_no_window_system_is_loaded(tmp_path):
-    code = """
-import sys
-from matplotlib.figure import Figure
-from pufferflow.drawing import style
-style.save_figure(Figure(), sys.argv[1])
-assert "matplotlib.pyplot" not in sys.modules and "tkinter" not in sys.modules
-"""
-    subprocess.run([sys.executable, "-c", code, tmp_path / "empty"], check=True)

@@ -68,22 +68,6 @@ def test_a_ball_lies_in_a_box_and_needs_less_noise():
     assert pf.leakage(ball, 500, 1.0).scale < pf.leakage(box, 500, 1.0).scale
 
 
-def test_one_state_and_states_reached_in_the_end():
-    """See refusals.txt for what is said of states that may be kept for ever."""
-    assert pf.leakage(pf.IntervalFamily([[0.5]], [[1]]), 100, 0.5).scale == pytest.approx(2)
-    low = [[0.3, 0.3, 0], [0.2, 0.2, 0.2], [0, 0.3, 0.3]]
-    high = [[0.7, 0.7, 0.1], [0.6, 0.6, 0.6], [0.1, 0.7, 0.7]]
-    assert pf.leakage(pf.IntervalFamily(low, high), 10**9, 1.0).scale < 1000
-    # one state that may be kept is met in the end, as others are where none may be
-    seen = confidence_family([[50, 9, 4, 1], [8, 40, 5, 0], [3, 4, 6, 0], [0] * 4])
-    assert not pf.leakage(seen, 1000, 1.0).reason
-    left = pf.IntervalFamily(np.zeros((3, 3)), 1 - np.eye(3) / 2)
-    assert not pf.leakage(left, 9, 1.0).reason
-    two = confidence_family([[50, 9, 4, 1], [8, 40, 5, 0], [0, 0, 3, 0], [0] * 4])
-    assert pf.leakage(two, 1000, 1.0).scale == pytest.approx(1000)
-    assert pf.leakage(two, 20, 1.0).scale <= 20 * (1 + 1e-9)
-
-
 def test_seven_states_are_bounded_by_flows_or_without_any_by_ratios(monkeypatch):
     """Flows bound far less; a linear program that is not solved ends no computation."""
     matrix = 0.6 * np.eye(7) + 0.4 / 7

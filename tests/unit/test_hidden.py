@@ -51,32 +51,3 @@ def test_windows_of_never_observed_records_are_left_out():
     assert states.tolist() == [0, 2]
     assert chain.chain.states == 3
     np.testing.assert_array_equal(chain.chain.transition_matrix.sum(axis=1), 1)
-
-
-@pytest.mark.parametrize("window", [1, 2, 30])
-def test_who_knows_records_of_an_order_2(window):
-    """One step of it bounds nothing, two do."""
-    family = pf.HiddenChain.of_order(ORDER_2)
-    plain, known, shorter = (
-        pf.leakage(family, length, 1.0, window=window, side_information=side).scale
-        for length, side in ((10**6, "none"), (10**6, "any"), (10**5, "any"))
-    )
-    assert plain < known < 1000
-    assert known == pytest.approx(shorter, rel=1e-6)
-
-
-@pytest.mark.parametrize("start", ["any", "stationary", [1.0]])
-def test_labels_that_tell_nothing_of_others_need_the_noise_of_one_record(start):
-    """Also where it is one label, or drawn whatever the state is."""
-    one = pf.HiddenChain(pf.MarkovChain([[1.0]], start), [0])
-    assert pf.leakage(one, 50, 0.5, side_information="any").scale == pytest.approx(2, rel=1e-5)
-    coin = pf.HiddenChain.hidden(CHAIN, [[0.3, 0.7], [0.3, 0.7]])
-    assert pf.leakage(coin, 50, 0.5).scale == pytest.approx(2, rel=1e-5)
-
-
-@pytest.mark.parametrize("k", [3, 7])
-def test_many_words_are_not_compared(k):
-    """See refusals.txt for the reason."""
-    family = pf.HiddenChain.of_order(np.random.default_rng(0).dirichlet(np.full(k, 50), (k, k)))
-    found = pf.leakage(family, 40, 1.0, side_information="any")
-    assert (found.scale == 40, bool(found.reason)) == (k == 7, k == 7)

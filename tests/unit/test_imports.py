@@ -6,7 +6,7 @@ import sys
 from graphlib import TopologicalSorter
 
 import pytest
-from source_trees import PACKAGE, imports, tree
+from source_trees import PACKAGE, imports, modules, tree
 
 pytestmark = pytest.mark.xdist_group("sources")  # what its tests share is made once
 
@@ -42,11 +42,7 @@ def test_data_flows_one_way():
 
 def test_no_modules_import_one_another_in_a_circle():
     """Nor through others, nor inside functions; what is imported for types alone never runs."""
-    files = {}
-    for path in PACKAGE.rglob("*.py"):
-        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
-        files[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    graph = {}
+    files, graph = modules(PACKAGE), {}
     for name, path in files.items():
         wanted = imports(path, types=False)
         homes = (part if part in files else part.rpartition(".")[0] for part in wanted)
@@ -74,7 +70,9 @@ BESIDE = {"dp": GROUND, "hmm": GROUND, "networks": (*GROUND, "models"), "verify"
 
 
 def test_what_stands_beside_shares_nothing_with_the_core():
+    """Nor does anything load a window system."""
     for path in FILES:
+        assert not any(name.startswith("matplotlib.pyplot") for name in imports(path)), path
         if room(path) in BESIDE:
             assert rooms(path) <= {*BESIDE[room(path)]}, path
         elif room(path) != "cli":

@@ -58,18 +58,6 @@ def test_informed_adversaries_against_the_bound_of_extreme_probabilities(seed):
         assert found <= window / (epsilon - spread) * (1 + 1e-6)
 
 
-# -- many states -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("states", [66, 201])
-def test_of_many_states_the_scale_is_at_most_that_of_the_quilts(states):
-    """Blocks take time in proportion to more than the cube of the states: see refusals.txt."""
-    chain = pf.MarkovChain(0.9 * np.eye(states) + 0.1 / states)
-    found, quilts = (of(chain, 100, 1.0).scale for of in (pf.leakage, pf.mqm_exact))
-    assert 1 < found <= quilts
-    assert (found == quilts) == (states > 200)
-
-
 # -- extremes of floats ----------------------------------------------------------------------------
 
 

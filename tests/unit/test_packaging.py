@@ -8,7 +8,6 @@ import tomllib
 import zipfile
 from importlib.metadata import packages_distributions
 from inspect import ismodule
-from pathlib import Path
 
 import pytest
 import yaml
@@ -69,37 +68,12 @@ def test_the_wheel_ships_the_list_of_names(tmp_path):
     assert {"pufferflow/__init__.pyi", "pufferflow/py.typed"} <= shipped
 
 
-def test_what_others_read_is_as_they_ask():
-    """The citation (of CFF 1.2.0 what is used) and the entry in Snakemake's catalogue."""
+def test_versions_agree():
+    """Of the citation, the list of changes, the catalogue of workflows, continuous integration."""
     citation = yaml.safe_load(text("CITATION.cff"))
     assert (citation["version"], citation["license"]) == (PROJECT["version"], PROJECT["license"])
-    assert (citation["cff-version"], citation["type"]) == ("1.2.0", "software")
-    assert all(isinstance(citation[key], str) for key in ("message", "title", "abstract"))
-    person, entity = {"family-names", "given-names", "orcid", "affiliation"}, {"name", "website"}
-    for work in (citation, *citation["references"]):
-        assert {"type", "title", "authors"} <= set(work)
-        assert all(set(one) <= person or set(one) <= entity for one in work["authors"])
-        assert re.fullmatch(r"10\.\d{4,9}(\.\d+)?/\S+", work.get("doi", "10.1145/none"))
     usage = yaml.safe_load(text(".snakemake-workflow-catalog.yml"))["usage"]
-    assert all(usage["mandatory-flags"][key].strip() for key in ("flags", "desc"))
-    assert set(usage["software-stack-deployment"]) <= {"conda", "apptainer", "apptainer+conda"}
     assert (ROOT / "workflow/envs").is_dir() == usage["software-stack-deployment"]["conda"]
-    assert 'include: "workflow/Snakefile"' in text("Snakefile")
-    assert all((ROOT / name).is_file() for name in ("config/README.md", "config/config.yaml"))
-
-
-PAGES = ["CONTRIBUTING.md", "README.md", "config/README.md", "results/README.md"]
-PAGES += [f"docs/{path.relative_to(ROOT / 'docs')}" for path in (ROOT / "docs").rglob("*.md")]
-
-
-@pytest.mark.parametrize("page", sorted(page for page in PAGES if "_build" not in page))
-def test_files_that_pages_name_exist(page):
-    for name in re.findall(r"`((?:pufferflow|workflow|tests|config|docs)/[\w./-]+)`", text(page)):
-        assert Path(ROOT / name).exists(), f"{page} names {name}"
-
-
-def test_versions_agree():
-    """Of the list of changes; of continuous integration, with every Python that is promised."""
     first = re.search(r"^## (.+)$", text("CHANGELOG.md"), re.M)[1]
     assert first == "Unreleased" or first.startswith(PROJECT["version"])
     flow = yaml.safe_load(text(".github/workflows/ci.yml"))["jobs"]["all"]

@@ -115,12 +115,6 @@ def test_a_clock_with_a_matrix_an_hour_is_fitted():
     np.testing.assert_allclose(smoothed.transition_matrix(0), rows)
 
 
-def test_distributions_repeat_with_the_period():
-    at = DAY.stationary_distributions
-    for phase in range(60):
-        np.testing.assert_allclose(at[phase] @ DAY.transition_matrix(phase), at[(phase + 1) % 60])
-
-
 def test_distributions_that_floats_cannot_hold_are_not_used():
     """The first state leads to the third by two steps of 1e-200: how often it occurs is unknown."""
     away, back = [[1, 1e-200, 0], [0, 1, 0], [0, 0, 1]], [[1, 0, 0], [1, 0, 1e-200], [0.5, 0, 0.5]]

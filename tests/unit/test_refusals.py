@@ -18,12 +18,12 @@ from written_calls import called
 
 import pufferflow as pf
 from pufferflow import dp, hmm
-from pufferflow.accounting import account
-from pufferflow.accounting.level import Level
+from pufferflow.accounting import account, level
 from pufferflow.errors import PufferflowError
 from pufferflow.mechanisms import KNOWN
 from pufferflow.models.files import PublicModel
 from pufferflow.records import read as reader
+from pufferflow.records import units
 from pufferflow.records.schema import Fitted, Schema, parse_schema
 from pufferflow.records.states import StateSpace
 
@@ -101,7 +101,8 @@ KNOWN_STATES = Schema(
 OF_OTHERS = PublicModel(pf.ChainFamily([CHAIN]), KNOWN_STATES)
 IN_PARIS = Schema(timezone="Europe/Paris")
 Charge, Promise, UNBOUNDED = account.Charge, account.Promise, account.UNBOUNDED
-READING, PARTICIPANT = Level(1), Level(None)
+READING, PARTICIPANT = level.Level(1), level.Level(None)
+level_of, seconds_of, steps_of = level.level_of, units.seconds_of, units.steps_of
 
 
 def rows(content, **schema):

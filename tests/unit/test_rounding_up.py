@@ -16,7 +16,7 @@ from pufferflow.bounds.distribution_sets import (
     largest_log_ratios,
     no_trees,
 )
-from pufferflow.bounds.forgetting import ForgettingLoss
+from pufferflow.bounds.mixing import MixingLoss
 from pufferflow.bounds.process import of_chain
 from pufferflow.bounds.walks import Stretch
 from pufferflow.mechanisms import compute_scale
@@ -128,11 +128,11 @@ def test_logarithms_of_ratios():
             assert float(table[x, y]) <= float(exact) * (1 + 1e-14) + 1e-12
 
 
-def test_losses_and_scales_of_forgetting_families():
+def test_losses_and_scales_of_mixing_families():
     family = pf.MixingFamily(3, 0.25)
     with ctx.workprec(256):
         for cost in RNG.uniform(0.01, 2, 20).tolist():
-            loss = arb(ForgettingLoss(family, 11).loss(cost).value)
+            loss = arb(MixingLoss(family, 11).loss(cost).value)
             known = plain_mixing.loss(3, 0.25, 11, cost)
             assert known <= loss <= known * (1 + arb(1e-15))
         for epsilon in EPSILONS[:20]:

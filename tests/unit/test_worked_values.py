@@ -1,6 +1,7 @@
 """Values of papers and of calculations by hand, to the digits that worked.txt gives."""
 
 import ast
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,21 @@ TURNING = pf.PeriodicChain([np.eye(2), np.eye(2)[::-1]], initial_distribution="a
 RARE = pf.MarkovChain([[1 - 1e-100, 1e-100], [1e-100, 1 - 1e-100]], [1, 0])
 UNLIKELY = pf.MarkovChain([[0, 1e-300, 1], [1, 0, 0], [1, 0, 0]], [1, 0, 0])
 HALF, SWAP = pf.BinaryInterval(0.5, 0.5), pf.MarkovChain([[0, 1], [1, 0]], "any")
+ROUND = pf.MarkovChain(np.eye(3)[[1, 2, 0]])
+APART = pf.MarkovChain([[0, 0.5, 0.5], [0, 1, 0], [0, 0, 1]], [1, 0, 0])
+SELDOM = pf.MarkovChain([[1, 0, 0], [0, 1, 0], [5e-324, 0.25, 0.75]], "any")
+TURNED = [[0.9, 0.1, 0], [0.2, 0.7, 0.1], [0.3, 0, 0.7]]
+COINS = pf.HiddenChain.hidden(STATIONARY_1, [[0.3, 0.7]] * 2)
+PAIRS = pf.HiddenChain.of_order([[[0.9, 0.1], [0.5, 0.5]], [[0.3, 0.7], [0.2, 0.8]]])
+LATE = pf.MarkovChain([[0.996, 0.004, 0], [0, 0.996, 0.004], [0, 0, 1]], [0.4, 0.3, 0.3])
+LOW, HIGH = np.array([[3, 3, 0], [2, 2, 2], [0, 3, 3]]), np.array([[7, 7, 1], [6, 6, 6], [1, 7, 7]])
+LEFT = pf.IntervalFamily(np.zeros((3, 3)), 1 - np.eye(3) / 2)
+UNIT, COIN, HALVES = [[1, 0], [0, 1]], [["3/4", "1/4"], [0.25, 0.75]], [["1/2", "1/2"]] * 2
+DIGITS = Fraction(f"0.{'7' * 900}")
+LONG = [[DIGITS, 1 - DIGITS], ["1/7", "6/7"]]
+TOSSES, CERTAIN = (pf.dp.FiniteMechanism({"yes": p, "no": p[::-1]}) for p in (COIN[0], [1, 0]))
+NINTHS = {i: [Fraction(9 - i, 9), Fraction(i, 9)] for i in range(3)}
+STEPS = pf.dp.FiniteMechanism(NINTHS, [(0, 1), (1, 2)])
 ZERO, ONE = CountQuery({0}), CountQuery({1})
 EPSILONS, ALPHAS = (0.2, 1.0, 5.0), (0.1, 0.2, 0.3, 0.36, 0.4)
 FIVE = ("group-dp", "mqm-exact", "mqm-approx", "entry-dp", "gk16")
@@ -35,8 +51,49 @@ def synthetic(alpha):
     return pf.BinaryInterval(alpha, 1 - alpha)
 
 
+def hidden(transitions, observations, yes=(1, 0), no=(0, 1)):
+    return pf.hmm.HiddenMarkovModel(transitions, observations, {"yes": yes, "no": no})
+
+
+def fits(length, alpha):
+    return pf.gk16(synthetic(alpha), length, 1.0).scale is not None
+
+
 def independent(start):
     return pf.MarkovChain([[0.2, 0.3, 0.5]] * 3, start)
+
+
+def counted(*rows):
+    """The family of these counts, and of a state that was never left."""
+    return pf.models.confidence_family([*rows, [0] * len(rows[0])])
+
+
+def going_round(move):
+    return pf.MarkovChain((1 - move) * ROUND.transition_matrix + move * np.eye(3), [0.2, 0.3, 0.5])
+
+
+def hardly_mixing(leave):
+    return pf.MarkovChain([[1 - leave, leave], [0.5 * leave, 1 - 0.5 * leave]], [0.5, 0.5])
+
+
+def lazy(states):
+    return pf.MarkovChain(0.9 * np.eye(states) + 0.1 / states)
+
+
+def longer(mechanism, matrix, start, **options):
+    """Scales of a billion records and of more, over that of a million."""
+    chain = pf.MarkovChain(matrix, start)
+    long, *more = (mechanism(chain, n, 0.5, **options).scale for n in (10**6, 10**9, 10**18))
+    return [scale / long for scale in more]
+
+
+def least(chain, length, epsilon):
+    """Number of records whose noise is a lower bound."""
+    return pf.lower_bound(chain, length, epsilon).scale * epsilon
+
+
+def informed(family, length, window=1):
+    return pf.leakage(family, length, 1.0, window=window, side_information="any").scale
 
 
 def share_of_lower_bounds(chain, epsilon, **options):

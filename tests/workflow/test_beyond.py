@@ -1,17 +1,18 @@
-"""Studies beyond the paper: bounds between which numbers lie, related bounds, and the cohort."""
+"""Studies beyond the paper: related bounds against all sets, pieces of the cohort.
+
+Other studies are in the stored tables of test_shown.py.
+"""
 
 import itertools
 import math
 
 import numpy as np
 import pytest
-from cases import counts, seeds
+from cases import seeds
 
 import pufferflow as pf
-from pufferflow.mechanisms import MECHANISMS
 from reproduction import tidy
-from reproduction.beyond import cohort, measures
-from reproduction.beyond.measures import models, wider_guarantees
+from reproduction.beyond import cohort
 from reproduction.beyond.peers import (
     TemporalLeakage,
     bayesian_dp_threshold,
@@ -19,97 +20,6 @@ from reproduction.beyond.peers import (
     random_cases,
     related_bounds,
 )
-from reproduction.data.discretise import Runs
-from reproduction.data.sample import Participant, Sample
-
-pytestmark = pytest.mark.xdist_group("beyond")  # what its tests share is made once
-
-
-def table(rows):
-    return tidy.frame(rows, "beyond")
-
-
-# -- least noise and composition -------------------------------------------------------------------
-
-
-def test_no_scale_is_below_the_lower_bound_and_no_loss_above_epsilon():
-    names = ["group-dp", "gk16", "mqm-exact", "wasserstein", "leakage"]
-    cases = measures.synthetic_cases([[0.9, 0.6], [0.6, 0.6]], 30)
-    given = names, {"mqm-exact": {"certified": True}}, {"epsilons": [1], "longest": 30}
-    noise = table(measures.least_noise(cases, [0.5, 1], *given))
-    assert len(noise) == 2 * 2 * 5
-    shown = noise[noise["scale"].notna()]
-    assert (shown["scale"] >= shown["lower_bound"]).all()
-    assert (shown["gap"] == shown["scale"] / shown["lower_bound"]).all()
-    assert (shown["expected_error"] == 2 * shown["scale"] * 2 / 30).all()
-    assert set(noise.loc[noise["mechanism"] == "mqm-exact", "relative_noise"]) == {1}
-    losses = noise[noise["actual_loss"].notna()]
-    assert set(losses["epsilon"]) == {1}
-    assert (losses["actual_loss"] <= 1 + 1e-9).all()
-
-
-def test_each_bound_of_several_releases_is_tighter_than_the_one_before():
-    rows = table(measures.composition(measures.synthetic_cases([[0.9, 0.9]], 100), 0.1, 4))
-    total = rows.pivot_table(index="releases", columns="bound", values="total_epsilon")
-    assert total["theorem_4_4"].to_numpy() == pytest.approx([0.1, 0.2, 0.3, 0.4])
-    assert (total["leakage"] <= total["quilts"]).all()
-    assert (total["quilts"] <= total["theorem_4_4"] * (1 + 1e-9)).all()
-
-
-# -- wider guarantees ------------------------------------------------------------------------------
-
-MIXING = {"steps": 5, "overlap": 0.5}
-
-
-@pytest.fixture(scope="module")
-def runs():
-    """Counts of a simulated binary chain, in quarters of an hour."""
-    chain = pf.MarkovChain([[0.8, 0.2], [0.3, 0.7]])
-    states = chain.simulate(5000, np.random.default_rng(3))
-    triples, hourly = np.zeros((2, 2, 2), dtype=np.int64), np.zeros((24, 2, 2), dtype=np.int64)
-    np.add.at(triples, (states[:-2], states[1:-1], states[2:]), 1)
-    np.add.at(hourly, (np.arange(4999) // 4 % 24, states[:-1], states[1:]), 1)
-    return Runs(triples, hourly)
-
-
-@pytest.fixture(scope="module")
-def measured(runs):
-    counts = runs.hourly.sum(axis=0)
-    person = Participant("somebody", "somebody", (20, 30), counts.sum(axis=1), counts)
-    sample = Sample("own", "synthetic", "a simulated chain", 900, ("low", "high"), (person,))
-    given = sample, {"somebody": runs}, [0.5, 2.0], [1, 4, 90], 0.9, MIXING, [2.0]
-    return table(wider_guarantees(*given))
-
-
-def test_wider_guarantees_never_cost_less(measured):
-    """Side information, longer windows and wider models: more noise, and more loss without it."""
-    keys = ["model", "epsilon", "window", "side_information"]
-    for value in ("scale", "paper_loss"):
-        costs = measured.set_index(keys)[value].unstack("side_information")
-        assert costs.notna().all(axis=None)
-        assert (costs["any"] >= costs["none"] * (1 - 1e-6)).all()
-        longer = costs.unstack("window").T
-        growth = (longer / longer.groupby(level=0).shift()).dropna()
-        assert (growth >= 1 - 1e-6).all(axis=None)
-        assert (costs.loc["intervals"] >= costs.loc["fitted"] * (1 - 1e-6)).all(axis=None)
-    whole = measured[measured["window"] == 90]  # of every segment
-    assert whole["scale"].to_numpy() == pytest.approx(30 / whole["epsilon"].to_numpy())
-
-
-def test_scales_and_losses_are_those_of_the_mechanisms(runs, measured):
-    family = models(runs, 900, 0.9, MIXING)
-    for row in measured.to_dict("records"):
-        options = {"window": row["window"], "side_information": row["side_information"]}
-        loss = pf.leakage_loss(family[row["model"]], 30, row["paper_scale"], **options)
-        assert row["paper_loss"] == pytest.approx(loss, rel=1e-6)
-        assert row["relative_noise"] == row["scale"] / row["paper_scale"]
-    counts = runs.hourly.sum(axis=0)
-    fitted = pf.MarkovChain(counts / counts.sum(axis=1, keepdims=True))
-    papers = {pf.mqm_exact(fitted, 30, epsilon).scale for epsilon in (0.5, 2.0)}
-    assert set(measured["paper_scale"]) == papers
-    assert measured["certified"].notna().sum() == len(measured) / 2
-    assert measured.query("model == 'fitted' and epsilon == 2")["certified"].all()
-
 
 # -- related bounds: by all sets of states, and never below ours for their own adversary ----------
 
@@ -196,7 +106,7 @@ def run(folder, pieces=1, **changes):
     files = [folder / f"{piece}.csv" for piece in range(1, pieces + 1)]
     for number, file in enumerate(files, start=1):
         rows = cohort.measure(f"{number}-of-{pieces}", COHORT | changes, {}, 3)
-        tidy.write(table(rows), file, "beyond")
+        tidy.write(tidy.frame(rows, "beyond"), file, "beyond")
     gathered = tidy.read_all(files, "beyond")
     tidy.write(gathered, folder / "cohort.csv", "beyond")
     tidy.write(cohort.summarise(gathered), folder / "summary.csv", "cohort_summary")
@@ -215,45 +125,3 @@ def test_more_participants_epsilons_or_mechanisms_change_no_other_row(tmp_path):
     large = run(tmp_path / "large", 3, participants=30, epsilons=[0.5, 1, 2], mechanisms=mechanisms)
     few, many = (set(rows.astype(str).itertuples(index=False)) for rows in (small, large))
     assert few < many
-
-
-def test_rows_are_the_scales_of_the_participants_chains(tmp_path):
-    rows = run(tmp_path / "run", 2)
-    assert len(rows) == 23 * 2 * 4
-    for number in (1, 12, 23):
-        chain, length = cohort.simulated_chain(number, COHORT, 3)
-        for row in rows[rows["participant"] == str(number)].itertuples():
-            found = MECHANISMS[row.mechanism](chain, length, row.epsilon)
-            assert (row.status, row.reason, row.length) == (found.status, found.reason, length)
-            if found.scale is None:
-                assert np.isnan(row.scale)
-            else:
-                assert row.scale == found.scale
-                assert row.expected_error == pytest.approx(3 * found.scale * 2 / length)
-
-
-@pytest.mark.parametrize("participants", counts(4, 8))
-def test_no_scale_of_a_participant_is_below_the_lower_bound(tmp_path, participants):
-    few = {"participants": participants, "mechanisms": ["group-dp", "mqm-exact", "leakage"]}
-    rows = run(tmp_path / "run", 2, lower_bound=True, **few)
-    assert (rows["scale"] >= rows["lower_bound"]).all()
-    for row in rows.sample(6, random_state=1).itertuples():
-        chain, length = cohort.simulated_chain(int(row.participant), COHORT, 3)
-        assert row.lower_bound == pf.lower_bound(chain, length, row.epsilon).scale
-        assert row.least_error == pytest.approx(row.expected_error * row.lower_bound / row.scale)
-    gaps = tidy.read(tmp_path / "run/summary.csv", "cohort_summary").query("quantity == 'gap'")
-    largest = (rows["scale"] / rows["lower_bound"]).groupby([rows["epsilon"], rows["mechanism"]])
-    found = gaps.sort_values(["epsilon", "mechanism"])["max"].to_numpy()
-    assert found == pytest.approx(largest.max().to_numpy())
-    assert set(gaps["count"]) == {participants}
-
-
-@pytest.mark.parametrize("participants", counts(600, 2000))
-def test_released_errors_have_the_expected_mean(tmp_path, participants):
-    rows = run(tmp_path / "run", participants=participants, mechanisms=["group-dp"], epsilons=[1])
-    summary = cohort.summarise(rows).set_index("quantity")
-    # group-dp: scale T, Lipschitz 2/T, so every participant's error is 2 k in the mean
-    assert summary.loc["expected_error", "mean"] == pytest.approx(6)
-    standard_error = summary.loc["released_error", "std"] / np.sqrt(participants)
-    assert abs(summary.loc["released_error", "mean"] - 6) < 4 * standard_error
-    assert standard_error == pytest.approx(2 * np.sqrt(3 / participants), rel=0.2)

@@ -1,13 +1,11 @@
-"""The files behind a script, against what its bytecode imports and what loads when it starts."""
+"""The files behind a script, against the imports of syntax trees, and what they cannot show."""
 
 import ast
-import dis
 from itertools import accumulate
 from pathlib import Path
-from types import CodeType
 
 import pytest
-from source_trees import tree
+from source_trees import imports, modules, tree
 
 from reproduction.code import source_files
 
@@ -16,37 +14,7 @@ pytestmark = pytest.mark.xdist_group("sources")  # what its tests share is made 
 ROOT = Path(__file__).parents[2]
 WORKFLOW = ROOT / "workflow"
 SCRIPTS = sorted(path.name for path in (WORKFLOW / "scripts").glob("*.py"))
-
-
-def module_name(path, root):
-    parts = path.relative_to(root).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-PACKAGES = {ROOT / "pufferflow": ROOT, WORKFLOW / "reproduction": WORKFLOW}
-MODULES = {
-    module_name(path, root): path
-    for package, root in PACKAGES.items()
-    for path in sorted(package.rglob("*.py"))
-}
-
-
-def imported_by_bytecode(path):
-    """Full names that a file's bytecode imports; the compiler drops what never runs."""
-    text = path.read_text(encoding="utf-8").replace("if TYPE_CHECKING:", "if False:")
-    pending, found, last = [compile(text, path, "exec")], set(), ""
-    while pending:
-        compiled = pending.pop()
-        pending += [constant for constant in compiled.co_consts if isinstance(constant, CodeType)]
-        for step in dis.get_instructions(compiled):
-            if step.opname == "IMPORT_NAME":
-                last = step.argval
-                found.add(last)
-            elif step.opname == "IMPORT_FROM":
-                found.add(f"{last}.{step.argval}")
-    return found
-
-
+MODULES = modules(ROOT / "pufferflow") | modules(WORKFLOW / "reproduction")
 LAZY = {name for name, path in MODULES.items() if path.with_suffix(".pyi").exists()}
 """Rooms whose names load on first use, from any of their modules."""
 
@@ -65,7 +33,7 @@ def reached():
     """For each script, the modules that run when it does."""
     files = MODULES | {script: WORKFLOW / "scripts" / script for script in SCRIPTS}
     edges = {
-        name: set().union(*map(modules_of, imported_by_bytecode(path)))
+        name: set().union(*map(modules_of, imports(path, types=False)))
         for name, path in files.items()
     }
 
@@ -80,10 +48,10 @@ def reached():
     return {script: closure(script) for script in SCRIPTS}
 
 
-def test_a_script_reaches_what_its_bytecode_imports(reached):
-    for script, modules in reached.items():
+def test_a_script_reaches_what_its_syntax_tree_imports(reached):
+    for script, names in reached.items():
         files = {path for path in source_files(script) if path.suffix == ".py"}
-        assert files == {WORKFLOW / "scripts" / script, *(MODULES[name] for name in modules)}
+        assert files == {WORKFLOW / "scripts" / script, *(MODULES[name] for name in names)}
 
 
 def test_nothing_a_script_reaches_is_imported_by_a_name_made_at_run_time(reached):

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from pufferflow.data.household import BUNDLED, export_household
@@ -69,17 +68,6 @@ def test_a_file_that_export_writes_is_taken_and_named(tmp_path):
         bundled = power(BUNDLED, "bundled", window_minutes=5000, gaps=gaps).participants[0]
         for field, value in vars(bundled).items():
             assert np.array_equal(getattr(sample.participants[0], field), value)
-
-
-def test_what_fit_takes_is_taken(tmp_path):
-    meters = {"participant": list("aabb"), "ts": [0, 900, 0, 900], "kW": [0.1, 0.3, 0.1, 0.1]}
-    pd.DataFrame(meters).to_parquet(tmp_path / "meters.parquet")
-    sample = power(tmp_path / "meters.parquet", bin_watts=0.2, bins=2)
-    assert sample.description.startswith("meters.parquet: column 'kW', 4 rows")
-    assert (sample.step_seconds, sample.groups) == (900, ("household",))
-    assert sample.states == ("< 0.2", ">= 0.2")
-    moved = {person.name: person.transition_counts.tolist() for person in sample.participants}
-    assert moved == {"a": [[0, 1], [0, 0]], "b": [[1, 0], [0, 0]]}
 
 
 def test_runs_of_named_columns(tmp_path):

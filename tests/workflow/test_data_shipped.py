@@ -5,7 +5,6 @@ import hashlib
 import io
 import json
 import lzma
-import os
 import subprocess
 import zipfile
 from pathlib import Path
@@ -21,18 +20,11 @@ from pufferflow.models.files import parse_model
 from reproduction import download
 from reproduction.chains import describe_chains, fit_chains, load_chains, save_chains
 from reproduction.data.discretise import count_runs, discretise
-from reproduction.data.people import GROUPS, fitbit
 from reproduction.data.sample import load_sample, pooled
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = ROOT / "workflow/data"
 NHANES = SHIPPED / "activity_nhanes2003_minutes.csv.xz"
-FITBIT = SHIPPED / "activity_fitbit2016_minutes.csv.xz"
-WHOLE_NHANES = "activity_nhanes2003_218_minute_counts"
-SHARED = Path(os.environ.get("PUFFERFLOW_SHARED_DATA", ROOT.parent / "shared/data"))
-needs_shared = pytest.mark.skipif(
-    not SHARED.exists(), reason="set PUFFERFLOW_SHARED_DATA to the raw data's folder"
-)
 
 
 def sources():
@@ -46,15 +38,6 @@ def household(**settings):
 
 def nhanes(path=NHANES, **settings):
     return discretise(path, {"kind": "activity", **settings}, "activity", "bundled")
-
-
-def meta(name):
-    """What was computed elsewhere of a raw file."""
-    return json.loads((SHARED / f"{name}.meta.json").read_text())["summary"]
-
-
-def shares(transitions):
-    return transitions / transitions.sum(axis=1, keepdims=True)
 
 
 def test_every_shipped_file_is_what_its_row_describes():
@@ -71,22 +54,6 @@ def test_every_shipped_file_is_what_its_row_describes():
             assert row["doi"] in licences
 
 
-def test_household_has_the_published_shape():
-    sample = household()
-    person = sample.participants[0]
-    assert person.segment_lengths == (1051200,) == (person.observations + 407,)
-    assert person.transition_counts.sum() == 1050752
-    assert (person.state_counts > 0).sum() == len(sample.states) == 51
-    assert (person.transition_counts > 0).sum() == 1215
-    assert (sample.states[0], sample.states[-1]) == ("0-200 W", ">=10000 W")
-    about = "UCI #235 household electricity, two years of minutes from 2007-05-01"
-    assert sample.description == about
-    split = household(gaps="split").participants[0]
-    assert np.array_equal(split.transition_counts, person.transition_counts)
-    # every chain but its last observation starts a transition
-    assert sum(split.segment_lengths) - len(split.segment_lengths) == 1050752
-
-
 def test_runs_of_the_household_agree_with_its_merged_bins():
     window = {"window_start": "2008-01-01T00:00", "window_minutes": 10_000}
     settings = {"kind": "power", "source": "bundled", **window}
@@ -96,32 +63,6 @@ def test_runs_of_the_household_agree_with_its_merged_bins():
     assert np.array_equal(runs.hourly.sum(axis=0), merged.T @ counts @ merged)
     assert runs.triples.sum() == runs.hourly.sum() - 1
     assert runs.hourly.sum(axis=(1, 2))[[0, 23]].tolist() == [7 * 60, 6 * 60]
-
-
-@needs_shared
-@pytest.mark.parametrize("group", GROUPS)
-def test_nhanes_agrees_with_the_numbers_computed_elsewhere(group):
-    people, expected = nhanes().group(group), meta(WHOLE_NHANES)["groups"][group]
-    own, lengths = pooled(people), [person.segment_lengths for person in people]
-    assert len(people) == expected["kept"]
-    assert own.transition_counts.sum() == expected["n_trans"]
-    assert own.state_counts.sum() == expected["wear_total"]
-    assert shares(own.transition_counts) == pytest.approx(np.array(expected["P"]), abs=1e-6)
-    assert np.median([*map(len, lengths)]) == expected["chains_median"]
-    assert np.median([*map(max, lengths)]) == expected["longest_chain_median"]
-
-
-@needs_shared
-def test_shipped_people_are_all_that_the_whole_file_would_keep():
-    assert nhanes(SHARED / f"{WHOLE_NHANES}.csv.gz").to_json() == nhanes().to_json()
-
-
-@needs_shared
-def test_fitbit_minutes_agree_with_the_numbers_computed_elsewhere():
-    expected = meta("activity_fitbit2016_minute_intensity")["all"]
-    transitions = pooled(fitbit(FITBIT).participants).transition_counts
-    assert transitions.sum() == expected["n_trans"]
-    assert shares(transitions) == pytest.approx(np.array(expected["P"]), abs=1e-6)
 
 
 def test_gaps_steps_and_runs_of_nhanes():

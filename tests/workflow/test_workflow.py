@@ -149,16 +149,6 @@ def test_bad_settings_and_bad_data_are_one_sentence_and_leave_no_half_result(cop
     assert "Traceback" not in output
 
 
-def test_an_own_data_set_by_an_overlay_alone(finished):
-    assert "young" in finished.text("tables/errors_walks_2_file.md")
-    assert ",007," in finished.text("scales/walks_2_file/mqm-exact.csv")
-    assert (finished.made / "figures/histograms_walks_2_file.svg").is_file()
-    page = finished.text("report.html")
-    assert "walks_2" in page
-    assert "data from a file of the user" in page
-    assert "walks_2" not in finished.text("tables/comparison.csv")
-
-
 def test_snakemakes_own_report_holds_figures_and_tables_with_captions(finished):
     with zipfile.ZipFile(finished.folder / "report.zip") as archive:
         page = min((name for name in archive.namelist() if name.endswith("report.html")), key=len)

@@ -53,10 +53,10 @@ def by_setting(table: pd.DataFrame, dataset: str, foreign: str = "") -> Parts:
     own = table["epsilon"].isin(EPSILONS[dataset])
     for part, why in ((table[own], foreign), (table[~own], foreign or "the paper has another ε")):
         if len(part):
-            yield part, words_of(part["epsilon"]), why
+            yield part, described(part["epsilon"]), why
 
 
-def words_of(epsilons: pd.Series[Any]) -> str:
+def described(epsilons: pd.Series[Any]) -> str:
     """Return ``"ε = 0.2, 1, 5"``."""
     return "ε = " + ", ".join(f"{epsilon:g}" for epsilon in sorted(set(epsilons)))
 
@@ -101,7 +101,7 @@ def figure4_rows(errors: pd.DataFrame, limits: pd.DataFrame, growth: pd.DataFram
         values = pd.DataFrame({"key": "figure4/gk16/interior", "computed": interior})
         yield from stated_rows(values, "pufferfish", "synthetic")
     if own and len(group):
-        text = f"the error of group-dp is 1/ε at every α (not drawn), {words_of(group['epsilon'])}"
+        text = f"the error of group-dp is 1/ε at every α (not drawn), {described(group['epsilon'])}"
         holds = np.allclose(group["expected_error"] * group["epsilon"], 1)
         fields = {"origin": "restored", "verdict": verdicts.RESTORED, "data": "synthetic"}
         yield claim(text, FIGURE_4, "1/ε", "1/ε", holds, **fields)
@@ -138,7 +138,7 @@ def _curves(errors: pd.DataFrame, at: str, fields: dict[str, str]) -> Iterator[R
 def growth_rows(growth: pd.DataFrame) -> Iterator[Row]:
     """Yield claims about errors and scales as functions of the length."""
     data, settled = {"data": "synthetic"}, []
-    at = f"α = {growth['alpha'].iloc[0]:g}, {words_of(growth['epsilon'])}"
+    at = f"α = {growth['alpha'].iloc[0]:g}, {described(growth['epsilon'])}"
     for name in sorted({"mqm-exact", "mqm-approx"} & set(growth["mechanism"])):
         own = growth[growth["mechanism"] == name]
         errors = own.pivot_table("expected_error", "length", "epsilon")
@@ -196,7 +196,7 @@ def _numbers(part: pd.DataFrame, dataset: str, fields: dict[str, str]) -> Iterat
     fields = {"reason": f"{others}; page beyond.html shows what other data change"} | fields
     for key, own in part.groupby(by, sort=False):
         group, task, *one = map(str, key)
-        place, at, error = own["place"].iloc[0], words_of(own["epsilon"]), own["expected_error"]
+        place, at, error = own["place"].iloc[0], described(own["epsilon"]), own["expected_error"]
         names = ", ".join(one or own["mechanism"])
         text = f"L1 errors of {names}: {compared_label(group)}, {task}, {at}"
         theirs, ours = ", ".join(own["value"]), ", ".join(map("{:.4f}".format, error))
@@ -306,7 +306,7 @@ def authors_rows(authors: pd.DataFrame) -> Iterator[Row]:
         reason = "; ".join(dict.fromkeys(part["reason"][part["reason"] != ""]))
         agree = int((part["verdict"] == verdicts.REPRODUCED).sum())
         place, ours = f"shs037/pufferfish, {script}", f"the same in {agree} of {len(part)}"
-        text = f"scales of {mechanism} by the authors' {script}, {words_of(part['epsilon'])}"
+        text = f"scales of {mechanism} by the authors' {script}, {described(part['epsilon'])}"
         fields = {"origin": "author's code", "reason": reason, "data": "tables/authors_code"}
         fields["foreign"] = reason if set(part["verdict"]) == {verdicts.NOT_IN_PAPER} else ""
         holds = verdicts.DIFFERS not in set(part["verdict"])

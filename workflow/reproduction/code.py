@@ -56,14 +56,14 @@ def _uses(path: Path, roots: tuple[Path, ...]) -> frozenset[Path]:
         return frozenset()
     text = path.read_text(encoding="utf-8")
     used = {file for name in _imported(text) for root in roots for file in _module(name, root)}
-    for entry in _data_beside(path.parent):
+    for entry in _data_next_to(path.parent):
         if f'"{entry.name}"' in text:
             used |= {file for file in (entry, *entry.rglob("*")) if file.is_file()}
     return frozenset(used)
 
 
 @cache
-def _data_beside(folder: Path) -> list[Path]:
+def _data_next_to(folder: Path) -> list[Path]:
     """Return the files and folders next to modules that are not modules themselves."""
     return [
         entry

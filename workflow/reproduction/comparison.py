@@ -171,11 +171,11 @@ def comparison_table(rows: Iterable[Row], name: str = "comparison") -> Table:
         if row.verdict == REPRODUCED and row.origin == "restored":
             raise ParameterError(f"{where} cannot read {REPRODUCED!r}, its value is restored")
     data = pd.DataFrame(listed, columns=list(Row._fields))
-    display = data.map(display_names).assign(data=data["data"].map(_data_words))
+    display = data.map(display_names).assign(data=data["data"].map(_data_name))
     labels = "; ".join(dict.fromkeys(display["data"]))
     return Table(name, "Published claims and numbers, and ours.", labels, data, display)
 
 
-def _data_words(text: str) -> str:
+def _data_name(text: str) -> str:
     dataset, comma, label = text.rpartition(", ")
     return f"{dataset}{comma}{data_label(label)}"

@@ -15,7 +15,7 @@ from pufferflow.data.household import START, MinuteWatts, iso, read_watts
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.records.counts import path_counts
 from pufferflow.records.read import Steps, find_columns, read, stamp
-from pufferflow.records.schema import MOST_SECONDS, Schema
+from pufferflow.records.schema import MAX_SECONDS, Schema
 from pufferflow.records.states import MISSING, MISSING_TEXTS, StateSpace, shortest
 from pufferflow.records.table import Table
 from reproduction import tidy
@@ -168,7 +168,7 @@ def _read_uci_text(path: str | Path) -> MinuteWatts:
 
 def _open_activity(path: str | Path, given: Mapping[str, Any], label: str) -> RawData:
     gap_minutes, states, step_minutes = given["gap_minutes"], given["states"], given["step_minutes"]
-    split = int(min(60 * gap_minutes, MOST_SECONDS))
+    split = int(min(60 * gap_minutes, MAX_SECONDS))
     table = own_table(path)
     if "seqn" in table.columns:
         if states is not None:

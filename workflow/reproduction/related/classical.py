@@ -45,7 +45,7 @@ def measure(settings: Mapping[str, Any], seed: int) -> Iterator[Found]:
         for noise, factor in (("", 1.0), (", noise halved", 2.0)):
             losses = _losses(epsilon, factor).items()
             rows += [_row("privacy", name + noise, loss) for name, loss in losses]
-        rows += [_row("smoking", *told) for told in smoker(100, epsilon).items()]
+        rows += [_row("smoking", *risk) for risk in smoker(100, epsilon).items()]
         yield from (row | {"epsilon": epsilon} for row in rows)
 
 
@@ -195,14 +195,14 @@ def smoker(others: int, epsilon: float, *, ill: bool = True) -> dict[str, float]
     outputs = np.arange(-reach, reach + 1)
     noise = laplace_probability(outputs, scale)
     risks = {"before the study": 0.5 * 0.05 + 0.5 * 0.2}
-    for counted, told in enumerate(("after it, without his record", "with his record")):
+    for counted, study in enumerate(("after it, without his record", "with his record")):
         joint: Any = 0
         for rate in (0.05, 0.2):
             published = np.convolve(binom.pmf(np.arange(others + 1), others, rate), noise)
             given = np.array([np.pad(published, ends) for ends in ((0, counted), (counted, 0))])
             joint = joint + given * [[0.5 * (1 - rate)], [0.5 * rate]]
         evidence = joint.sum(axis=0)
-        risks[told] = float(given[int(ill)] @ (joint[1] / np.where(evidence > 0, evidence, 1)))
+        risks[study] = float(given[int(ill)] @ (joint[1] / np.where(evidence > 0, evidence, 1)))
     given = np.array([noise, laplace_probability(outputs - 1, scale)])
     posterior = 0.2 * given[1] / (0.2 * given[1] + 0.8 * given[0])
     return risks | {"with it, all others known": float(given[int(ill)] @ posterior)}
@@ -245,9 +245,9 @@ def _examples() -> Stated:
     yield "composition/basic", f"{what}, δ = 0", dp.composed([often.level()] * 100).epsilon
     yield "composition/exact", f"{what}, δ = 1e-6", often.repeated(100).level("1e-6").epsilon
     yield "composition/advanced", "the same by advanced composition", advanced
-    people, beside = list(product((0, 1), repeat=3)), dp.change_one((0, 1))
+    people, neighbours = list(product((0, 1), repeat=3)), dp.change_one((0, 1))
     chances = {a: [Fraction(3 ** sum(map(eq, a, b)), 64) for b in people] for a in people}
-    answers = dp.FiniteMechanism(chances, [(a, b) for a in people for b in beside(a)])
+    answers = dp.FiniteMechanism(chances, [(a, b) for a in people for b in neighbours(a)])
     what, one = "least e^ε of three two-coin answers", answers.level()
     yield "group/1", f"{what}, one person changed", float(one.factor)
     yield "group/2", f"{what}, two people changed", float(answers.group(2).level().factor)

@@ -246,8 +246,8 @@ def classical(curves: pd.DataFrame) -> Figure:
             look = LOOKS[index] | {"label": "_" if halved else NAMES.get(plain, plain)}
             if panel == "privacy":  # side by side around each ε
                 look |= {"linestyle": "none", "markerfacecolor": "white" if halved else None}
-                beside, ratio = 1.11 ** (index - 1.5), of["expected_error"] / of["epsilon"]
-                axes.plot(of["epsilon"] * beside, ratio, **look)
+                shift, ratio = 1.11 ** (index - 1.5), of["expected_error"] / of["epsilon"]
+                axes.plot(of["epsilon"] * shift, ratio, **look)
                 continue
             curve(axes, of, COLUMNS, look)
             none = of.loc[of["mean_error"] == 0, "epsilon"]

@@ -18,7 +18,7 @@ _LARGE = 10**6
 """Costs of a block of steps (m·c) above which mixing saves less than 1e-6 T·c and is left out."""
 
 
-class ForgettingLoss:
+class MixingLoss:
     """Largest loss over a segment's windows in terms of c: a closed form in interval arithmetic.
 
     With ρ = (1 − α) e^(mc) the odds ratio of two values by n = km + r records after them is at most
