@@ -19,7 +19,7 @@ let decide text =
       refuse "there is not one proof for every chain";
     if List.exists (fun p -> p.counts <> None) proofs then
       refuse "a count proves the scale of wasserstein alone";
-    (* As in the other verifier a program must be one even where all records reveal little enough.
+    (* As in the other verifier a program must be one even if all records reveal little enough.
     *)
     let whole = Checker.qmult (Checker.inject_Z claim.longest) (Checker.cost claim) in
     let any = { claim with epsilon = Checker.qplus claim.epsilon (Checker.qmult whole four) } in
@@ -36,13 +36,13 @@ let decide text =
       Checker.check claim (List.map (Option.value ~default:Search.nothing) hints) mixing
       && List.for_all2 program claim.family hints in
     if not (List.for_all Checker.model_ok claim.family) then
-      refuse "a row of a matrix is no distribution";
+      refuse "a row of a matrix is not a distribution";
     let fits (m : Checker.model) = match m.initial with
       | Checker.Given p ->
         List.length m.matrices = 1
         && Checker.row_ok (Search.nat (List.length (List.hd m.matrices))) p
       | _ -> true in
-    if not (List.for_all fits claim.family) then refuse "a start is no distribution";
+    if not (List.for_all fits claim.family) then refuse "a start is not a distribution";
     if Z.sign claim.scale.qnum <= 0 then refuse "without noise a loss is not bounded";
     let attempt bits = try attempt bits with Search.Open -> false in
     if List.exists attempt precisions then Accepted

@@ -1,5 +1,5 @@
 (* From the JSON text of a certificate to its claim, as Claims.v defines claims, and its proofs.
-   Trusted: what is checked is the claim that this reads. All that is not of the format is refused.
+   Trusted: the claim that this reads is the one that is checked. All that is not of the format is refused.
 *)
 
 exception Refused of string
@@ -206,10 +206,10 @@ let matrix where v = list (list number) where v
 let square where v =
   let rows = matrix where v in
   if rows = [] || List.exists (fun row -> List.compare_lengths row rows <> 0) rows then
-    refuse (where ^ " is no square matrix, or has no rows");
+    refuse (where ^ " is not a square matrix, or has no rows");
   rows
 
-(* Entries [x, y, what is between them], values from 1. *)
+(* Entries [x, y, value], values from 1. *)
 let by_pairs each where v =
   let entry where v = match v with
     | List [x; y; found] ->
@@ -274,7 +274,7 @@ let proof where v =
 type certificate = {
   claim : Checker.claim;
   proofs : proof list;
-  unproved : string option (* what of the claim no theorem covers *)
+  unproved : string option (* part of the claim that no theorem covers *)
 }
 
 let initial where = function
@@ -304,10 +304,10 @@ let certificate (s : string) : certificate =
   let keys = ["certificate"; "version"; "mechanism"; "family"; "epsilon"; "length"; "window";
               "side_information"; "scale"; "proofs"] in
   let f = fields where keys ["approximate"] (read_json s) in
-  if f "certificate" <> Text "pufferflow" then refuse "this is no certificate of pufferflow";
+  if f "certificate" <> Text "pufferflow" then refuse "this is not a certificate of pufferflow";
   if f "version" <> Int (Z.of_int 2) then refuse "its version is not 2";
   let mechanism = text "mechanism" (f "mechanism") in
-  if not (List.mem mechanism mechanisms) then refuse "mechanism is not one of those known";
+  if not (List.mem mechanism mechanisms) then refuse "mechanism is unknown";
   let known = match f "side_information" with
     | Text "none" -> false | Text "any" -> true
     | _ -> refuse "side_information is not none or any" in

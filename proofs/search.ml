@@ -1,11 +1,11 @@
 (* From the program of a certificate to the tables and flows that the checker checks.
-   Nothing here is trusted: what is wrong makes the checker refuse. Numbers are multiples of
+   Nothing here is trusted: the checker refuses errors. Numbers are multiples of
    1 / one, one = 2^bits. *)
 
 open Parse
 
 exception Unproved of string
-exception Open (* a period does not end at or below where it starts, in these numbers *)
+exception Open (* a period does not end at or below its start, in these numbers *)
 
 let unproved text = raise (Unproved text)
 
@@ -220,7 +220,7 @@ let by_tree n (high : Z.t array) (low : Z.t array) (root, arcs) (growth : Z.t ar
       let store = List.fold_left (fun best v ->
           if Z.gt (Z.mul low.(v) h.(v)) (Z.mul low.(best) h.(best)) then v else best)
           root values in
-      (* what a wrong tree leaves over is paid in full, as in the other verifier *)
+      (* the rest of a wrong tree is paid in full, as in the other verifier *)
       if !clipped && Z.sign low.(store) > 0 then
         e := List.fold_left (fun sum y ->
             let g = if y = store then n.one else growth.(y).(store) in
@@ -276,7 +276,7 @@ let step n k rows mixed proof (step : step) near far between count : Checker.ste
 
 (* -- a side --------------------------------------------------------------------------------- *)
 
-(* What is known of the nodes on a side: distributions of the neighbour of one with so many nodes on
+(* The nodes on a side: distributions of the neighbour of one with so many nodes on
    this side, from a growth, and weights of one with so many and so far away; those of all nodes. *)
 type views = {
   rows : int -> Z.t list list -> rows;
@@ -292,7 +292,7 @@ let early n k views proof (steps : step list) around =
     | step' :: rest when Z.lt (Z.of_int j) around ->
       let power = power_of step' in
       if Z.gt power (Z.of_int (j + 1)) then
-        refuse "no node is that far from one with fewer beside it";
+        refuse "no node is that far from one with fewer next to it";
       let p = Z.to_int power and near = List.hd growths in
       let s, e = step n k (views.rows j (table near)) (views.mixed (j + 1 - p) power) proof step'
           near (List.nth growths (p - 1)) (count n (Z.pred power)) (count n (Z.of_int (j + 1))) in
@@ -352,7 +352,7 @@ let side n k views proof (s : Parse.side) around =
 (* Tables of all phases, with the steps of a period in the order in which they are made. *)
 let cycle n k rows phases proof (s : Parse.side) around =
   let all = count n around and period = List.length phases in
-  if s.prefix <> [] then refuse "nodes have steps of their own only where one matrix serves all";
+  if s.prefix <> [] then refuse "nodes have steps of their own only if one matrix serves all";
   let found = Array.make period (counted n k all) in
   (match s.start with
    | None -> ()
@@ -428,7 +428,7 @@ let sets_of (m : Checker.model) weights =
       else go (s :: before) (next s) in
     go [] (List.map positive p)
 
-(* The values of nodes can alternate; then the checker knows of all late ones together. *)
+(* The values of nodes can alternate; then the checker bounds all late ones together. *)
 let alternates (m : Checker.model) =
   match m.initial, m.matrices with
   | Checker.Given p, [matrix] when List.compare_lengths p matrix = 0 ->
@@ -653,7 +653,7 @@ let hints bits (a : Checker.claim) (m : Checker.model) proof : Checker.hints opt
 
 (* -- mixing families ------------------------------------------------------------------------ *)
 
-(* Bounds of nodes with 0, 1, ... nodes on a side; none where they soon exceed epsilon. *)
+(* Bounds of nodes with 0, 1, ... nodes on a side; none if they soon exceed epsilon. *)
 let mixing_hints bits (a : Checker.claim) (m : Checker.mixing) =
   let h = { nothing with Checker.one = Z.shift_left Z.one bits; halvings = nat (bits / 2) } in
   let cost = Checker.cost a and around = Checker.others a in
