@@ -1,6 +1,6 @@
 (* From the JSON text of a certificate to its claim, as Claims.v defines claims, and its proofs.
-   Trusted: the claim that this reads is the one that is checked. All that is not of the format is refused.
-*)
+   Trusted: the claim that this reads is the one that is checked. Anything else than the format is
+   refused. *)
 
 exception Refused of string
 

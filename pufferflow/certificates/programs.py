@@ -24,7 +24,7 @@ from pufferflow.models.protection import Protection
 from pufferflow.verify import MAX_WORK, CertificateError
 from pufferflow.verify.balls import Table, Work, below
 from pufferflow.verify.interpret import Interpreter
-from pufferflow.verify.model import Node, Place, SetModel
+from pufferflow.verify.model import Node, Position, SetModel
 from pufferflow.verify.parse import Claim, Matrix, Pair, Proof, Step, Witness, read
 
 # relative excess: decimals and exact rows differ slightly from floats
@@ -70,8 +70,8 @@ class Writer:
         single = model.hidden and run.claim.hidden == 1
         if single and not model.informed and model.period == 1:
             middle = self.around // 2
-            place = 0, middle, middle <= self.early[1]
-            node, rows = model.given(place, run.growth(run.count(0))), np.zeros_like(self.cap)
+            position = 0, middle, middle <= self.early[1]
+            node, rows = model.given(position, run.growth(run.count(0))), np.zeros_like(self.cap)
             for i, row in enumerate(node.rows or []):
                 rows[i, : len(row)] = [float(p.mid()) for p in row]
             found, _ = self._trees(rows, np.asarray(rows.any(axis=1)), forward + past)
@@ -99,8 +99,8 @@ class Writer:
         many = min(self.early[not forward], self.around)
         if sets and self.around * self.k**6 <= _MAX_EARLY:
             many = self.around
-        places = [(0, j, True) for j in range(1, many + 1)]
-        prefix, tables = self._steps(forward, start, places, coupled, power)
+        positions = [(0, j, True) for j in range(1, many + 1)]
+        prefix, tables = self._steps(forward, start, positions, coupled, power)
         if many == self.around:
             return {"prefix": prefix}, _logs(tables[-1])
         guess, noted = self.cap, len(self.witnesses)
@@ -113,12 +113,12 @@ class Writer:
                 other = np.minimum(other, self._coupled(forward, many + 1, floor))
             guess, power = (guess, None) if guess.max() <= other.max() else (other, power)
         tables = tables[-(power or 1) :]
-        places = [(phase, many + 1, False) for phase in phases]
+        positions = [(phase, many + 1, False) for phase in phases]
         for _ in range(_ROUNDS):  # a table that a period maps to or below itself
             del self.witnesses[noted:], self.parsed[noted:]
             stated = _decimals(guess)
             begin = run.begin(tables, read(Matrix, stated, "start"))
-            cycle, (*_, last) = self._steps(forward, begin, places, coupled, power)
+            cycle, (*_, last) = self._steps(forward, begin, positions, coupled, power)
             if below(last, begin):
                 return {"prefix": prefix, "start": stated, "cycle": cycle}, guess
             end = _logs(last)
@@ -130,11 +130,11 @@ class Writer:
         self,
         forward: bool,
         start: Table,
-        places: Sequence[Place],
+        positions: Sequence[Position],
         coupled: bool,
         power: int | None,
     ) -> tuple[list[Document], list[Table]]:
-        """Return steps for successive places, and the tables that they prove.
+        """Return steps for successive positions, and the tables that they prove.
 
         Single nodes get the shortest steps whose bounds are about the smallest.
         """
@@ -143,15 +143,15 @@ class Writer:
 
         def prove(step: Document) -> Table:
             far = growths[max(len(growths) - step.get("power", 1), 0)]
-            return self.run.step(forward, place, Step(**step), growths[-1], far)
+            return self.run.step(forward, position, Step(**step), growths[-1], far)
 
-        for place in places:
-            node, early = self.model.node(forward, place, growths[-1]), place[2]
+        for position in positions:
+            node, early = self.model.node(forward, position, growths[-1]), position[2]
             known = coupled and node.rows is not None
             found, trees = self._found(forward, node, logs[-1]) if known else ([], self.cap)
             through, ratios = 0, self.cap
             if power and not (known and node.excess == 1):
-                through, ratios = self._through(forward, place, logs, power)
+                through, ratios = self._through(forward, position, logs, power)
             most = np.minimum(trees, ratios) + _ENOUGH * self.cost * early
             most = np.where(self._outside(node), np.inf, np.maximum(most, 0))
             step = Document(witnesses=old)
@@ -168,10 +168,10 @@ class Writer:
         return steps, tables
 
     def _through(
-        self, forward: bool, place: Place, logs: list[Floats], power: int
+        self, forward: bool, position: Position, logs: list[Floats], power: int
     ) -> tuple[int, Floats]:
         """Return the number of steps with the smallest leakage of a node, and that leakage."""
-        (phase, _, early), i = place, len(logs)
+        (phase, _, early), i = position, len(logs)
         powers = [power] if self.model.period == 1 else [min(power, i)]
         if early:
             powers = [m for m in _POWERS if m <= min(power, i)]

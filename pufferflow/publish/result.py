@@ -169,7 +169,7 @@ class NoisyTable(Table):
         most = " to ".join(dict.fromkeys(f"±{number(end)}" for end in (half.min(), half.max())))
         which = f"all {half.size:,} values" if half.size > 1 else "its value"
         if isinstance(self.statistic, MostFrequent):
-            which = "the share that belongs at each place"
+            which = "the share of each rank"
         return f"{most}{self.suffix} on {which} (95 %), noise impact {impact_label(self.middle[1])}"
 
     @property

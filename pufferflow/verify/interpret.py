@@ -39,7 +39,7 @@ from pufferflow.verify.balls import (
     transposed,
 )
 from pufferflow.verify.counts import count_loss
-from pufferflow.verify.model import Model, Place, SetModel
+from pufferflow.verify.model import Model, Position, SetModel
 from pufferflow.verify.parse import (
     Chain,
     Claim,
@@ -110,19 +110,19 @@ class Interpreter:
 
     # -- STEP and CLOSE ----------------------------------------------------------------------------
 
-    def step(self, forward: bool, place: Place, step: Step, near: Table, far: Table) -> Table:
-        """Return E at a place from its neighbour's growth and that ``power`` steps away (STEP).
+    def step(self, forward: bool, position: Position, step: Step, near: Table, far: Table) -> Table:
+        """Return E at a position from its neighbour's growth and that ``power`` steps away (STEP).
 
         It is at most COUNT.
         """
-        phase, j, early = place
+        phase, j, early = position
         model, power, listed = self.model, step.power or 1, self.proof.listed(step.witnesses)
-        node, k = model.node(forward, place, near), model.k
+        node, k = model.node(forward, position, near), model.k
         size = 3 * k**2 if isinstance(model, SetModel) else k
         self.work.spend(100 + k**3 + 12 * size * len(listed) + (2 * k**4 if step.power else 0))
         table, between = self.count(j if early else self.around), ((power - 1) * self.cost).exp()
         weights = model.weights(forward, phase, power) if step.power else []
-        away = model.everything if forward else model.before(place, power)
+        away = model.everything if forward else model.before(position, power)
         ways = [reweighted(*tables, away, far) for tables in weights]
         for x, y in permutations(members(node.values), 2):
             bounds = [between * way[x][y] for way in ways]
@@ -138,17 +138,17 @@ class Interpreter:
         return table
 
     def follow(
-        self, forward: bool, start: Table, places: Sequence[Place], steps: Sequence[Step]
+        self, forward: bool, start: Table, positions: Sequence[Position], steps: Sequence[Step]
     ) -> list[Table]:
-        """Return E at successive places, by a step each; ``start`` is that of the node before."""
+        """Return E at successive positions, one per step; ``start`` is that of the node before."""
         tables, growths = [start], [self.growth(start)]
-        for i, (place, step) in enumerate(zip(places, steps, strict=True), 1):
-            power, late = step.power or 1, self.model.period == 1 and not place[2]
+        for i, (position, step) in enumerate(zip(positions, steps, strict=True), 1):
+            power, late = step.power or 1, self.model.period == 1 and not position[2]
             # a table of all late nodes holds for those at this distance
             why = f"no node is {power} steps away from step {i} of a side"
             require(power <= i or late, why)
             far = growths[max(i - power, 0)]
-            tables.append(self.step(forward, place, step, growths[-1], far))
+            tables.append(self.step(forward, position, step, growths[-1], far))
             growths.append(self.growth(tables[-1]))
         return tables
 
@@ -175,16 +175,16 @@ class Interpreter:
         why = "nodes have steps of their own only if one matrix serves all"
         require(not side.prefix or model.period == 1, why)
         steps = side.prefix[: self.around]
-        places = [(0, j, True) for j in range(1, len(steps) + 1)]
-        early, phases = self.follow(forward, self.count(0), places, steps), model.phases(forward)
+        positions = [(0, j, True) for j in range(1, len(steps) + 1)]
+        early, phases = self.follow(forward, self.count(0), positions, steps), model.phases(forward)
         if len(early) > self.around or side.start is None:
             return early, dict.fromkeys(phases, self.count(self.around))
         cycle = side.cycle or []
         why = f"a cycle has a start, and a step for each of the {len(phases)} phases"
         require(len(cycle) == len(phases), why)
-        places = [(phase, len(early), False) for phase in phases]
+        positions = [(phase, len(early), False) for phase in phases]
         begin = self.begin(early[-max(step.power or 1 for step in cycle) :], side.start)
-        begin, *rest = self.follow(forward, begin, places, cycle)
+        begin, *rest = self.follow(forward, begin, positions, cycle)
         if not below(rest[-1], begin):
             raise UndecidedError("a period does not end at or below its start")
         return early, dict(zip(phases, rest, strict=True))
@@ -205,8 +205,8 @@ class Interpreter:
             model, last = self.model, self.claim.hidden - 1
             if model.period > 1:
                 for phase in range(model.period):
-                    place, forward = (phase, 0, False), rest[(phase + last) % model.period]
-                    yield self.read(model.possible(phase), place, forward, backward[phase])
+                    position, forward = (phase, 0, False), rest[(phase + last) % model.period]
+                    yield self.read(model.possible(phase), position, forward, backward[phase])
                 return
             begin, end = range(len(begun) + 1), range(around + 1 - len(early), around + 1)
             for node in {node for node in (*begin, *end) if 0 <= node <= around}:
@@ -223,15 +223,15 @@ class Interpreter:
         log = exact(revealed.upper().log().upper())  # a ball around 1 may hold more
         return min(self.together, records / self.claim.scale + log)
 
-    def read(self, values: int, place: Place, forward: Table, backward: Table) -> Fraction:
+    def read(self, values: int, position: Position, forward: Table, backward: Table) -> Fraction:
         """Return the loss of windows with these first values: over two first and two last ones.
 
         First and last values are equal for a single record.
         """
         hidden, model = self.claim.hidden, self.model
-        ends = model.ends(values, place[0], hidden)
+        ends = model.ends(values, position[0], hidden)
         if model.hidden and hidden == 1:
-            return self.observed(ends, place, self.growth(_entrywise(mul, forward, backward)))
+            return self.observed(ends, position, self.growth(_entrywise(mul, forward, backward)))
         self.work.spend(2 * model.k * sum(map(len, ends.values())))
         beyond = {
             x: [largest(forward[z][y] for z in ends[x]) for y in range(model.k)] for x in ends
@@ -241,7 +241,7 @@ class Interpreter:
         )
         return self.loss(largest([ONE, *products]), hidden)
 
-    def observed(self, values: Iterable[int], place: Place, growth: Table) -> Fraction:
+    def observed(self, values: Iterable[int], position: Position, growth: Table) -> Fraction:
         """Return the loss between two observations of a node.
 
         It is that of the worst values, or along a tree of their distributions.
@@ -251,7 +251,7 @@ class Interpreter:
         require(not listed or (model.period == 1 and not model.informed), why)
         every = [[x for x in values if model.seen[x] == name] for name in model.observations]
         self.work.spend(12 * model.k * len(listed))
-        node = model.given(place, growth) if listed else None
+        node = model.given(position, growth) if listed else None
         rows = (node and node.rows) or [[]] * len(every)
         for (i, xs), (j, ys) in permutations(enumerate(every), 2):
             revealed = largest([ONE, *(growth[x][y] for x in xs for y in ys)])
@@ -302,8 +302,8 @@ class Interpreter:
             node = self._of_node(first - 1, first == last)
             backward = _entrywise(mul, self._ratios(False, left, sources), node)
         sets = model.sets(first - 1, last - 1)
-        place = 0, first - 1, False
-        return max(self.read(values, place, forward, backward) for values in sets)
+        position = 0, first - 1, False
+        return max(self.read(values, position, forward, backward) for values in sets)
 
     def _ratios_of_rows(self, forward: bool, n: int, values: int) -> Table:
         """RATIO."""

@@ -35,7 +35,7 @@ from pufferflow.verify.rules import entry_bounds
 
 _MAX_SETS = 10_000  # of possible values of the nodes of a chain
 
-Place: TypeAlias = tuple[int, int, bool]
+Position: TypeAlias = tuple[int, int, bool]
 """Phase of a node, nodes on that side of it, and whether there are no more."""
 
 
@@ -78,12 +78,12 @@ class Model:
         if isinstance(self.start, list):
             values = _support(self.start)
         known: dict[tuple[int, int], int] = {}
-        while (place := (len(known) % self.period, values)) not in known:
+        while (position := (len(known) % self.period, values)) not in known:
             require(len(known) < _MAX_SETS + self.period, "the values of nodes do not settle")
-            known[place] = len(known)
+            known[position] = len(known)
             if self.period == 1 or self.start != "any":  # else segments begin at any phase
-                values = union(self._following[place[0]], values)
-        return [values for _, values in known], known[place]
+                values = union(self._following[position[0]], values)
+        return [values for _, values in known], known[position]
 
     @cached_property
     def _closed(self) -> int:
@@ -195,20 +195,20 @@ class Model:
         phases = list(range(self.period))
         return phases[::-1] if forward else [*phases[1:], 0]
 
-    def before(self, place: Place, steps: int) -> int:
-        """Return the values of the node so many steps before a place; of late nodes all values."""
-        phase, j, early = place
+    def before(self, position: Position, steps: int) -> int:
+        """Return the values of the node that many steps earlier; of late nodes all values."""
+        phase, j, early = position
         if self.period == 1 and not early:
             return self.values(0, math.inf)
         return self.possible(j - steps if early else (phase - steps) % self.period)
 
-    def node(self, forward: bool, place: Place, growth: Table) -> Node:
-        """Return the distributions at a place."""
-        phase, j, early = place
+    def node(self, forward: bool, position: Position, growth: Table) -> Node:
+        """Return the distributions at a position."""
+        phase, j, early = position
         if forward:
             rows = None if self.informed else self.rows[phase]
             return Node(self.everything, self.everything, rows)
-        values, neighbours = self.before(place, 0), self.before(place, 1)
+        values, neighbours = self.before(position, 0), self.before(position, 1)
         if self.informed or (self.period > 1 and self.start == "any"):
             return Node(values, neighbours, None)
         if self.start == "stationary" or (early and self.start != "any"):
@@ -237,9 +237,9 @@ class Model:
         """The possible observations, in order."""
         return sorted(set(self.seen))
 
-    def given(self, place: Place, growth: Table) -> Node:
+    def given(self, position: Position, growth: Table) -> Node:
         """Return distributions of a node's own value given each possible observation."""
-        _, node, early = place
+        _, node, early = position
         values, excess = self.everything, ONE
         if self.start == "stationary" or (early and self.start != "any"):
             [weights], values = self.distribution(node), self.possible(node)
@@ -272,8 +272,8 @@ class SetModel(Model):
         super().__init__(Chain([[[Fraction(1, k)] * k] * k], "any"), work, informed)
         self.family = family
 
-    def node(self, forward: bool, place: Place, growth: Table) -> Node:
-        """Return the distributions at a place."""
+    def node(self, forward: bool, position: Position, growth: Table) -> Node:
+        """Return the distributions at a position."""
         known = self.family if forward else self.family.backward
         rows = None if self.informed or known is None else known.rows
         return Node(self.everything, self.everything, rows)

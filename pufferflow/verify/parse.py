@@ -387,12 +387,12 @@ class Proof:
     quilts: list[Quilt] | None = None
     count: Count | None = None
 
-    def listed(self, place: int | None) -> dict[Pair, Witness]:
+    def listed(self, index: int | None) -> dict[Pair, Witness]:
         """Return the witnesses that a step names."""
         lists = self.witnesses or []
-        named = place is None or 0 <= place < len(lists)
+        named = index is None or 0 <= index < len(lists)
         require(named, "a step names witnesses that are not there")
-        return {} if place is None else lists[place]
+        return {} if index is None else lists[index]
 
 
 # -- certificates ----------------------------------------------------------------------------------
