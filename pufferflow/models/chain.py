@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pufferflow._util.checks import check_numbers, check_type, check_whole, shown
+from pufferflow._util.checks import check_numbers, check_whole, shown
 from pufferflow._util.rounding import SAFE_MINIMUM, SUM_TOLERANCE, UNIT_ROUNDOFF
 from pufferflow._util.types import Bools, Floats
 from pufferflow.errors import ChainError, ParameterError
@@ -118,12 +118,13 @@ class MarkovChain(ByValue):
         """States that can occur at some time, shape (k,)."""
         return np.asarray(self._reached[self.initial_support].any(axis=0))
 
-    def simulate(self, length: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Return a path X_1 … X_T, states 0 … k−1, shape (length,).
+    def simulate(self, length: int, rng: np.random.Generator | int) -> NDArray[np.int64]:
+        """Return a path X_1 … X_T, states 0 … k−1, shape (length,); ``rng`` may be a seed.
 
         Raises ParameterError: the initial distribution is "any", so there is none to draw from.
         """
-        check_type(rng, "rng", np.random.Generator)
+        if not isinstance(rng, np.random.Generator):
+            rng = np.random.default_rng(check_whole(rng, "rng", 0, None))
         length = check_whole(length, "length", most=10**9)
         if self.initial_distribution is None:
             what = 'a chain with initial_distribution="any" cannot be simulated'

@@ -36,6 +36,11 @@ def test_input_is_copied_and_read_only():
             array[0] = 0.5
 
 
+def test_a_path_is_that_of_a_seed_or_a_generator():
+    chain = pf.MarkovChain(THETA_1)
+    assert chain.simulate(9, 1).tolist() == chain.simulate(9, np.random.default_rng(1)).tolist()
+
+
 def test_kinds_of_start():
     stationary, some, given_ = (pf.MarkovChain(THETA_1, s) for s in ("stationary", "any", [0, 1]))
     assert stationary.initial_distribution == pytest.approx([0.8, 0.2], abs=1e-15)
