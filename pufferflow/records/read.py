@@ -21,7 +21,7 @@ from pufferflow._util.checks import shown
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.records.schema import ROLES, Schema
 from pufferflow.records.states import MISSING_TEXTS, NULL_TEXTS, UNKNOWN, StateSpace, shortest
-from pufferflow.records.table import ROWS, Source, Table, open_table
+from pufferflow.records.table import ROWS, Source, Table, as_text, open_table
 from pufferflow.records.times import CALENDAR, HOUR, KINDS, NOWHEN, Integers, is_time, moments
 from pufferflow.records.times import parse_range as parse_range
 
@@ -243,6 +243,11 @@ class _Rows:
     def __iter__(self) -> Iterator[tuple[NDArray[Any], Integers, Floats]]:
         named = [name for role in ROLES[1:] if (name := self.columns[role]) is not None]
         for frame in self.table.batches([*dict.fromkeys([*self.times, *named])]):
+            for column in (column for column in frame if frame[column].dtype == object):
+                odd = ~frame[column].map(_is_plain).astype(bool)
+                what = "has no number, string or time there; correct it"
+                self._refuse(odd, frame.index, f"column {column!r}", what)
+                frame[column] = frame[column].mask(odd, None)
             if self.times and self.table.first_line is not None:
                 frame = frame[(frame != "").any(axis=1)]
             time = self._settled(frame)
@@ -410,8 +415,9 @@ class _Rows:
         """Return the first and last moment of each time; the minimum for invalid ones."""
         column, form, zone = frame[self.times[0]], self.schema.time_format, self.schema.timezone
         for other in self.times[1:]:
-            parts = [c.astype("str").where(c.notna(), "") for c in (column, frame[other])]
-            column = (parts[0] + " " + parts[1]).str.strip()
+            both = (c.map(as_text).astype("str") for c in (column, frame[other]))
+            day, hour = (text.str.removesuffix(" 00:00:00") for text in both)
+            column = (day + " " + hour).str.strip()
         codes, distinct = self._different(column)
         early, late, kind = (found[codes] for found in moments(pd.Series(distinct), form, zone))
         written = "such as 2017-05-14T09:00:00 or in unix seconds; correct it or give `time_format`"
@@ -440,15 +446,11 @@ class _Rows:
 
     def _different(self, column: pd.Series[Any]) -> tuple[Integers, Any]:
         """Return the codes of the entries, and the distinct entries, including missing ones."""
-        try:
-            if column.dtype != object or pd.api.types.infer_dtype(column) == "string":
-                return pd.factorize(column, use_na_sentinel=False)
-            typed = pd.Series([(type(entry), entry) for entry in column])  # True is equal to 1
-            codes, distinct = pd.factorize(typed, use_na_sentinel=False)
-            return codes, pd.Index([entry for _, entry in distinct], dtype=object)
-        except TypeError:
-            what = f"the column {column.name!r} has lists; give numbers, strings or times"
-            raise DataError(f"{self.table.where}: {what}") from None
+        if column.dtype != object or pd.api.types.infer_dtype(column) == "string":
+            return pd.factorize(column, use_na_sentinel=False)
+        typed = pd.Series([(type(entry), entry) for entry in column])  # True is equal to 1
+        codes, distinct = pd.factorize(typed, use_na_sentinel=False)
+        return codes, pd.Index([entry for _, entry in distinct], dtype=object)
 
     def _plain(self, text: str) -> str:
         """Return a number in Python's notation, "none" if it has other signs than given."""
@@ -500,6 +502,9 @@ def find_columns(table: Table, schema: Schema) -> dict[str, str | None]:
                 refuse(f"it is not clear which column holds the {role}s; name it (`{role}`)")
             columns[role] = guessed[0]
     used = {name for named in columns.values() for name in _parts(table, named)}
+    for role in ("time", *ROLES[2:]):  # they are public
+        if columns["value"] in _parts(table, columns[role]):
+            refuse(f"{shown(columns['value'])} is the column of values and the {role}; correct one")
     for name in used:
         if present.count(name) > 1 or f"{name}.1" in present:  # pandas' name of the second one
             refuse(f"two columns are called {shown(name)}; rename one")
@@ -527,6 +532,14 @@ def stamp(steps: Steps, seconds: int) -> str:
 
 def _text(value: Any) -> str:
     """Return a name as string; whole numbers from CSV and Parquet files are the same."""
-    if isinstance(value, float | np.floating) and float(value).is_integer():
-        value = int(value)
-    return "" if pd.isna(value) else str(value).strip()
+    return as_text(value).strip()
+
+
+def _is_plain(entry: Any) -> bool:
+    """Return whether an entry can be compared, and written in UTF-8; a list cannot."""
+    try:
+        hash(entry)
+        as_text(entry).encode()
+    except (TypeError, ValueError, ArithmeticError):
+        return False
+    return True

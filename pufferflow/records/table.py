@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
@@ -58,6 +59,15 @@ class Table:
     def place(self, row: int) -> str:
         """Return the position of row ``row`` (from 0): "line 7" or "row 6"."""
         return f"row {row + 1}" if self.first_line is None else f"line {row + self.first_line}"
+
+
+def as_text(value: Any) -> str:
+    """Return an entry as string, "" if it is missing, whatever the type of the other entries."""
+    if isinstance(value, float | np.floating):
+        value = int(value) if float(value).is_integer() else float(value)
+    elif isinstance(value, np.datetime64):
+        value = pd.Timestamp(value)
+    return "" if pd.isna(value) else str(value)
 
 
 def open_table(source: Source | Table, separator: str | None = None) -> Table:
@@ -153,7 +163,9 @@ def _csv_table(path: str, separator: str | None) -> Table:
 
 
 def _parquet_table(path: str) -> Table:
+    from pyarrow import schema, string
     from pyarrow.parquet import ParquetFile
+    from pyarrow.types import is_date
 
     with _unpacked(path) as stream:
         fields = list(ParquetFile(stream, **BOUNDS).schema_arrow)
@@ -165,7 +177,9 @@ def _parquet_table(path: str) -> Table:
         with _unpacked(path) as stream:
             file = ParquetFile(stream, read_dictionary=texts, **BOUNDS)
             for batch in file.iter_batches(ROWS, columns=names):
-                some = batch.select(names)
+                some = batch.select(names)  # some dates are none of Python
+                dates = (f.with_type(string()) if is_date(f.type) else f for f in some.schema)
+                some = some.cast(schema(dates))
                 yield some.to_pandas(ignore_metadata=True, integer_object_nulls=True)
 
     return Table(path, tuple(field.name for field in fields), batches)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import re
+from contextlib import suppress
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from numpy.typing import NDArray
 
 from pufferflow._util.checks import shown
 from pufferflow.errors import ParameterError
+from pufferflow.records.table import as_text
 
 Integers = NDArray[np.int64]
 
@@ -22,6 +25,9 @@ LATEST = 10**11
 NOWHEN = CALENDAR[0] - 1
 """Codes of an invalid time, and of one that daylight saving skips."""
 HOUR = 3600
+PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+NANOSECONDS = (-9_223_372_036, 9_223_372_036)
+"""Unix seconds that 64 bits hold in nanoseconds, which one time imposes on all of its format."""
 KINDS = ("has a UTC offset", "has no UTC offset", "is in unix seconds")
 # without \d and \s, which mean something else in pyarrow and are five times as slow
 _OFFSET = "[0-9]:?[0-9]{2}(?::[0-9]{2})?(?:[.,][0-9]+)? ?(?:[Zz]|[+-][0-9]{2}(?::?[0-9]{2})?)$"
@@ -33,36 +39,38 @@ def moments(
     texts: pd.Series[Any], form: str | None, zone: str | None
 ) -> tuple[Integers, Integers, NDArray[Any]]:
     """Return the first and last second that times may mean, and their kinds (indices of KINDS)."""
-    early = np.full(len(texts), NOWHEN)
+    early, formed = np.full(len(texts), NOWHEN), np.zeros(len(texts), dtype=bool)
     if pd.api.types.is_datetime64_any_dtype(texts):
-        kind = np.full(len(texts), 0 if isinstance(texts.dtype, pd.DatetimeTZDtype) else 1)
-    elif pd.api.types.is_numeric_dtype(texts):
+        kind = np.full(len(texts), 1 if texts.dt.tz is None else 0)
+    elif form is None and texts.dtype.kind in "iuf":
         kind = np.full(len(texts), 2)
     else:
-        texts = texts.astype("str")
+        if form is not None:  # dates are typed, whatever the type of the other entries
+            formed = np.array([not isinstance(e, date | np.datetime64) for e in texts], dtype=bool)
+        if texts.dtype != "str":
+            texts = pd.Series([*map(as_text, texts.tolist())], dtype="str")
         unix, iso, offset = (
             np.array(texts.str.contains(p), dtype=bool) for p in (_UNIX, _ISO, _OFFSET)
         )
-        if form is not None:
-            unix[:], iso[:], offset[:] = False, True, "%z" in form
+        unix &= ~formed
+        offset = np.where(formed, "%z" in (form or ""), offset)
         kind = np.where(unix, 2, np.where(offset, 0, 1))
-        texts = texts.where(unix | iso, "")
-    dates = kind < 2
+        texts = texts.where(unix | iso | formed, "")
     if (kind == 2).any():
         numbers = texts[kind == 2].astype(np.float64).to_numpy(np.float64, na_value=np.nan)
         fine = (numbers >= CALENDAR[0]) & (numbers < LATEST)
         early[kind == 2] = np.where(fine & (np.where(fine, numbers, 0) % 1 == 0), numbers, NOWHEN)
-    if dates.any():
-        try:
-            found = pd.to_datetime(
-                texts[dates], format=form or "ISO8601", errors="coerce", utc=True
-            )
+    for way, dates in ((form or "", formed), ("ISO8601", ~formed & (kind < 2))):
+        if not dates.any():
+            continue
+        with suppress(ValueError):  # the format itself is invalid
+            found = pd.to_datetime(texts[dates], format=way, errors="coerce", utc=True)
             times = pd.DatetimeIndex(found)
-            seconds = times.floor("s").as_unit("s").asi8
-            fine = (times == times.floor("s")) & (seconds >= CALENDAR[0]) & (seconds <= CALENDAR[1])
+            seconds, rest = np.divmod(times.asi8, PER_SECOND[times.unit])
+            narrow = "%f" in way or ("%" not in way and dates is formed)
+            first, last = NANOSECONDS if narrow else CALENDAR
+            fine = (rest == 0) & (seconds >= first) & (seconds <= last)
             early[dates] = np.where(fine, seconds, NOWHEN)
-        except ValueError:  # the format itself is invalid
-            pass
     late, local = early.copy(), (kind == 1) & (early > NOWHEN)
     if zone is not None and local.any():
         clock = pd.DatetimeIndex(early[local].astype("datetime64[s]"))

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from cases import seeds
 from plain_reading import ZONES, RefusedError, draw, plain_read
@@ -157,6 +158,55 @@ def test_an_odd_row_changes_no_other(tmp_path):
     pd.DataFrame({"who": who, "time": 0, "value": 1}).to_parquet(path := tmp_path / "t.parquet")
     steps = read(path, Schema(participant="who", step_seconds=60), total=True)
     assert steps.people == (str(2**60), str(2**60 + 1))
+
+
+DAYS = pd.to_datetime(["2024-01-01", "2024-01-02"])
+ODD = [None, pd.NA, pd.NaT, True, 1.5, "x", "\ud800", b"\xff", [1], {}, (1, [2]), 10**5000]
+ODD += [Decimal("sNaN"), "3024-01-01 00:00:00.000000001", np.datetime64(2**62, "s")]
+COLUMNS = [
+    ("time", [20240101, 20240102], {"time_format": "%Y%m%d"}),
+    ("time", DAYS, {"time_format": "%d/%m/%Y"}),
+    ("time", [np.datetime64(day, "ns") for day in DAYS], {}),
+    ("time", DAYS.tz_localize("Europe/Berlin"), {}),
+    ("time", [0.0, 86_400.0], {}),
+    ("time", [True, False], {}),
+    (
+        "time",
+        ["3024-01-01 00:00:00.0", "3024-01-02 00:00:00.0"],
+        {"time_format": "%Y-%m-%d %H:%M:%S.%f"},
+    ),
+    ("time", ["3024-01-01", "3024-01-02"], {"time_format": "ISO8601"}),
+    ("time", DAYS, {"time": "time,clock"}),
+    ("value", [np.float32(0.1), np.float32(1)], {"states": StateSpace.categories(["0.1", "1"])}),
+    ("value", [True, False], {"states": StateSpace.categories(["True", "False", "1"])}),
+    ("value", [1, 2.5], {}),
+]
+
+
+@pytest.mark.parametrize(("role", "entries", "options"), COLUMNS)
+def test_an_odd_entry_of_any_type_is_missing_and_changes_no_other(role, entries, options):
+    found = []
+    for odd in ([], *([one] for one in (*ODD, pd.Timestamp("2024-01-03 00:00:01")))):
+        column = pd.Series([*entries, *odd], dtype=None if not odd else object)
+        frame = pd.DataFrame({"who": range(len(column)), "time": 0, "value": 1, "clock": "00:00"})
+        asked = {"participant": "who", "timezone": "UTC", "time": "time", "value": "value"}
+        steps = read(
+            frame.assign(**{role: column}), Schema(**asked | options, step_seconds=60), total=True
+        )
+        steps = steps[steps.person < 2]
+        found.append([steps.person, steps.seconds, steps.value if role == "value" else 0])
+    np.testing.assert_equal(found[1:], found[:1] * (len(ODD) + 1))
+
+
+def test_dates_beyond_those_of_python_are_missing(tmp_path):
+    kinds = [*map(pa.timestamp, ("ms", "us", "ns")), pa.timestamp("us", "Asia/Tokyo")]
+    ends = 2**63 - 1, 1 - 2**63
+    columns = [pa.array([0, end], pa.int64()).view(kind) for kind in kinds for end in ends]
+    for column in [*columns, pa.array([0, 2**31 - 1], pa.int32()).view(pa.date32())]:
+        path, rows = tmp_path / "t.parquet", pa.table({"time": column, "value": [1.0, 2.0]})
+        pq.write_table(rows, path)
+        steps = read(path, Schema(step_seconds=60, timezone="UTC"), total=True)
+        assert steps.value.tolist() == [1.0]
 
 
 @pytest.mark.parametrize("zone", ZONES)
