@@ -433,7 +433,7 @@ def parse_statistics(asked: Sequence[str], **options: Any) -> tuple[Statistic, .
         unused -= own.keys()
         made = CATALOGUE[name](by=by or "all", **{key: given[key] for key in own if key in given})
         if made.full_name in statistics:
-            raise ParameterError(f"statistic {place} is there already; name each once")
+            raise ParameterError(f"statistic {place} repeats an earlier one; name each once")
         statistics[made.full_name] = made
     for name in sorted(unused):
         raise ParameterError(f"no requested statistic takes `{name}`; leave it out")

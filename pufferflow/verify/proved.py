@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 from shutil import which
 
+from pufferflow.errors import ParameterError
 from pufferflow.verify.parse import CertificateError
 
 SECONDS = 600
@@ -22,10 +23,10 @@ def proved_checker() -> str | None:
 def ask_proved_checker(text: bytes) -> str:
     """Return "accepted", or "unproved rule: …" if no theorem covers the certificate.
 
-    Raises CertificateError: it refuses, takes too long, or there is no checker.
+    Raises CertificateError: it refuses or takes too long; ParameterError: there is no checker.
     """
     if (checker := proved_checker()) is None:
-        raise CertificateError("the proved checker is not built; `make proofs` builds it")
+        raise ParameterError("the proved checker is not built; run make proofs, or verify without")
     try:
         answer = subprocess.run(
             [checker, "-"], input=text, capture_output=True, check=False, timeout=SECONDS

@@ -11,9 +11,11 @@ import os
 import subprocess
 import sys
 import tempfile
+import tracemalloc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from itertools import count, product
 from math import isnan, nan
 from pathlib import Path
@@ -41,13 +43,14 @@ WORKTREE = ["git", "-C", str(ROOT), "worktree"]
 
 @dataclass
 class Workload:
-    """The time of ``work(make())`` but for ``make``."""
+    """The time of ``work(make())`` but for ``make``; in the unit "MB" the peak of memory."""
 
     name: str
     work: Callable[[Any], object]
     make: Callable[[], Any] = lambda: None
     repeats: int = 9
     reference: Callable[[Any], object] | None = None
+    unit: str = "ms"
 
 
 def workloads() -> Iterator[Workload]:
@@ -62,12 +65,16 @@ def workloads() -> Iterator[Workload]:
     starts = {"given": weights / weights.sum(), "any": "any", "stationary": "stationary"}
     for (kind, start), digits in product(starts.items(), (3, 6, 9)):
         yield exact(f"electricity, {kind} start, T = 10^{digits}", household, start, 10**digits)
+    many = np.random.default_rng(2).integers(1, 10**6, 10_000).tolist()
+    yield exact("electricity, 10,000 segments", household, "stationary", many)
     new = partial(new_chain, household)
     name, grid = "electricity, 100 values of ε from 0.1 to 10", np.geomspace(0.1, 10, 100).tolist()
     yield Workload(name, lambda chain: [pf.mqm_exact(chain, 10**6, e) for e in grid], new)
     yield Workload("Figure 4: 31 classes × 3 ε × 3 mechanisms", figure4)
     name, first = "first call in a fresh process", [sys.executable, "-c", FIRST_CALL]
     yield Workload(name, lambda _: subprocess.run(first, check=True))
+    name, matrix = "51 states, peak memory (MB)", lazy_chain(51, 0.05, 1)
+    yield exact(name, matrix, "stationary", 10**6, unit="MB")
 
     for epsilons in ([0.2], [1.0], [5.0], [0.2, 0.25, 1.0, 1.05]):
         name = f"electricity, ε = {', then '.join(f'{e:g}' for e in epsilons)}"
@@ -84,6 +91,13 @@ def workloads() -> Iterator[Workload]:
     name, week = "168 random matrices of 51 states", [lazy_chain(51, 1, h) for h in range(168)]
     yield leakage(name, lambda: new_period(week, 1), [1.0], repeats=1)
     yield Workload("lower bound, electricity", lambda c: pf.lower_bound(c, TWO_YEARS, 1.0), new)
+
+    for n in range(1, 6):
+        yield noisy_max(n, "exact search", "check")
+    for n in range(1, 6):
+        yield noisy_max(n, "z3", "check_by_solver", repeats=1)
+    name, utilities = "base-2 release of 75,000 outcomes", list(range(75_000))
+    yield Workload(name, lambda base2: base2.release(utilities), base2_mechanism)
 
 
 def lazy_chain(states: int, move: float, seed: int) -> Floats:
@@ -178,6 +192,28 @@ def leakage(name: str, new: Callable[[], Any], epsilons: list[float], **more: An
     return Workload(name, lambda model: pf.leakage(model, TWO_YEARS, epsilons[-1]), make, **more)
 
 
+def noisy_max(n: int, name: str, function: str, **more: Any) -> Workload:
+    """Decide whether Noisy Max of n counts is ln 2-DP (Liu, Wang and Zhang, Example 7.2)."""
+    hmm = partial(import_module, "pufferflow.hmm")
+
+    def model() -> Any:
+        # every list of counts is a secret; neighbours differ by one in one count
+        lists = list(product(range(3), repeat=n))
+        ends = [(a, (*a[:i], a[i] + 1, *a[i + 1 :])) for a in lists for i in range(n) if a[i] < 2]
+        pairs = [(str(a), str(b)) for a, b in ends]
+        priors = {str(a): [[int(x == value) for value in range(3)] for x in a] for a in lists}
+        return hmm().NoisyMax("value").model(priors, pairs=pairs)
+
+    name = f"Noisy Max of {n} counts, {name}"
+    return Workload(name, lambda model: getattr(hmm(), function)(model, 2), model, **more)
+
+
+def base2_mechanism() -> Any:
+    """Return the base-2 exponential mechanism for Ilvento's utilities 0, …, 74,999."""
+    base2 = import_module("pufferflow.dp.base2")
+    return base2.Base2Exponential(base2.Eta(1, 1), 0, 74_999, 75_000)
+
+
 def measured(workload: Workload, column: str) -> float:
     """Return the median of "work" or "reference", without a first call if repeated."""
     work = getattr(workload, column)
@@ -186,9 +222,16 @@ def measured(workload: Workload, column: str) -> float:
     repeats = min(workload.repeats, 3 if column == "reference" else 9)
     values = []
     for _ in range(repeats if repeats == 1 else 1 + repeats):
-        made, began = workload.make(), perf_counter()
-        work(made)
-        values.append(1e3 * (perf_counter() - began))
+        made = workload.make()
+        if workload.unit == "MB":
+            tracemalloc.start()
+            work(made)
+            values.append(tracemalloc.get_traced_memory()[1] / 2**20)
+            tracemalloc.stop()
+        else:
+            began = perf_counter()
+            work(made)
+            values.append(1e3 * (perf_counter() - began))
     return median(values[-repeats:])
 
 

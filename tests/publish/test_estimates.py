@@ -1,14 +1,23 @@
-"""Estimates of shares: the nearest possible ones, within a possible band."""
+"""Estimates of shares: the nearest possible ones, and what they gain on bundled data."""
+
+from pathlib import Path
 
 import numpy as np
 import pytest
 from cases import examples
 from hypothesis import given
 from hypothesis import strategies as st
+from shipped_counts import electricity_transitions
+from test_release_page import noisy
 from test_statistics import CASES, some_steps, statistic_of
 
 from pufferflow.publish.noise import Noise
 from pufferflow.publish.result import NoisyTable, nearest_shares
+from pufferflow.publish.statistics import Column, Histogram
+from reproduction.data.discretise import discretise
+from reproduction.data.sample import pooled
+
+NHANES = Path(__file__).parents[2] / "workflow/data/activity_nhanes2003_minutes.csv.xz"
 
 
 @given(st.integers(0, 10**6))
@@ -42,3 +51,37 @@ def test_exact_values_are_possible_and_their_own_estimates(name, by):
         used = table.sizes > 0
         assert (low <= table.values)[used].all()
         assert (high >= table.values)[used].all()
+
+
+def men():
+    sample = discretise(NHANES, {"kind": "activity", "step_minutes": 1}, "activity", "bundled")
+    return pooled(sample.group("men_18_54")).state_counts
+
+
+DATA = {
+    "household": (lambda: electricity_transitions().sum(axis=0), 315.0, 0.89, 0.80),
+    "activity": (men, 10.4, 0.89, 1.0),
+}
+"""Counts, the scale of their noise at ε = 1 (leakage), and the largest ratios that may be left: of
+root mean square errors, and of widths of the band."""
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_a_tenth_is_gained_and_the_band_contains_as_often_what_is_exact(name):
+    counts, scale, *most = DATA[name]
+    counts, rng = counts().astype(int), np.random.default_rng(1)
+    exact, columns = counts / counts.sum(), [Column(str(j)) for j in range(len(counts))]
+    errors, widths, covered = [], [], []
+    for _ in range(1000):
+        drawn = Noise(scale).add(counts, rng)
+        table = noisy(Histogram(), ["all"], columns, [counts.sum()], drawn, scale)
+        half, (low, high) = table.half_width, table.band
+        errors.append([table.values - exact, table.estimates - exact])
+        widths.append(((high - low) / (2 * half)).mean())
+        clipped = ((low <= exact) & (exact <= high)).all()
+        covered.append((clipped, (abs(errors[-1][0]) <= half).all()))
+    value, estimate = np.sqrt(np.square(errors).mean(axis=(0, 2, 3)))
+    assert estimate / value <= most[0]
+    assert np.mean(widths) <= most[1]
+    assert all(one == other for one, other in covered)
+    assert np.mean(covered) > 0.93

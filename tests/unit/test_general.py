@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections import Counter
 from fractions import Fraction
 from itertools import product
 
@@ -39,6 +40,19 @@ def test_the_smallest_mass_counts_and_so_does_the_farthest_value():
     assert wasserstein_infinity(p, q) == 2
     far = {"s": {0: 1}, "t": {10**400: 1}}
     assert pf.PufferfishFramework({"a": far}).wasserstein().scale(1.0) == math.inf
+
+
+def test_the_flu_clique_in_every_way(tmp_path):
+    path = tmp_path / "flu.csv"
+    path.write_text(ROWS)
+    people = pf.PufferfishFramework.from_databases({"clique": clique()}, sum)
+    secrets = pf.PufferfishFramework({"clique": FLU})
+    for found in (secrets, people, pf.PufferfishFramework.from_table(path)):
+        assert found.wasserstein().W == 2
+        assert found.wasserstein().scale(0.5) == 4
+        assert found.wasserstein().scale(0.1) * Fraction(0.1) >= 2
+    assert people.group_sensitivity([["X4", "X1", "X3", "X2"]]).sensitivity == 4
+    assert people.pairs == tuple(((f"X{i}", 0), (f"X{i}", 1)) for i in range(1, 5))
 
 
 def test_floats_stand_for_their_decimals():
@@ -79,6 +93,16 @@ def test_the_noise_is_on_the_lattice_of_the_values(monkeypatch):
     assert pf.PufferfishFramework({"a": halves}).release("5/6", 0.1) == pytest.approx(5 / 6 - 5 / 2)
     assert pf.PufferfishFramework({"a": FLU}).release(np.int64(3), 1.0) == -2
     assert scales == [float_up(2 / Fraction(0.1)), 2]  # up, not to nearest
+
+
+def test_distribution_of_releases():
+    """P(Z = z) ∝ exp(−|z|/s), s = W/ε = 1: shares of a run within six standard errors."""
+    flu = pf.PufferfishFramework({"a": FLU})
+    n, p = 5000, math.exp(-1)
+    counts = Counter(flu.release(3, 2.0) - 3 for _ in range(n))
+    for z in range(-3, 4):
+        probability = (1 - p) / (1 + p) * p ** abs(z)
+        assert abs(counts[z] / n - probability) < 6 * math.sqrt(probability * (1 - probability) / n)
 
 
 # -- the command -----------------------------------------------------------------------------------

@@ -4,22 +4,28 @@ refusals.txt, and test_invalid_proofs for the verifier.
 
 import json
 import re
+import time
 from argparse import Namespace
 
 import numpy as np
 import pytest
 
 import pufferflow as pf
-from pufferflow._util.work import MAX_WORK, afford, allowing, is_allowed, spend
+from pufferflow._util.work import A_SECOND, MAX_WORK, afford, allowing, is_allowed, spend
 from pufferflow.cli.options import theta_of
 from pufferflow.errors import ParameterError
-from pufferflow.mechanisms import KNOWN
+from pufferflow.mechanisms import KNOWN, compute_scale
 from pufferflow.mechanisms.work import scale_work
 
 
 def chain(states, start="stationary", seed=0):
     rows = np.random.default_rng(seed).dirichlet(np.ones(states), states) + 1e-4
     return pf.MarkovChain(rows / rows.sum(axis=1, keepdims=True), start)
+
+
+def clock(states, repeat):
+    matrices = [chain(states, seed=seed).transition_matrix for seed in range(24)]
+    return pf.PeriodicChain(matrices, repeat=repeat)
 
 
 @pytest.fixture
@@ -114,3 +120,20 @@ def test_every_mechanism_of_a_household_is_taken_on():
         assert 0 < plain <= proved
         assert plain + proved < MAX_WORK
         assert scale_work(name, chain(51, seed=2), 100) == plain
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("family", "small"),
+    [
+        *((lambda: chain(40, seed=5), chain(3)), (lambda: chain(30, "any", 5), chain(3, "any"))),
+        *((lambda: clock(20, 1), clock(3, 1)), (lambda: clock(13, 60), clock(3, 60))),
+    ],
+)
+def test_estimates_are_near_what_was_measured(family, small):
+    """On a busy or fast machine: a factor of ten says that the formula is of this world."""
+    compute_scale("leakage", small, 100, 1.0)
+    theta, begin = family(), time.process_time()
+    compute_scale("leakage", theta, 10**5, 1.0)
+    taken = time.process_time() - begin
+    assert taken / 10 < scale_work("leakage", theta, 10**5) / A_SECOND < taken * 10

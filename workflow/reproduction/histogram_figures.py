@@ -67,7 +67,7 @@ def histograms(releases: pd.DataFrame, description: str = "") -> Figure:
         axes.grid(visible=False, axis="x")
         axes.set_ylabel("relative frequency" if name == names[0] else "")
     note = f"ε = {epsilon:g}; {table['release'].nunique()} releases per mechanism. "
-    note += "Marks: the first of them; vertical lines: the least to the most of all, in each bin; "
+    note += "Marks: the first release; vertical lines: minimum to maximum of all, in each bin; "
     note += "level lines and |noise|: the mean absolute noise of a bin."
     if many:
         # values closer to 0 than the mean noise of the best mechanism are drawn on a linear axis
@@ -128,7 +128,7 @@ def errors_beside_printed(errors: pd.DataFrame) -> Figure:
         Line2D([], [], markersize=3.4, label="computed here", **mark),
         useless(),
     ]
-    note = f"Constant guess: equal frequencies are at most 2(1 − 1/k) = {guess:.3g} off."
+    note = f"Constant guess: equal frequencies have error at most 2(1 − 1/k) = {guess:.3g}."
     hidden = [name for name in names if name in QUALIFIED]
     note += "".join(f" {style.mechanism_style(name).label}{QUALIFIED[name]}." for name in hidden)
     finish(figure, handles, note, errors)

@@ -84,7 +84,7 @@ def synthetic_errors(errors: pd.DataFrame, limits: pd.DataFrame) -> Figure:
         axes.set_xlabel("α")
     note = (
         f"Lines: expected error. Points: mean of {errors['repetitions'].max()} repetitions; bars: "
-        "± 1 standard error. Constant guess: the answer ½ is never further off than ½."
+        "± 1 standard error. Constant guess: the answer ½ has an error of at most ½."
     )
     finish(figure, handles, note, errors)
     return figure
