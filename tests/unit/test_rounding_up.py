@@ -127,6 +127,15 @@ def test_how_far_distributions_of_any_start_may_be_off():
         assert process.observed(0) is None
 
 
+@pytest.mark.parametrize("side_information", ["none", "any"])
+def test_costs_below_the_last_digit_of_leakages_count(side_information):
+    """Every record tells all others, so that the loss is T·c."""
+    swap, length = pf.MarkovChain([[0, 1], [1, 0]]), 2**62
+    for cost in (1e-14, 1e-15, 1e-17):
+        loss = pf.leakage_loss(swap, length, 1 / cost, side_information=side_information)
+        assert loss >= length * cost
+
+
 def test_logarithms_of_ratios():
     rows = RNG.dirichlet(np.ones(4), 4)
     rows[1] = rows[0] * (1 + 1e-15 * np.arange(4))  # nearly the same
