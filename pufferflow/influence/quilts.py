@@ -48,11 +48,12 @@ zeros by the support of P^n, kept with it.
 from __future__ import annotations
 
 import math
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, cached_property, lru_cache, partial
 from heapq import heappop, heappush
 from itertools import pairwise
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -188,8 +189,16 @@ class InfluenceTables:
         return self.stack[index].T if n else np.full_like(self.stack[0], INFINITE)
 
 
-influence_tables = lru_cache(8)(InfluenceTables)
-"""Tables of a chain, shared by all calls on it: a grid of ε costs little more than one ε."""
+def influence_tables(
+    chain: MarkovChain, convention: Convention, window: int = 1
+) -> InfluenceTables:
+    """Return tables shared by all calls of a thread: a grid of ε costs little more than one ε."""
+    return _tables_of(threading.get_ident(), chain, convention, window)
+
+
+@lru_cache(8)
+def _tables_of(thread: int, *arguments: Any) -> InfluenceTables:
+    return InfluenceTables(*arguments)
 
 
 def masked(table: Floats, secrets: Bools) -> Floats:

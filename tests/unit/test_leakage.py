@@ -13,6 +13,7 @@ import pytest
 from shipped_counts import electricity_transitions
 
 import pufferflow as pf
+from pufferflow.influence.quilts import influence_tables
 
 THREE = [[0.7, 0.3, 0], [0.2, 0.5, 0.3], [0.1, 0.4, 0.5]]
 
@@ -126,6 +127,8 @@ def test_threads_give_what_one_gives():
     alone = [pf.leakage(chain, 30, 1.0).scale for chain in chains]
     with ThreadPoolExecutor(4) as pool:
         together = list(pool.map(lambda chain: pf.leakage(chain, 30, 1.0).scale, chains))
+        tables = pool.submit(influence_tables, chains[0], "exact").result()
+    assert tables is not influence_tables(chains[0], "exact")
     assert together == pytest.approx(alone, rel=1e-9)
 
 
