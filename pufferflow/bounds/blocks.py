@@ -55,7 +55,7 @@ class Block(NamedTuple):
         if self.distance is None:
             passed = reweighted(self.limit, rest)
         elif rest > PASSED:
-            passed = np.minimum(self.limit, rest)
+            passed = np.minimum(self.limit, rest * (1 + 16 * UNIT_ROUNDOFF))
         else:
             passed = np.log1p(self.distance * math.expm1(rest)) * (1 + 16 * UNIT_ROUNDOFF)
             passed = np.minimum(self.limit, passed)
@@ -253,11 +253,12 @@ def reweighted(limit: Floats, alpha: float) -> Floats:
     every α.
     """
     if alpha > PASSED:
-        return np.minimum(limit, alpha)
+        return np.minimum(limit, alpha * (1 + 16 * UNIT_ROUNDOFF))
     half = np.exp(np.minimum(limit, 600.0) / 2)  # √R
     with np.errstate(over="ignore", invalid="ignore"):
         through = 2 * np.log1p((half - 1) * math.expm1(alpha / 2) / (half + math.exp(alpha / 2)))
-    return np.minimum(np.where(limit >= 600, alpha, through * (1 + 16 * UNIT_ROUNDOFF)), limit)
+    through = np.where(limit >= 600, alpha, through) * (1 + 16 * UNIT_ROUNDOFF)
+    return np.minimum(through, limit)
 
 
 def _grid(length: int) -> list[int]:

@@ -198,7 +198,9 @@ def of_periodic(chain: PeriodicChain, length: int, protection: Protection) -> li
     informed, everything = protection.side_information == "any", np.ones(k, dtype=np.bool_)
     reversible = chain.start == "stationary" and not informed and chain.stationary_error < 1
     if reversible:
-        reversible = bool(chain.stationary_distributions[chain.possible].min() >= SAFE_MINIMUM)
+        steps = chain.transition_matrices[chain.transition_matrices > 0]
+        rarest = chain.stationary_distributions[chain.possible].min() * steps.min()
+        reversible = bool(rarest >= SAFE_MINIMUM)
     forward = Cycle(chain, forward=True, known=not informed)
     backward = Cycle(chain, forward=False, known=reversible)
     shared = length, window, 1 - np.eye(k)
@@ -266,8 +268,8 @@ class _ChainProcess:
         self._seen_rows: dict[int, ExactRows | None] = {}
         if chain.is_irreducible and not self.informed:
             with suppress(ChainError):  # stationary probabilities too small to divide by
-                reversal = chain.time_reversal
-                if reversal[self.matrix.T > 0].min() >= SAFE_MINIMUM:
+                reversal, pi = chain.time_reversal, chain.stationary_distribution
+                if (self.matrix.T * pi)[self.matrix.T > 0].min() >= SAFE_MINIMUM:
                     self.reversal = reversal
 
     @cached_property

@@ -8,7 +8,7 @@ import numpy as np
 
 from pufferflow._util.checks import Lengths
 from pufferflow._util.grids import of_epsilons
-from pufferflow._util.rounding import UNIT_ROUNDOFF, divide_up
+from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF, divide_up
 from pufferflow._util.types import Floats
 from pufferflow.mechanisms.base import NoiseScale, requested
 from pufferflow.models.chain import MarkovChain
@@ -43,8 +43,9 @@ def gk16(
         return asked
     if asked.length == 1:  # nothing to influence
         return replace(asked, scale=divide_up(2, asked.epsilon))
-    if any((chain.transition_matrix == 0).any() for chain in chains):
-        why = "a transition has probability 0, so the local influence is infinite"
+    if any((chain.transition_matrix < SAFE_MINIMUM).any() for chain in chains):
+        why = f"a transition has probability 0, or one below {SAFE_MINIMUM}"
+        why = f"{why}, so the local influence is infinite, or beyond floats"
         return replace(asked, reason=why)
     solved = min(asked.length, SOLVED_NODES)
     lower, upper = np.max([local_influence(chain, solved) for chain in chains], axis=0)

@@ -17,7 +17,7 @@ from pufferflow.bounds.distribution_sets import (
     no_trees,
 )
 from pufferflow.bounds.mixing import MixingLoss
-from pufferflow.bounds.process import of_chain
+from pufferflow.bounds.process import of_chain, of_periodic
 from pufferflow.bounds.walks import Stretch
 from pufferflow.mechanisms import compute_scale
 from pufferflow.models.protection import Protection
@@ -82,6 +82,20 @@ def test_powers_too_small_for_floats_may_tell_anything():
     assert blocks.caps(49.0 * (1 - np.eye(7)), 1.0, 1.0)[x, y] > 1.9
 
 
+def test_pasts_by_steps_too_rare_for_floats_are_unknown():
+    """A step from B to C has probability 7.3e-324 in all, a float 4.9e-324."""
+    rare = [[1, 1e-60, 2e-290], [1, 0, 7.3e-264], [1, 0, 0]]
+    assert pf.MarkovChain(rare).time_reversal[2, 1] < 0.7 * 3.65e-34
+    sets = of_chain(pf.MarkovChain(rare), 9, Protection()).backward.sets
+    assert not any(isinstance(one, ExactRows) for one in sets)
+    periodic = pf.PeriodicChain([rare, [[1, 1e-60, 1e-60]] * 3])
+    assert periodic.stationary_error < 1
+    (process,) = of_periodic(periodic, 10**6, Protection())
+    assert not process.backward.cycle.known
+    subnormal = pf.MarkovChain([[0.5, 0.5, 5e-324], [0.4, 0.6, 1e-323], [0.5, 0.5, 5e-324]])
+    assert pf.gk16(subnormal, 9, 1.0).scale is None
+
+
 def test_distributions_that_may_be_off_add_to_leakages():
     """Lemma 7: the spreads of two nodes, or what total variation and the largest cost allow."""
     rows, spreads = np.array([[[0.9, 0.1], [0.2, 0.8]]]), np.array([0.4, 0.3, 0.1, 0.05])
@@ -111,6 +125,15 @@ def test_how_far_distributions_of_any_start_may_be_off():
             assert last <= off <= last + 1e-12
         assert np.isinf(beyond)
         assert process.observed(0) is None
+
+
+@pytest.mark.parametrize("side_information", ["none", "any"])
+def test_costs_below_the_last_digit_of_leakages_count(side_information):
+    """Every record tells all others, so that the loss is T·c."""
+    swap, length = pf.MarkovChain([[0, 1], [1, 0]]), 2**62
+    for cost in (1e-14, 1e-15, 1e-17):
+        loss = pf.leakage_loss(swap, length, 1 / cost, side_information=side_information)
+        assert loss >= length * cost
 
 
 def test_logarithms_of_ratios():
