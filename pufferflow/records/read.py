@@ -542,4 +542,4 @@ def _is_plain(entry: Any) -> bool:
         as_text(entry).encode()
     except (TypeError, ValueError, ArithmeticError):
         return False
-    return True
+    return not isinstance(entry, tuple)  # pandas makes levels of an index of them
