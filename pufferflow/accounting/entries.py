@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from pufferflow._util.checks import check_epsilon, check_whole, shown
 from pufferflow._util.json import parse_json, record
@@ -24,8 +24,10 @@ from pufferflow.accounting.level import Level
 from pufferflow.errors import BudgetError, LedgerError, ParameterError
 from pufferflow.models.files import parse_model
 
+if TYPE_CHECKING:
+    from pufferflow.records.read import TimeBase
+
 Document: TypeAlias = dict[str, Any]
-TimeBase: TypeAlias = Literal["utc", "local", "none"]
 
 FIX = "put back a copy made after its last release, for an older one lacks the budget spent since"
 

@@ -1,4 +1,4 @@
-"""Chains with a period in one direction of time: ``docs/leakage.md``, time-inhomogeneous chains."""
+"""Chains with a period in one direction of time: ``docs/leakage.md``, section 12."""
 
 from __future__ import annotations
 

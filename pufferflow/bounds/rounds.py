@@ -1,4 +1,4 @@
-"""Leakages at every phase of a periodic chain: a table that a period maps to or below itself."""
+"""Leakages at every phase of a periodic chain: ``docs/leakage.md``, section 12."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _SMALL, _FEW = 1e-3, 4
 class Rounds:
     """Leakages at every phase of a cycle, at successive c, for segments of any length.
 
-    They are families A_t with Φ(A_{t+1}) ≤ A_t (or Φ(A_t) ≤ A_{t+1} backward) for all t of the
-    period, reached from above by iterates with this property.
+    They are tables A_t in nats, shape (k, k), with Φ(A_{t+1}) ≤ A_t (backward Φ(A_t) ≤ A_{t+1})
+    for all t of the period, reached from above by iterates with this property.
     """
 
     def __init__(self, cycle: Cycle, around: int) -> None:
@@ -119,7 +119,7 @@ class Rounds:
         return float(self._start.max())
 
     def tables(self, cost: float) -> list[Floats]:
-        """Return leakages at every phase at c that another period would hardly change.
+        """Return leakages at every phase at c, (k, k) each, that another period hardly changes.
 
         Periods are iterated from above the last leakages, or from below if that does not decrease.
         Tables with an end at or below their start are valid. So are those of which a part is

@@ -125,7 +125,7 @@ class Agreement:
             check_covered(self.statistics, steps.states)
         if theta is None:
             return
-        if isinstance(theta, PeriodicChain) and steps.clock == "local":
+        if isinstance(theta, PeriodicChain) and steps.time_base == "local":
             raise DataError(
                 f"{steps.where}: where local time jumps, a periodic chain skips a phase; "
                 "give `timezone` UTC, or times with offsets"
@@ -148,7 +148,7 @@ class Agreement:
                 )
         if fitted is not None:
             then, now = fitted.period, steps.extent
-            slack = 0 if fitted.is_local == (steps.clock == "local") else OFFSETS
+            slack = 0 if fitted.is_local == (steps.time_base == "local") else OFFSETS
             if not then or not now or (now[0] <= then[1] + slack and now[1] >= then[0] - slack):
                 raise DataError(
                     f"{steps.where}: nothing shows that the chain was fitted to readings of other "
@@ -168,7 +168,7 @@ class Agreement:
                 states = list(steps.states.edges or steps.states.names)
         theta = None if assumed is None else assumed.document()
         columns = steps.columns["participant"], tuple(filter(None, [steps.columns["value"]]))
-        population = Population(steps.step_seconds, steps.clock, *columns, states, how.cohort)
+        population = Population(steps.step_seconds, steps.time_base, *columns, states, how.cohort)
         entry = Entry(population, charge, self.level, request.epsilon, words)
         return Terms(entry, theta, None if how.alone else promise, how.new_values)
 
@@ -204,7 +204,7 @@ class Prepared(Agreement):
         self.charge = Charge.of(cost, rho, longest, self.period)
         ends = (None if end is None else stamp(steps, end) for end in self.period)
         groups = steps.groups if steps.columns["group"] else ()
-        grid = step, steps.clock, steps.zone
+        grid = step, steps.time_base, steps.zone
         # Θ and the certificate, unless they reveal more of readings than the release does
         theta, documents = self.assumed, {}
         certificate = self.promise.certificate

@@ -209,7 +209,7 @@ class Readings:
     participants: int
     groups: tuple[str, ...] = ()
     step_seconds: int | None = None
-    clock: str = "none"
+    time_base: str = "none"
     zone: str | None = None
     first: str | None = None
     last: str | None = None

@@ -126,7 +126,7 @@ class RunningCount:
         facts = Steps.of((), states=schema.states, columns=vars(schema), where="a stream")
         if first is not None and step is not None:
             extent = first, first + length * step - 1
-            facts = replace(facts, step_seconds=step, clock="utc", extent=extent)
+            facts = replace(facts, step_seconds=step, time_base="utc", extent=extent)
         agreed = Agreement(request, facts, ())
         cost, rho = map(float, agreed.promise.allowed(length, request.share))
         counter = cls(length, cost, rho or None)

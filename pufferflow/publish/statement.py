@@ -88,9 +88,9 @@ def _published(made: Release) -> Iterator[str]:
                 "With 95\u00a0% probability no state is listed before, or instead of, one whose "
                 "share is larger by more than that. Shares are not published."
             )
-    clock = {"utc": " (UTC)", "local": " (local time)"}.get(made.readings.clock, "")
+    base = {"utc": " (UTC)", "local": " (local time)"}.get(made.readings.time_base, "")
     who, when = plural(made.readings.participants, "participant"), span_of(made)
-    when = f", {when}{clock}" if when else ""
+    when = f", {when}{base}" if when else ""
     cohort = f", the cohort {made.how.cohort}" if made.how.cohort else ""
     yield f"Computed from {plural(made.readings.number, 'reading')} of {who}{when}{cohort}."
     if made.readings.step_seconds:

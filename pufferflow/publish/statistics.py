@@ -192,7 +192,7 @@ class Statistic(ABC):
         if self.by == "group":
             group: Ints = steps.group_of[steps.person].astype(np.int64)
             return group
-        if steps.clock == "none":
+        if steps.time_base == "none":
             raise ParameterError(f"{self.full_name} needs times; the table has none, leave it out")
         local = steps.local_seconds
         if self.by == "hour":

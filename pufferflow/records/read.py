@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal, NoReturn, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -25,7 +25,7 @@ from pufferflow.records.table import ROWS, Source, Table, as_text, open_table
 from pufferflow.records.times import CALENDAR, HOUR, KINDS, NOWHEN, Integers, is_time, moments
 from pufferflow.records.times import parse_range as parse_range
 
-Clock = Literal["utc", "local", "none"]
+TimeBase: TypeAlias = Literal["utc", "local", "none"]
 Floats = NDArray[np.float64]
 
 TIME_BITS = 40
@@ -75,7 +75,7 @@ class Steps:
     groups: tuple[str, ...] = ("all",)
     group_of: NDArray[np.int32] = field(default_factory=lambda: np.zeros(1, dtype=np.int32))
     step_seconds: int | None = None
-    clock: Clock = "none"
+    time_base: TimeBase = "none"
     zone: str | None = None
     where: str = "the table"
     columns: Mapping[str, str | None] = field(default_factory=lambda: dict.fromkeys(ROLES))
@@ -123,7 +123,7 @@ class Steps:
     @property
     def local_seconds(self) -> Integers:
         """Local time of each reading, for hours and days."""
-        if self.clock == "utc" and self.zone is not None:
+        if self.time_base == "utc" and self.zone is not None:
             there = pd.DatetimeIndex(self.seconds.astype("datetime64[s]"), tz="UTC")
             return there.tz_convert(self.zone).tz_localize(None).as_unit("s").asi8
         return self.seconds
@@ -191,7 +191,7 @@ def read(
         step_seconds=step,
         groups=tuple(rows.groups) or ("all",),
         group_of=rows.group_of,
-        clock=rows.clock,
+        time_base=rows.time_base,
         zone=schema.timezone,
         where=rows.table.where,
         columns=rows.columns,
@@ -234,7 +234,7 @@ class _Rows:
         self.count, self.begin, self.end = 0, self.high, self.low  # of rows in the range
 
     @property
-    def clock(self) -> Clock:
+    def time_base(self) -> TimeBase:
         """The time base of the times."""
         if not self.times:
             return "none"
@@ -389,7 +389,7 @@ class _Rows:
             what = f"is not a whole number of steps of {step} s after the one before; resample or "
             late = key[1:][pd.Series(wait, copy=False).isin(odd)]
             self._refuse_late(late, what + "give `step`")
-        if self.clock == "local" and step <= HOUR and HOUR + step in number:
+        if self.time_base == "local" and step <= HOUR and HOUR + step in number:
             late = key[1:][wait == HOUR + step]
             then = pd.DatetimeIndex(_time(late).astype("datetime64[s]"))
             spring = then.month.isin([3, 4, 9, 10, 11]) & (then.day_of_week == 6) & (then.hour <= 4)
@@ -525,9 +525,9 @@ def _parts(table: Table, named: str | None) -> list[str]:
 
 def stamp(steps: Steps, seconds: int) -> str:
     """Return a time as string: ISO in the time base of the table, or the number of the step."""
-    if steps.clock == "none":
+    if steps.time_base == "none":
         return f"step {seconds + 1}"
-    return f"{np.datetime64(seconds, 's')}{'' if steps.clock == 'local' else 'Z'}"
+    return f"{np.datetime64(seconds, 's')}{'' if steps.time_base == 'local' else 'Z'}"
 
 
 def _text(value: Any) -> str:

@@ -34,7 +34,7 @@ def some_steps(rng):
 
 def with_values(person, seconds, value):
     space = StateSpace.numeric(EDGES)
-    public = {"states": space, "step_seconds": STEP, "clock": "utc", "groups": ("a", "b")}
+    public = {"states": space, "step_seconds": STEP, "time_base": "utc", "groups": ("a", "b")}
     public |= {"people": ("a", "b", "c"), "group_of": np.array([0, 1, 0], dtype=np.int32)}
     state = space.encode_numbers(value)
     return Steps.of(seconds, person=person, value=value, state=state, **public)

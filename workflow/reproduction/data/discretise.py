@@ -146,7 +146,7 @@ def _open_power(path: str | Path, given: Mapping[str, Any], label: str) -> RawDa
         states=replace(states, names=(*names, f">={edges[-1]:g} W")),
         groups=("household",),
         step_seconds=60 * step_minutes,
-        clock="utc",
+        time_base="utc",
         where=where,
         rows=len(seen),
     )

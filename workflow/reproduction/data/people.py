@@ -61,7 +61,7 @@ def _steps(path: str | Path, minutes: list[Any], visits: list[Any], **others: An
     """Return the steps of people, given arrays of each one's minutes and states."""
     person = np.repeat(np.arange(len(minutes)), list(map(len, minutes)))
     given: dict[str, Any] = {"person": person, "state": np.concatenate(visits)} | others
-    return Steps.of(60 * np.concatenate(minutes), clock="utc", where=str(path), **given)
+    return Steps.of(60 * np.concatenate(minutes), time_base="utc", where=str(path), **given)
 
 
 def _nhanes_days(path: str | Path) -> pd.DataFrame:
