@@ -78,7 +78,7 @@ def _wider(table: pd.DataFrame, panels: dict[Any, Axes]) -> None:
     models, windows = list(shown["model"].unique()), sorted(shown["window"].unique())
     for axes in panels.values():
         axes.axvline(1, color=style.MUTED, linewidth=0.8, zorder=1)
-        axes.set(xscale="log", xlabel=RATIO, ylim=(len(models) - 0.5, -0.5))
+        axes.set(xscale="log", xlabel=RATIO, ylim=(len(models) - 0.4, -0.6))
         axes.set_yticks(range(len(models)), [WORDS[model] for model in models])
         axes.set_yticks([], minor=True)
     for (group, window, side_information), rows in shown.groupby(
