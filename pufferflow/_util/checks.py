@@ -3,8 +3,6 @@
 All take the value first and then its name.
 """
 
-from __future__ import annotations
-
 import math
 import operator
 import os

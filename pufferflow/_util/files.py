@@ -1,7 +1,5 @@
 """Files: written atomically, read within bounds, and never overwriting an input."""
 
-from __future__ import annotations
-
 import os
 import sys
 import tempfile

@@ -1,7 +1,5 @@
 """Functions of one ε as functions of a grid of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload

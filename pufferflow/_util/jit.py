@@ -14,8 +14,6 @@ Signals wait until a kernel returns. So a call takes at most a second, and longe
 Python loops over calls that continue where the last one ended.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import sys

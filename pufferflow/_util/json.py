@@ -1,7 +1,5 @@
 """JSON files of models, with one sentence per fault."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Collection
 from dataclasses import fields

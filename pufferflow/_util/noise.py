@@ -1,7 +1,5 @@
 """Noise: sources of randomness, OpenDP's exact samplers, and the cost of several releases."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Optional packages: if one is missing, a message names the extra to install."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any

@@ -1,7 +1,5 @@
 """Rounding to more noise, and tolerances."""
 
-from __future__ import annotations
-
 import math
 import sys
 from fractions import Fraction

@@ -6,8 +6,6 @@ states and of records, and options. Python has no limit except within :func:`all
 command line uses.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -9,8 +9,6 @@ min_Q [e_Q + card(X_N) · c], the inverse of MQMExact; never above Σ ε_k. Leak
 every c-DP mechanism (:func:`pufferflow.leakage_loss`).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import asdict, dataclass
 from typing import Any, Unpack

@@ -5,8 +5,6 @@ into an (ε, δ)-Pufferfish one with δ = δ0 · (e^ε − 1)/(e^c − 1), at an
 docs/approximate.md, Theorem A. δ and σ are rounded up, budgets of mechanisms down.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -7,8 +7,6 @@ leakage scale: an influence curve (Bai et al., arXiv 2602.02718), with proofs an
 With a δ, approximate and zero-concentrated mechanisms count too (:mod:`.approximate`).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from typing import Any, Unpack

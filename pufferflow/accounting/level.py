@@ -1,7 +1,5 @@
 """The level of a release: which readings of a participant it protects, and from whom."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import cast
 

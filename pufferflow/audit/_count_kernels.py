@@ -4,8 +4,6 @@ Probabilities are pairs (m, e) for m · 2^e, m about 1 or 0, so that far tails k
 terms are positive: relative errors only add up, and nothing is truncated.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, TypeAlias
 

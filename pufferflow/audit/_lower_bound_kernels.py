@@ -5,8 +5,6 @@ D_t is 1 on the states that the query counts t records away and ``low`` = e^(−
 Vectors are kept at a largest entry of 1; only ratios of their entries are used.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -8,8 +8,6 @@ in docs/histograms.md): if and only if s_uu ≥ 0 and s_uv ≥ −√(s_uu s_vv)
 the symmetric part of c. All arrays hold logarithms.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, TypeAlias
 

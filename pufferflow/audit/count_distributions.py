@@ -6,8 +6,6 @@ future by one backward pass. Nothing is subtracted or truncated, so relative err
 far tails too.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial

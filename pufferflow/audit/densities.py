@@ -1,7 +1,5 @@
 """Log densities of a noisy count or histogram given one record, or a window of records."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from decimal import Decimal

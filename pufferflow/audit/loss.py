@@ -4,8 +4,6 @@ Integer outputs from 0 to T suffice, larger scales lose less, and for any initia
 mixtures of two starts suffice: docs/histograms.md proves all three.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any

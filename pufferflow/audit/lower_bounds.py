@@ -1,7 +1,5 @@
 """Scales below which no Laplace noise is private: Theorems 9 and 10 of ``docs/leakage.md``."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace

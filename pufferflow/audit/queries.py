@@ -1,7 +1,5 @@
 """Queries whose exact loss can be computed: a count of states and a histogram."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Integral

@@ -17,8 +17,6 @@ Laplace noise of scale w / (ε − 2^-29) is ε-private, since it adds at most l
 rounding to the loss.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from collections.abc import Sequence

@@ -6,8 +6,6 @@ optimality if it is ≥ 0. The solver walks from tree to tree. Flows are kept in
 e^{u(z)} / Σ p e^u, so that they sum to at most the mass that moves and nothing overflows.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -7,8 +7,6 @@ given x' are known up to a common factor each y may have. The leakage is the lar
 overflows.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

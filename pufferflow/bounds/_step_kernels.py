@@ -7,8 +7,6 @@ some nodes, if the potentials leave the polytope. For arbitrarily reweighted dis
 a closed form.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

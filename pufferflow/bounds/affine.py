@@ -7,8 +7,6 @@ from z in the share ``reserve``(y, z). Then the inequality of Lemma 3 is linear 
 worst case a greedy sum: Lemma I3 of ``docs/leakage.md``.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np

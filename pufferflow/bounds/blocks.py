@@ -5,8 +5,6 @@ With infinite leakage of the rest this is the bound of a Markov quilt, so no bou
 MQMExact if its quilt fits.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """From leakages of both sides of a node to the loss of a mechanism and its smallest scale."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property
 

@@ -3,8 +3,6 @@
 A bound holds for every mechanism whose density changes by at most e^c with one entry.
 """
 
-from __future__ import annotations
-
 import threading
 from collections import OrderedDict
 from collections.abc import Callable

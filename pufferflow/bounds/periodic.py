@@ -1,7 +1,5 @@
 """Chains with a period in one direction of time: ``docs/leakage.md``, section 12."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property
 from typing import TypeAlias

@@ -4,8 +4,6 @@ This module decides when the past is unknown: for a given start, any start, a st
 distribution that underflows.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Leakage through neighbours with bounded distributions; proofs: ``docs/leakage.md``."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from pufferflow._util.rounding import UNIT_ROUNDOFF

@@ -1,7 +1,5 @@
 """The root of a loss as a function of c."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Leakages at every phase of a periodic chain: ``docs/leakage.md``, section 12."""
 
-from __future__ import annotations
-
 import copy
 import math
 import threading

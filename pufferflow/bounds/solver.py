@@ -1,7 +1,5 @@
 """Post-fixed points: leakages of at least their image, bounds of every node for equal steps."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from pufferflow._util.types import Bools, Floats

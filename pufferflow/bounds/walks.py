@@ -1,7 +1,5 @@
 """Recursions along nodes with given distributions of their neighbours."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Families as exact numbers: shortest decimals of floats, rows divided by their exact sums."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

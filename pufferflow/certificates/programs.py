@@ -1,7 +1,5 @@
 """Programs: leakages of the engine, proved by running the verifier's interpreter."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

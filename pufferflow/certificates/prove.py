@@ -1,7 +1,5 @@
 """The certificate of a scale, which is raised until the loss proved by its program is ≤ ε."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress

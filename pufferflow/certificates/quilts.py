@@ -1,7 +1,5 @@
 """Quilts for ranges of nodes, chosen by the verifier's bounds."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from operator import itemgetter
 from typing import Any, TypeAlias

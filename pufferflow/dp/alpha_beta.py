@@ -17,8 +17,6 @@ the odds of t by one factor each; the extremes are a tuple in all views and one 
 conditions decide with products. Parameters for k views together take k-th roots.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field

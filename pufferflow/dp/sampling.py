@@ -1,7 +1,5 @@
 """Exact draws from random bits, without rounding."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Scenarios as distributions of databases: the query given a record, and group privacy."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence

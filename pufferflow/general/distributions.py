@@ -1,7 +1,5 @@
 """Exact distributions on finitely many rational numbers, and distances between them."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """A Pufferfish framework with a scalar query: secrets, pairs of them, and scenarios Θ."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections import ChainMap

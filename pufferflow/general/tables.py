@@ -1,7 +1,5 @@
 """Scenarios from a CSV file; see :meth:`pufferflow.PufferfishFramework.from_table`."""
 
-from __future__ import annotations
-
 import csv
 import io
 import os

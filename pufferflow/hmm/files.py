@@ -15,8 +15,6 @@ The key ``noisy_max`` replaces the matrices; all but its ``priors`` are optional
      "parameters": {"p": [0, 1]}, "pairs": […]}
 """
 
-from __future__ import annotations
-
 import os
 
 from pufferflow._util.json import only_keys, read_json

@@ -4,8 +4,6 @@ A secret has one of several values, each with its own initial distribution of th
 transitions are shared. There is one observation per step, the first of the first state.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction

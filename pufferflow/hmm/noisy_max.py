@@ -1,7 +1,5 @@
 """Noisy Max: as a hidden Markov model, as an exact distribution and as a sampler."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_right
 from collections import Counter

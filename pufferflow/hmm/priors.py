@@ -5,8 +5,6 @@ sequence of observations is then a polynomial too, so that z3 decides "P(w | s) 
 some prior of the box" as a system of polynomial inequalities.
 """
 
-from __future__ import annotations
-
 import ast
 import math
 import operator

@@ -4,8 +4,6 @@ For a given prior the exact search of :mod:`pufferflow.hmm.checking` is faster, 
 independent second opinion; for all priors of a family it is the source's method.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """Compiled inner loops: pure functions of arrays."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -45,8 +45,6 @@ roundings relative to the size of the entry. Probabilities that underflow are di
 zeros by the support of P^n, kept with it.
 """
 
-from __future__ import annotations
-
 import math
 import threading
 from concurrent.futures import ThreadPoolExecutor

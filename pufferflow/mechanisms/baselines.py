@@ -1,7 +1,5 @@
 """Baselines: group differential privacy, and entry-level privacy that ignores correlation."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from pufferflow._util.checks import Lengths

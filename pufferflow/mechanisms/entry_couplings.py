@@ -1,7 +1,5 @@
 """Leakage calibration: Laplace noise by upper bounds of the loss of any one entry."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The Wasserstein Mechanism for the number of visits to a set of states."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

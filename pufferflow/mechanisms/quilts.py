@@ -1,7 +1,5 @@
 """MQMExact and MQMApprox: the Markov Quilt Mechanism on chains."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import NamedTuple, get_args

@@ -1,7 +1,5 @@
 """All mechanisms by name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from inspect import signature

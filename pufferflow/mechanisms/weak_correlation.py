@@ -1,7 +1,5 @@
 """GK16: the mechanism of Ghosh and Kleinberg, the paper's baseline for weak correlation."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

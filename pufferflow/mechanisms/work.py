@@ -6,8 +6,6 @@ chain, which may have been fitted to private records. So chains that mix fast ma
 the estimate, others with many states twice as much.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from pufferflow._util.checks import Lengths

@@ -1,7 +1,5 @@
 """Estimates of a chain from the counts of a sample: fits, and confidence intervals."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """Families Θ: the chains that an adversary may have as prior."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from inspect import getattr_static

@@ -21,8 +21,6 @@ the distribution of a record given the next one. Besides the key, ``records`` ma
 readings and states, see :mod:`pufferflow.records.schema`.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Chains whose transition matrix depends on the phase of a public period."""
 
-from __future__ import annotations
-
 import math
 from functools import cached_property
 from typing import Literal

@@ -1,7 +1,5 @@
 """Powers of transition matrices with their exact supports, and possible values in a window."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from pufferflow._util.types import Bools, Floats

@@ -1,7 +1,5 @@
 """The secrets and the adversary of a guarantee."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, TypedDict, get_args
 

@@ -1,7 +1,5 @@
 """Sets of rows of a transition matrix: polytopes of distributions."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -11,8 +11,6 @@ of an event under an intervention, hence at most 1, and underflowing terms add f
 rounding to entries of at least ``SAFE_MINIMUM``. The support distinguishes them from zeros.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from functools import lru_cache

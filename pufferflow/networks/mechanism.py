@@ -12,8 +12,6 @@ node, the best one, initially around the nearest 1, 2, 4, … variables, is impr
 variables; then the scale may be larger than necessary, never smaller.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass

@@ -5,8 +5,6 @@ A network file is ``{"variables": [{"name": "Ann", "table": [0.9, 0.1]}, {"name"
 networks are ``{"networks": [{"variables": […]}, …]}``.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ any length (docs/account.md, section 4). A certificate proves it for T = 10⁷ r
 are refused, and so is a Θ whose bound still rises between 10⁶ and 10⁷.
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from fractions import Fraction
 

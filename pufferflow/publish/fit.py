@@ -5,8 +5,6 @@ counts (Krichevsky and Trofimov). The fit contains confidential counts; for conf
 use :func:`pufferflow.fit_privately`.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path

@@ -4,8 +4,6 @@ P(Z = z) = (1 − p)/(1 + p) · p^|z|, p = exp(−1/s), s the scale. On integers
 a floating-point number that could reveal the count behind the noise (Mironov, CCS 2012).
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect
 from dataclasses import dataclass

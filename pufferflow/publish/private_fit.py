@@ -10,8 +10,6 @@ a participant without any row left still counts. A file with a line that is not 
 is refused as a whole: let a program write it. Running time is not protected.
 """
 
-from __future__ import annotations
-
 import math
 import secrets
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Results of a release: noisy tables, public facts of the readings, and its files."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ entries are rounded to units of 2^-b. Counts are functions of R x + z, with z in
 Gaussian noise in these units: docs/any_mechanism.md, Theorem Q.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Counts of readings, transitions and longer paths by their states, and spans of readings."""
 
-from __future__ import annotations
-
 import math
 from typing import Literal
 

@@ -4,8 +4,6 @@ A public function takes the fields of such records as keywords, its docstring li
 command line generates its options from the same fields.
 """
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Callable
 from dataclasses import MISSING, field, fields

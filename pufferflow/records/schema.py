@@ -10,8 +10,6 @@ the fit::
                 "fitted_privately": {"epsilon": 1.0, "confidence": 0.95, …}}
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, fields
 from typing import Any

@@ -1,7 +1,5 @@
 """Times with units: ``30min``, ``1h``, ``7d``; a whole number counts steps of the time grid."""
 
-from __future__ import annotations
-
 import re
 from fractions import Fraction
 

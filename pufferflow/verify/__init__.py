@@ -7,8 +7,6 @@ numbers), ``rules`` the bounds of one step, and ``interpret`` runs the program. 
 the distributions of a single count.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from decimal import ROUND_CEILING
 from fractions import Fraction

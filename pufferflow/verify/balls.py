@@ -1,7 +1,5 @@
 """Numbers of a check: balls (Arb) that contain the exact ones, and sets of values as bits."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import reduce

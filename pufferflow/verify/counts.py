@@ -23,8 +23,6 @@ and
   P_u(s) P_v(·, s') + P_v(s) P_u(·, s').
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import (

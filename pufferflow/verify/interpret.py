@@ -14,8 +14,6 @@ all nodes on one side of it.
   observations.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction

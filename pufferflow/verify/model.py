@@ -4,8 +4,6 @@ Products of non-negative balls never cancel, so an entry that can be positive is
 balls too, given enough bits; and the zeros of Arb are exact.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The checker whose soundness is proved (``docs/proofs.md``), built by ``make proofs``."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 from shutil import which

@@ -5,8 +5,6 @@ c·d(z, y) + A[z, y], each returns an upper bound of max (p·h)/(q·h) over all 
 e^w(z, y). The proofs are in ``docs/leakage.md``.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from functools import lru_cache
 from operator import mul

@@ -5,8 +5,6 @@ a worktree of that commit too.
 Reference: plain numpy, every power of P up to the needed length and all quilts.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

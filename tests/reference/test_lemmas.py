@@ -1,7 +1,5 @@
 """Lemma 4.9 and Appendix C.9 of the paper, on random chains; the comparison names these tests."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Minutes of the participants of NHANES 2003-04 (hip accelerometers) and of Fitbit wearers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

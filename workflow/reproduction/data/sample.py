@@ -4,8 +4,6 @@ Segment lengths, state counts and transition counts suffice for fitting a chain,
 scale and for every histogram.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence
