@@ -19,8 +19,7 @@ from scipy.special import ndtri
 
 from pufferflow._util.noise import sampler
 from pufferflow._util.types import Ints
-from pufferflow.accounting.account import MAX_STEPS, Promise
-from pufferflow.accounting.level import Level
+from pufferflow.accounting.account import MAX_STEPS, Level, Promise
 from pufferflow.errors import ParameterError
 from pufferflow.mechanisms import compute_scale
 from pufferflow.models.chain import MarkovChain
