@@ -17,7 +17,7 @@ from tqdm import tqdm
 from pufferflow._util.checks import longest
 from pufferflow._util.files import check_output, write_atomic
 from pufferflow._util.work import afford, estimate, is_allowed
-from pufferflow.accounting.level import Level, level_of
+from pufferflow.accounting.account import Level, level_of
 from pufferflow.cli.printing import add_bounds, show, table
 from pufferflow.errors import ParameterError
 from pufferflow.mechanisms import MECHANISMS, NoiseScale, compute_scale, find_mechanism

@@ -18,7 +18,7 @@ from written_calls import called
 
 import pufferflow as pf
 from pufferflow import dp, hmm
-from pufferflow.accounting import account, level
+from pufferflow.accounting import account
 from pufferflow.errors import PufferflowError
 from pufferflow.mechanisms import MECHANISMS
 from pufferflow.models.files import PublicModel
@@ -101,8 +101,8 @@ KNOWN_STATES = Schema(
 OF_OTHERS = PublicModel(pf.ChainFamily([CHAIN]), KNOWN_STATES)
 IN_PARIS = Schema(timezone="Europe/Paris")
 Charge, Promise, UNBOUNDED = account.Charge, account.Promise, account.UNBOUNDED
-READING, PARTICIPANT = level.Level(1), level.Level(None)
-level_of, seconds_of, steps_of = level.level_of, units.seconds_of, units.steps_of
+READING, PARTICIPANT = account.Level(1), account.Level(None)
+level_of, seconds_of, steps_of = account.level_of, units.seconds_of, units.steps_of
 
 
 def rows(content, **schema):
