@@ -20,7 +20,7 @@ import pufferflow as pf
 from pufferflow import dp, hmm
 from pufferflow.accounting import account
 from pufferflow.errors import PufferflowError
-from pufferflow.mechanisms import KNOWN
+from pufferflow.mechanisms import MECHANISMS
 from pufferflow.models.files import PublicModel
 from pufferflow.records import read as reader
 from pufferflow.records import units
@@ -205,8 +205,8 @@ def refused(folder, run, monkeypatch):
 
     def refused_(*words):
         if {"64.json", "200.json"} & set(words):  # what takes minutes never starts
-            for mechanism in KNOWN.values():
-                monkeypatch.setattr(type(mechanism), "compute", started)
+            for name in MECHANISMS:
+                monkeypatch.setitem(MECHANISMS, name, started)
         code, out, err = run(*words)
         assert (code, out, err.count("\n")) == (2, "", 1)
         return err.removeprefix("pufferflow: error: ").rstrip()

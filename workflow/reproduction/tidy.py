@@ -128,7 +128,7 @@ def read_all(paths: Iterable[str | Path], stage: str) -> pd.DataFrame:
     return pd.concat([read(path, stage) for path in paths], ignore_index=True)
 
 
-def scale_row(scale: "NoiseScale") -> dict[str, Any]:
+def scale_row(scale: NoiseScale) -> dict[str, Any]:
     """Return the columns of a noise scale."""
     names = "mechanism epsilon length scale status reason node influence"
     quilt = {f"quilt_{side}": getattr(scale.quilt, side, None) for side in ("left", "right")}
