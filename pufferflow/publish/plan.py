@@ -116,7 +116,7 @@ def plan(
     """
     (known,) = made_from(options, PlanOptions)
     asked = {name: value for name, value in options.items() if not hasattr(known, name)}
-    request = Request.of("a plan", theta, epsilon, asked | {"statistics": statistics})
+    request = Request(theta, epsilon, asked | {"statistics": statistics})
     step = seconds_of(known.step, "step")
     steps = steps_of(known.period, step, "period")
     participants = check_whole(known.participants, "participants")
@@ -124,7 +124,7 @@ def plan(
     if known.states is not None:
         space = StateSpace.numeric([*range(1, check_whole(known.states, "states", 2))])
     tables = []
-    for statistic in request.what.parsed():
+    for statistic in request.statistics:
         if steps * step < PERIODS.get(statistic.by, 0):
             raise ParameterError(
                 f"the period is too short for {statistic.full_name}: it must have every "
@@ -135,7 +135,7 @@ def plan(
         sizes = np.full(len(cells), max(1, each))
         stretches = np.minimum(sizes, participants)
         tables.append(statistic.table(cells, statistic.columns(space, step), sizes, stretches))
-    level, family = request.guarantee.level(step), request.family(step)
+    level, family = request.level(step), request.family(step)
     return Design(request, tables, family, level, participants, steps, step).plan()
 
 
@@ -166,7 +166,7 @@ class Design:
         made = []
         for noise, other in ways:
             public = zip(map(vars, self.tables), noise, other, strict=True)
-            word = self.request.what.unit
+            word = self.request.unit
             made.append([NoisyTable(**own, noise=n, other=o, word=word) for own, n, o in public])
         return min(made, key=lambda tables: sum(table.middle[1] for table in tables))
 
@@ -179,7 +179,7 @@ class Design:
         """Return the errors of each statistic at the requested level and the usual ones."""
         step, rows = self.step_seconds, []
         usual = ("reading", "participant", *["1d"] * (step is not None))
-        levels = {self.level, *(self.request.guarantee.level(step, one) for one in usual)}
+        levels = {self.level, *(self.request.level(step, one) for one in usual)}
         for level in sorted(levels, key=lambda one: one.window or math.inf):
             words, note = level.description(step), "no assumption about time" * level.whole
             found: list[tuple[float | None, str, str]] = [(None, "", "-")] * len(self.tables)
@@ -207,7 +207,7 @@ class Design:
         place = [own.statistic for own in self.tables].index(statistic)
         for words in ("1h", "reading"):
             with suppress(ParameterError):  # no noise keeps ε, or no step is known
-                narrower = self.request.guarantee.level(step, words)
+                narrower = self.request.level(step, words)
                 fewer = level.whole or (narrower.window or 0) < (level.window or 0)
                 if fewer and not self.at(narrower)[place].is_useless:
                     helps.append(f"`protect` {narrower.description(step)}")

@@ -97,7 +97,7 @@ def fit_privately(
     epsilon = check_epsilon(epsilon)
     assumed, how = made_from(options, FitOptions, PrivateFitOptions)
     options |= {"protect": "participant", "alone": True}
-    request = Request.of(source, None, epsilon, options)
+    request = Request(None, epsilon, options)
     asked, schema = request.how, request.schema
     miss = (1 - check_confidence(how.confidence, "confidence")) / 2
     if schema.participant is None or schema.states is None or schema.states.count < 2:

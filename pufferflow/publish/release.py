@@ -70,11 +70,11 @@ def release(
     out of range, or Θ does not mix; UselessError: most numbers would be noise; BudgetError,
     LedgerError: the account does not allow it. Nothing is drawn or charged then.
     """
-    request = Request.of(source, theta, epsilon, options)
+    request = Request(theta, epsilon, options)
     private, output = request.how.seed is None, request.how.output
     if private:
         open_dp()  # fails before any charge if it is missing
-    prepared = Prepared(request)
+    prepared = Prepared(source, request)
     if dry_run:
         paid = try_out(request.how.ledger, prepared.bill()) if private else None
         return prepared.design.plan(prepared.warnings, paid)
@@ -104,7 +104,7 @@ class Agreement:
     def __init__(self, request: Request, steps: Steps, statistics: Sequence[Statistic]) -> None:
         self.request, self.steps, self.statistics = request, steps, statistics
         self.records = request.records
-        self.level = request.guarantee.level(steps.step_seconds)
+        self.level = request.level(steps.step_seconds)
         self.family = request.family(steps.step_seconds)
         self.assumed = None if self.level.whole else self.family
         self.warnings = tuple(self._checked())
@@ -178,17 +178,17 @@ class Prepared(Agreement):
     ``period`` are the first and last second of the charged readings, None if unbounded.
     """
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, source: Source, request: Request) -> None:
         how, records, schema = request.how, request.records, request.schema
         check_whole(0 if how.seed is None else how.seed, "seed", 0, None)
         first, last = parse_range(how.first, how.last, schema.timezone)
-        steps = read(request.source, schema, first=first, last=last)
+        steps = read(source, schema, first=first, last=last)
         if not len(steps.person):
             raise DataError(f"{steps.where}: no value was recorded, so there is nothing to release")
         if how.longest is not None:
             every = np.ones(len(steps.person), dtype=bool)
             steps = steps[steps.first(every, how.longest)]
-        super().__init__(request, steps, request.what.parsed())
+        super().__init__(request, steps, request.statistics)
         self.period, longest = _period(steps, first, last, how.longest)
         self.tables = [statistic.tabulate(steps) for statistic in self.statistics]
         if empty := [table.statistic.full_name for table in self.tables if not table.sizes.any()]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from fractions import Fraction
 from typing import Any, TypeAlias
 
 from pufferflow._util.checks import (
@@ -29,7 +28,6 @@ from pufferflow.publish.statistics import Statistic, parse_statistics
 from pufferflow.records.options import hides, made_from, pays, reads, shows, writes
 from pufferflow.records.schema import Reading, Schema
 from pufferflow.records.states import StateSpace
-from pufferflow.records.table import Source
 from pufferflow.records.units import seconds_of
 
 Theta: TypeAlias = "Family | MarkovChain | PublicModel | PathLike | Any"
@@ -100,10 +98,6 @@ class GuaranteeOptions:
     side_information: str = hides("none", "Readings that the adversary has: none or any.", "WHICH")
     delta: float | None = hides(None, "Odds may change by more with this probability.", "DELTA")
 
-    def level(self, step_seconds: int | None, protect: str | int | None = None) -> Level:
-        """Return this level or another; raises ParameterError: a time without a known step."""
-        return level_of(protect or self.protect, self.side_information, step_seconds)
-
 
 @dataclass(frozen=True)
 class ReleaseOptions:
@@ -131,36 +125,32 @@ class ReleaseOptions:
 RECORDS = (StatisticOptions, GuaranteeOptions, ReleaseOptions, TableOptions)
 
 
-@dataclass(frozen=True, repr=False, eq=False)
 class Request:
     """One release as requested; it reads no data.
+
+    Attributes
+    ----------
+    records, schema : Schema
+        Of the model file of Θ, and of the table.
+    delta : float
+        0 if none is given.
+    share : Fraction
+        In (0, 1].
 
     Raises ParameterError: an option is out of range, or two contradict each other.
     """
 
-    source: Source
-    model: PublicModel | None
-    """Θ with the schema of its file."""
-    epsilon: float
-    what: StatisticOptions
-    guarantee: GuaranteeOptions
     how: ReleaseOptions
-    table: TableOptions
+    guarantee: GuaranteeOptions
 
-    @classmethod
-    def of(
-        cls, source: Source, theta: Theta | None, epsilon: float, options: dict[str, Any]
-    ) -> Request:
-        """Return the request of keywords."""
-        return cls(source, _model_of(theta), epsilon, *made_from(options, *RECORDS))
-
-    def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
+    def __init__(self, theta: Theta | None, epsilon: float, options: dict[str, Any]) -> None:
+        what, self.guarantee, self.how, table = made_from(options, *RECORDS)
+        self.epsilon, self.delta = check_epsilon(epsilon), self.guarantee.delta or 0.0
         if self.guarantee.delta is not None:
-            check_confidence(self.guarantee.delta, "delta")
+            check_confidence(self.delta, "delta")
         for switch in (f.name for f in fields(self.how) if f.type == "bool"):
             check_type(getattr(self.how, switch), switch, bool)
-        names = {"unit": self.what.unit, "cohort": self.how.cohort, "registry": self.how.registry}
+        names = {"unit": what.unit, "cohort": self.how.cohort, "registry": self.how.registry}
         for name, word in names.items():
             if word is not None:
                 check_text(word, name)
@@ -171,41 +161,27 @@ class Request:
                 raise ParameterError("`limit` is for promises in a ledger; leave it out")
         if self.how.longest is not None:
             check_whole(self.how.longest, "longest")
-
-    @property
-    def delta(self) -> float:
-        """δ, 0 if none is given."""
-        return self.guarantee.delta or 0.0
-
-    @property
-    def share(self) -> Fraction:
-        """The share as an exact number in (0, 1]."""
-        share = written_number(self.how.share, "share")
-        if not 0 < share <= 1:
+        self.share = written_number(self.how.share, "share")
+        if not 0 < self.share <= 1:
             given = shown(self.how.share)
             raise ParameterError(f"share is {given}; give a number above 0, at most 1")
-        return share
+        self.unit, self.statistics = what.unit, what.parsed()
 
-    @property
-    def records(self) -> Schema:
-        """The schema of the model file."""
-        return Schema() if self.model is None or self.model.records is None else self.model.records
+        if isinstance(theta, str | os.PathLike):
+            theta = read_public_model(theta)
+        model: Any = getattr(theta, "model", theta)  # of a fit
+        known = model.records if isinstance(model, PublicModel) else None
+        self.records, self.schema = known or Schema(), table.schema(known)
+        family = model.family if isinstance(model, PublicModel) else model
+        final = family is None or isinstance(family, MixingFamily)
+        self._theta: Family | None = family if final else as_family(family)
 
-    @property
-    def schema(self) -> Schema:
-        """The schema of the table."""
-        return self.table.schema(self.records)
+    def level(self, step_seconds: int | None, protect: str | int | None = None) -> Level:
+        """Return this level or another; raises ParameterError: a time without a known step."""
+        asked = self.guarantee
+        return level_of(protect or asked.protect, asked.side_information, step_seconds)
 
     def family(self, step_seconds: int | None) -> Family | None:
         """Return Θ in steps."""
-        family = None if self.model is None else self.model.family
-        return family.in_steps(step_seconds) if isinstance(family, MixingFamily) else family
-
-
-def _model_of(theta: Any) -> PublicModel | None:
-    if isinstance(theta, str | os.PathLike):
-        return read_public_model(theta)
-    model = getattr(theta, "model", theta)  # of a fit
-    if model is None or isinstance(model, PublicModel):
-        return model
-    return PublicModel(theta if isinstance(theta, MixingFamily) else as_family(theta))
+        known = self._theta
+        return known.in_steps(step_seconds) if isinstance(known, MixingFamily) else known
