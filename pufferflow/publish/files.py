@@ -33,7 +33,7 @@ class Draft:
     folder: Path
 
     def fill(self, made: Release) -> None:
-        """Write the files, replacing those of the dry run with zeros."""
+        """Write the files into the temporary folder."""
         try:
             for name, text in made.files().items():
                 write_atomic(self.folder / name, text)
@@ -60,16 +60,18 @@ class Draft:
 
 
 @contextmanager
-def draft(output: PathLike) -> Iterator[Draft]:
+def draft(output: PathLike, zeros: Release) -> Iterator[Draft]:
     """Make an empty folder of that name, and a temporary one; only written releases remain.
 
-    Raises DataError: as :func:`require_new`.
+    Writing a release of ``zeros`` finds what could fail. Raises DataError: as :func:`require_new`.
     """
     target = require_new(output)
     target.mkdir(exist_ok=True)  # a name that is not possible fails here, before the charge
     try:
         with workplace(target.parent) as place:
-            yield Draft(target, place / "release")
+            made = Draft(target, place / "release")
+            made.fill(zeros)
+            yield made
     finally:
         with suppress(OSError):
             target.rmdir()  # fails if the folder is not empty

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -71,23 +71,20 @@ def release(
     LedgerError: the account does not allow it. Nothing is drawn or charged then.
     """
     request = Request(theta, epsilon, options)
-    private, output = request.how.seed is None, request.how.output
+    how, private = request.how, request.how.seed is None
     if private:
         open_dp()  # fails before any charge if it is missing
-    prepared = Prepared(source, request)
+    prepared, ledger = Prepared(source, request), how.ledger if private else None
     if dry_run:
-        paid = try_out(request.how.ledger, prepared.bill()) if private else None
-        return prepared.design.plan(prepared.warnings, paid)
-    if private and not request.how.accept_noise:
+        return prepared.design.plan(prepared.warnings, try_out(ledger, prepared.bill))
+    if private and not how.accept_noise:
         for table in prepared.zeros.tables:
             if table.is_useless:
                 raise UselessError(prepared.design.remedies(table))
-    with ExitStack() as stack:
-        folder = None if output is None else stack.enter_context(draft(output))
-        if folder is not None:
-            folder.fill(prepared.zeros)
-        way = reserved(request.how.ledger, prepared.bill()) if private else nullcontext()
-        paid = stack.enter_context(way)
+    with (
+        nullcontext() if how.output is None else draft(how.output, prepared.zeros) as folder,
+        reserved(ledger, prepared.bill) as paid,
+    ):
         # charged from here on: all checks that can fail are above
         made = prepared.drawn(paid)
         if folder is not None:
@@ -173,10 +170,7 @@ class Agreement:
 
 
 class Prepared(Agreement):
-    """The exact counts of a request, and the release that they become, with zeros for numbers.
-
-    ``period`` are the first and last second of the charged readings, None if unbounded.
-    """
+    """The exact counts of a request, and the release that they become, with zeros for numbers."""
 
     def __init__(self, source: Source, request: Request) -> None:
         how, records, schema = request.how, request.records, request.schema
@@ -186,10 +180,9 @@ class Prepared(Agreement):
         if not len(steps.person):
             raise DataError(f"{steps.where}: no value was recorded, so there is nothing to release")
         if how.longest is not None:
-            every = np.ones(len(steps.person), dtype=bool)
-            steps = steps[steps.first(every, how.longest)]
+            steps = steps[steps.first(np.ones(len(steps.person), dtype=bool), how.longest)]
         super().__init__(request, steps, request.statistics)
-        self.period, longest = _period(steps, first, last, how.longest)
+        period, longest = _period(steps, first, last, how.longest)
         self.tables = [statistic.tabulate(steps) for statistic in self.statistics]
         if empty := [table.statistic.full_name for table in self.tables if not table.sizes.any()]:
             raise DataError(f"{steps.where}: no reading counts for {empty[0]}; leave it out")
@@ -200,8 +193,9 @@ class Prepared(Agreement):
         for table in tables:
             own, own_rho = table.noise.cost(table.statistic)
             cost, rho = cost + own, rho + own_rho
-        self.charge = Charge.of(cost, rho, longest, self.period)
-        ends = (None if end is None else stamp(steps, end) for end in self.period)
+        words = ", ".join(statistic.full_name for statistic in self.statistics)
+        self.bill = self.terms(Charge.of(cost, rho, longest, period), words)
+        ends = (None if end is None else stamp(steps, end) for end in period)
         groups = steps.groups if steps.columns["group"] else ()
         grid = step, steps.time_base, steps.zone
         # Θ and the certificate, unless they reveal more of readings than the release does
@@ -223,11 +217,6 @@ class Prepared(Agreement):
             how=replace(how, ledger=None, output=None),  # a release names no file
             warnings=self.warnings,
         )
-
-    def bill(self) -> Terms:
-        """Return the terms of this release in the ledger."""
-        words = ", ".join(statistic.full_name for statistic in self.statistics)
-        return self.terms(self.charge, words)
 
     def drawn(self, paid: Paid | None) -> Release:
         """Return the release with noise; that of a simulation is drawn from its seed."""

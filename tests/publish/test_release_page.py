@@ -321,8 +321,7 @@ def place(tmp_path, monkeypatch):
 
 
 def save(release=WEEK, output="out"):
-    with draft(output) as making:
-        making.fill(made(means(size=1), seed=release.how.seed))  # tried out before it is paid for
+    with draft(output, made(means(size=1), seed=release.how.seed)) as making:
         assert not Path(output).exists() or os.listdir(output) == []
         return making.write(release)
 
@@ -377,7 +376,7 @@ def test_a_full_disk_leaves_nothing(place, monkeypatch, drawn_once, at):
 def test_of_several_that_want_one_name_one_gets_it_and_none_is_lost(place):
     assert sorted(ended(*[save] * 4)) == [0, 1, 1, 1]
     shutil.rmtree("out")
-    with draft("out") as making:
+    with draft("out", WEEK) as making:
         Path("out/mine").write_text("mine")
         with pytest.raises(DataError, match="the release is whole in out-") as caught:
             making.write(WEEK)
