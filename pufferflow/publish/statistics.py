@@ -187,10 +187,8 @@ class Statistic(ABC):
         return self.table(cells, columns, sizes, stretches, counts)
 
     def _cell(self, steps: Steps) -> Ints:
-        if self.by == "all":
-            return np.zeros(len(steps.person), dtype=np.int64)
-        if self.by == "group":
-            group: Ints = steps.group_of[steps.person].astype(np.int64)
+        if self.by in WHOLE:
+            group: Ints = (steps.group_of * (self.by == "group"))[steps.person].astype(np.int64)
             return group
         if steps.time_base == "none":
             raise ParameterError(f"{self.full_name} needs times; the table has none, leave it out")
@@ -216,20 +214,16 @@ class Histogram(Statistic):
 
     def columns(self, states: StateSpace | None, step_seconds: int | None) -> tuple[Column, ...]:
         """Return a column per state."""
-        space = self._known(states)
-        if space.edges is None:
-            return tuple(map(Column, space.names))
-        ends = pairwise((None, *space.edges, None))
-        return tuple(Column(n, *e) for n, e in zip(space.names, ends, strict=True))
+        if states is None:
+            raise ParameterError(f"{self.full_name} needs the number of states; give `states`")
+        if states.edges is None:
+            return tuple(map(Column, states.names))
+        ends = pairwise((None, *states.edges, None))
+        return tuple(Column(n, *e) for n, e in zip(states.names, ends, strict=True))
 
     def _marks(self, steps: Steps) -> Marks:
         state, _ = steps.coded
         yield from ((part, state[part], 1) for part in steps.parts())
-
-    def _known(self, states: StateSpace | None) -> StateSpace:
-        if states is None:
-            raise ParameterError(f"{self.full_name} needs the number of states; give `states`")
-        return states
 
 
 @dataclass(frozen=True)
@@ -276,8 +270,8 @@ class Transitions(Histogram):
 
     def columns(self, states: StateSpace | None, step_seconds: int | None) -> tuple[Column, ...]:
         """Return a column per pair of states, by the earlier and then the later one."""
-        pairs = product(self._known(states).names, repeat=2)
-        return tuple(Column(f"{earlier} → {later}") for earlier, later in pairs)
+        names = [column.label for column in super().columns(states, step_seconds)]
+        return tuple(Column(f"{earlier} → {later}") for earlier, later in product(names, repeat=2))
 
     def _sized(self, steps: Steps) -> Bools:
         return steps.near
