@@ -39,12 +39,7 @@ OFFSETS = 14 * 3600
 
 @takes_options(*RECORDS)
 def release(
-    source: Source,
-    theta: Theta | None = None,
-    epsilon: float = 1.0,
-    *,
-    dry_run: bool = False,
-    **options: Any,
+    source: Source, theta: Theta | None = None, epsilon: float = 1.0, **options: Any
 ) -> Release | Plan:
     """Return statistics of a table with noise that protects the secrets of ``protect``.
 
@@ -58,8 +53,6 @@ def release(
         Class of distributions of the readings, not fitted to them; participants need none.
     epsilon : float
         ε > 0 of the whole release.
-    dry_run : bool
-        Check everything and return a Plan; nothing is drawn, written or charged.
     {options}
 
     Returns
@@ -75,7 +68,7 @@ def release(
     if private:
         open_dp()  # fails before any charge if it is missing
     prepared, ledger = Prepared(source, request), how.ledger if private else None
-    if dry_run:
+    if how.dry_run:
         return prepared.design.plan(prepared.warnings, try_out(ledger, prepared.bill))
     if private and not how.accept_noise:
         for table in prepared.zeros.tables:

@@ -81,7 +81,8 @@ class NoisyTable(Table):
     @property
     def estimates(self) -> Floats:
         """The possible values nearest to the noisy ones: shares have sum 1."""
-        return nearest_shares(self.values) if self.statistic.shares else self._cut(self.values)
+        is_share = self.statistic.relative and not self.statistic.in_unit
+        return nearest_shares(self.values) if is_share else self._cut(self.values)
 
     @property
     def band(self) -> Floats:

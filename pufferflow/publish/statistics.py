@@ -102,9 +102,7 @@ class Statistic(ABC):
     """The square of that in L2 norm; 0 if Gaussian noise is not possible."""
     in_unit: ClassVar[bool] = False
     relative: ClassVar[bool] = False
-    """Whether a value is per reading of its cell."""
-    shares: ClassVar[bool] = False
-    """Whether the values of a cell are shares, with sum 1."""
+    """Whether a value is per reading of its cell: a share, or in the unit of the readings."""
     cells: ClassVar[tuple[str, ...]] = CELLS
     """Cells in which it can be requested."""
 
@@ -150,18 +148,12 @@ class Statistic(ABC):
         return total / np.maximum(sizes, 1)[:, None] if self.relative else total
 
     def table(
-        self,
-        cells: Sequence[str],
-        columns: tuple[Column, ...],
-        sizes: Ints,
-        stretches: Ints,
-        counts: Ints | None = None,
+        self, cells: tuple[str, ...], columns: tuple[Column, ...], sizes: Ints, stretches: Ints
     ) -> Table:
-        """Return the table of integers (None: zeros, for its public facts)."""
-        shape = len(cells), len(columns)
-        ranges = np.broadcast_to(self.ranges(sizes, stretches, len(columns)), shape)
-        counts = np.zeros(shape, np.int64) if counts is None else counts.reshape(shape)
-        return Table(self, tuple(cells), columns, sizes, counts, ranges)
+        """Return the public facts of a table, with zeros for integers."""
+        counts = np.zeros((len(cells), len(columns)), np.int64)
+        ranges = np.broadcast_to(self.ranges(sizes, stretches, len(columns)), counts.shape)
+        return Table(self, cells, columns, sizes, counts, ranges)
 
     def tabulate(self, steps: Steps) -> Table:
         """Count the readings.
@@ -170,21 +162,20 @@ class Statistic(ABC):
         """
         cells = steps.groups if self.by == "group" else LABELS[self.by]
         columns = self.columns(steps.states, steps.step_seconds)
-        numbers = len(cells) * len(columns)
-        if len(cells) > MAX_GROUPS or numbers > MAX_NUMBERS:
+        if len(cells) > MAX_GROUPS or len(cells) * len(columns) > MAX_NUMBERS:
             raise DataError(
                 f"{steps.where}: {self.full_name} has too many numbers; give fewer states or groups"
             )
-        sizes, stretches, counts = (
-            np.zeros(size, dtype=np.int64) for size in (len(cells), len(cells), numbers)
-        )
+        sizes, stretches = np.zeros((2, len(cells)), dtype=np.int64)
         for part in steps.parts(self._sized(steps)):
             np.add.at(sizes, self._cell(steps[part]), 1)
         for part in steps.parts(~steps.near):
             np.add.at(stretches, self._cell(steps[part]), 1)
+        table = self.table(cells, columns, sizes, stretches)
         for which, column, amount in self._marks(steps):
-            np.add.at(counts, self._cell(steps[which]) * len(columns) + column, amount)
-        return self.table(cells, columns, sizes, stretches, counts)
+            place = self._cell(steps[which]) * len(columns) + column
+            np.add.at(table.counts.reshape(-1), place, amount)
+        return table
 
     def _cell(self, steps: Steps) -> Ints:
         if self.by in WHOLE:
@@ -210,7 +201,7 @@ class Histogram(Statistic):
     """
 
     name, title, quantity = "histogram", "Histogram", "share of readings"
-    lipschitz, square, relative, shares = 2, 2, True, True
+    lipschitz, square, relative = 2, 2, True
 
     def columns(self, states: StateSpace | None, step_seconds: int | None) -> tuple[Column, ...]:
         """Return a column per state."""
