@@ -74,14 +74,13 @@ def release(
         for table in prepared.zeros.tables:
             if table.is_useless:
                 raise UselessError(prepared.design.remedies(table))
-    with (
-        nullcontext() if how.output is None else draft(how.output, prepared.zeros) as folder,
-        reserved(ledger, prepared.bill) as paid,
-    ):
+    output = how.output
+    place = nullcontext() if output is None else draft(output, prepared.zeros.files())
+    with place as folder, reserved(ledger, prepared.bill) as paid:
         # charged from here on: all checks that can fail are above
         made = prepared.drawn(paid)
         if folder is not None:
-            folder.write(made)
+            folder.write(made.files())
     return made
 
 

@@ -24,7 +24,7 @@ from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import Family, as_family
 from pufferflow.models.files import PublicModel, read_public_model
 from pufferflow.models.mixing import MixingFamily
-from pufferflow.publish.statistics import Statistic, parse_statistics
+from pufferflow.publish.statistics import parse_statistics
 from pufferflow.records.options import hides, made_from, pays, reads, shows, writes
 from pufferflow.records.schema import Reading, Schema
 from pufferflow.records.states import StateSpace
@@ -78,11 +78,6 @@ class StatisticOptions:
     duration_edges: Sequence[int] | None = shows(None, "First lengths of duration bins.", "1,2,...")
     top: int | None = shows(None, "Number of states of most-frequent (default: 1).", "K")
     unit: str | None = shows(None, "Unit of the values, as shown.", "WORD")
-
-    def parsed(self) -> tuple[Statistic, ...]:
-        """Return the statistics; raises ParameterError: one is unknown, or an option is bad."""
-        options = ("bounds", "threshold", "duration_edges", "top")
-        return parse_statistics(self.statistics, **{name: getattr(self, name) for name in options})
 
 
 @dataclass(frozen=True)
@@ -151,10 +146,9 @@ class Request:
             check_confidence(self.delta, "delta")
         for switch in (f.name for f in fields(self.how) if f.type == "bool"):
             check_type(getattr(self.how, switch), switch, bool)
-        names = {"unit": what.unit, "cohort": self.how.cohort, "registry": self.how.registry}
-        for name, word in names.items():
-            if word is not None:
-                check_text(word, name)
+        words = {"unit": what.unit, "cohort": self.how.cohort, "registry": self.how.registry}
+        for name, word in words.items():
+            check_text("" if word is None else word, name)
         if (limit := self.how.limit) is not None:
             if check_epsilon(limit) < self.epsilon:
                 raise ParameterError(f"limit {limit:g} is below epsilon {self.epsilon:g}; raise it")
@@ -166,7 +160,9 @@ class Request:
         if not 0 < self.share <= 1:
             given = shown(self.how.share)
             raise ParameterError(f"share is {given}; give a number above 0, at most 1")
-        self.unit, self.statistics = what.unit, what.parsed()
+        names = ("bounds", "threshold", "duration_edges", "top")
+        options = {name: getattr(what, name) for name in names}
+        self.unit, self.statistics = what.unit, parse_statistics(what.statistics, **options)
 
         if isinstance(theta, str | os.PathLike):
             theta = read_public_model(theta)
