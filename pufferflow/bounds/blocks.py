@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._util.types import Bools, Floats
-from pufferflow.bounds.affine import greedy
 from pufferflow.bounds.distribution_sets import (
     ReweightedRows,
     clear_diagonal,
@@ -24,6 +23,7 @@ from pufferflow.bounds.distribution_sets import (
     reweighted_rows,
     reweighted_within,
 )
+from pufferflow.bounds.robust import greedy
 from pufferflow.models.powers import followed, matrix_power
 from pufferflow.models.row_sets import RowSets, between
 

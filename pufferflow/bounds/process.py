@@ -14,7 +14,6 @@ import numpy as np
 
 from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._util.types import Bools, Floats, Ints
-from pufferflow.bounds.affine import AffineRows
 from pufferflow.bounds.blocks import Blocks, blocks_of, blocks_of_sets
 from pufferflow.bounds.distribution_sets import (
     DistributionSet,
@@ -24,9 +23,9 @@ from pufferflow.bounds.distribution_sets import (
     reweighted_rows,
     reweighted_within,
 )
-from pufferflow.bounds.periodic import Cycle
-from pufferflow.bounds.robust import MAX_ORDERED_STATES, VertexRows
+from pufferflow.bounds.robust import MAX_ORDERED_STATES, AffineRows, VertexRows
 from pufferflow.bounds.roots import TOLERANCE
+from pufferflow.bounds.rounds import Cycle
 from pufferflow.bounds.walks import Stretch
 from pufferflow.errors import ChainError
 from pufferflow.models.bounded import BoundedFamily

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array
 
 from pufferflow._util.types import Bools, Floats
-from pufferflow.bounds.affine import AffineRows, RobustFlows
 from pufferflow.bounds.blocks import Blocks
 from pufferflow.bounds.distribution_sets import ExactRows, costs_of, reweighted_within
 from pufferflow.bounds.loss import ProcessLoss
 from pufferflow.bounds.process import of_chain
+from pufferflow.bounds.robust import AffineRows, RobustFlows
 from pufferflow.bounds.solver import LeakageEquation, beginning, post_fixed_point
 from pufferflow.models.protection import Protection
 from pufferflow.verify import MAX_WORK, CertificateError

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import pufferflow as pf
-from pufferflow.bounds.periodic import Cycle
-from pufferflow.bounds.rounds import Rounds
+from pufferflow.bounds.rounds import Cycle, Rounds
 
 FAST, SLOW = np.array([[0.6, 0.4], [0.5, 0.5]]), np.array([[0.95, 0.05], [0.1, 0.9]])
 DAY = pf.PeriodicChain([FAST, SLOW, SLOW], repeat=20)

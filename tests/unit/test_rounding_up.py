@@ -16,7 +16,7 @@ from pufferflow.bounds.distribution_sets import (
     largest_log_ratios,
     no_trees,
 )
-from pufferflow.bounds.mixing import MixingLoss
+from pufferflow.bounds.of_families import MixingLoss
 from pufferflow.bounds.process import of_chain, of_periodic
 from pufferflow.bounds.walks import Stretch
 from pufferflow.mechanisms import compute_scale
