@@ -96,16 +96,11 @@ class AffineRows:
 
     def __init__(self, rows: RowSets) -> None:
         k = rows.states
-        self._rows = rows
+        self._rows, self.work = rows, 10**5 * k**3
         self._weights = np.zeros((k * k, k * k))
         self._growth = np.zeros((k, k))
         self._solved: dict[Pair, Solved | None] = {}  # for the last growth
         self.limit, self.centre = largest_leakages(rows), centre(rows)
-
-    @property
-    def work(self) -> int:
-        """Approximate number of operations of :meth:`bound`."""
-        return 10**5 * self._rows.states**3
 
     def bound(self, costs: Floats) -> Floats:
         """As :meth:`PairBound.bound`."""

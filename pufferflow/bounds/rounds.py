@@ -20,7 +20,7 @@ from pufferflow.bounds.distribution_sets import (
     no_trees,
     reweighted_rows,
 )
-from pufferflow.bounds.solver import LeakageEquation, post_fixed_point
+from pufferflow.bounds.solver import post_fixed_point
 from pufferflow.bounds.walks import ALWAYS, SELDOM, Stored, Stretch
 from pufferflow.models.periodic import PeriodicChain
 from pufferflow.models.powers import matrix_power
@@ -209,12 +209,9 @@ class Rounds:
             if chain.start == "stationary":
                 past = chain.stationary_distributions.mean(axis=0)
             few = [conditional(matrix.T * past) for matrix in few]
-        cap = np.full_like(few[0], self._around * _SMALL)
-        start = np.random.default_rng(0).random(cap.shape) / 2 * _SMALL
-        average, *found = [
-            post_fixed_point(LeakageEquation(ExactRows(matrix), _SMALL, cap), start)
-            for matrix in few
-        ]
+        costs = _SMALL * (1 - np.eye(chain.states))
+        cap, start = self._around * costs, np.random.default_rng(0).random(costs.shape) / 2 * _SMALL
+        average, *found = [post_fixed_point(ExactRows(rows), costs, cap, start) for rows in few]
         mixing = [table for table in found if table.max() < cap.max() / 2]
         self._start, self._found_at = np.mean(mixing or [average], axis=0) / _SMALL, 0.0
         return float(self._start.max())

@@ -10,9 +10,9 @@ from pufferflow.bounds import distribution_sets, of_families, solver, walks
 from pufferflow.bounds.blocks import blocks_of
 from pufferflow.bounds.distribution_sets import (
     ExactRows,
+    ReweightedRows,
     no_trees,
     reweighted_rows,
-    reweighted_within,
 )
 from pufferflow.bounds.loss import ProcessLoss
 from pufferflow.bounds.process import of_chain, of_sets
@@ -37,7 +37,7 @@ def test_costs_beyond_floats_prove_nothing(number):
         found = side.bound(spoilt(number))
         assert np.isposinf(found[APART]).all()
         assert (found[~APART] == 0).all()
-    for side in (reweighted_rows(ROWS.T), reweighted_within(BOUNDS.log_column_ratios())):
+    for side in (reweighted_rows(ROWS.T), ReweightedRows(BOUNDS.log_column_ratios())):
         assert (side.bound(spoilt(number)) >= side.bound(spoilt(1e6)) * (1 - 1e-12)).all()
     _, found = Stretch(np.ones((2, 4), dtype=bool), ROWS[None]).walk(
         spoilt(number), 0.1 * APART, 50.0, no_trees(4)
