@@ -3,9 +3,9 @@
 import math
 from dataclasses import replace
 
-from pufferflow._util.checks import Lengths, check_positive, check_whole, longest
+from pufferflow._util.checks import Lengths, check_positive, longest
 from pufferflow._util.grids import of_epsilons
-from pufferflow.bounds.of_families import MAX_STATES, Part, loss_bounds
+from pufferflow.bounds.of_families import Part, loss_bounds
 from pufferflow.bounds.roots import SMALLEST_EPSILON
 from pufferflow.mechanisms.base import NoiseScale, requested
 from pufferflow.mechanisms.baselines import group_dp
@@ -22,7 +22,6 @@ def leakage(
     *,
     window: int = 1,
     side_information: SideInformation = "none",
-    max_states: int = MAX_STATES,
 ) -> NoiseScale:
     """Return the smallest scale by the bounds of ``docs/leakage.md``, at most other mechanisms'.
 
@@ -32,6 +31,10 @@ def leakage(
     the quilts of MQMExact; the result is the smallest scale. Each is an upper bound of the loss for
     every such mechanism and any query. For binary chains with a stationary start it is attained;
     for others :func:`pufferflow.lower_bound` bounds the distance to the optimal scale.
+
+    Couplings take more time and memory than the cube of the states. With more than 64 states (for
+    families between bounds 12) blocks and quilts are left, with more than 200 quilts alone, and
+    more than 36 histories of chains of order m are not compared (Theorem L2); ``reason`` states so.
 
     Parameters
     ----------
@@ -44,12 +47,6 @@ def leakage(
     side_information : {"none", "any"}
         ``"any"``: the bound also holds for adversaries with any records outside the window as side
         information. The scale is then the smaller one of the couplings' and of ``group-dp``.
-    max_states : int
-        Chains with more states (families between bounds: at most 12) get the cheaper bounds (blocks
-        and quilts) only: couplings take time and memory in proportion to the cube of the states,
-        and more. 0 leaves them out. With more than 200 states quilts alone are left, and chains of
-        order m with more than 36 histories are not compared by history (Theorem L2); ``reason``
-        states so.
 
     Returns
     -------
@@ -60,7 +57,7 @@ def leakage(
     """
     asked = requested("leakage", length, epsilon, window, side_information)
     protection, theta = Protection(window, side_information), as_family(family)
-    parts = loss_bounds(theta, asked.length, protection, check_whole(max_states, "max_states", 0))
+    parts = loss_bounds(theta, asked.length, protection)
     scales = [_scale(part, asked) for part in parts]
     index = max(range(len(scales)), key=lambda i: scales[i].scale or math.inf)
     chain = index if standing_chains(theta) else None
@@ -74,7 +71,6 @@ def leakage_loss(
     *,
     window: int = 1,
     side_information: SideInformation = "none",
-    max_states: int = MAX_STATES,
 ) -> float:
     """Return a bound of the loss of mechanisms whose density changes by at most e^(1/scale).
 
@@ -82,7 +78,7 @@ def leakage_loss(
 
     Parameters
     ----------
-    family, length, window, side_information, max_states
+    family, length, window, side_information
         As for :func:`leakage`.
     scale : float
         Laplace scale of a 1-Lipschitz query.
@@ -97,7 +93,7 @@ def leakage_loss(
     # the largest change by one record, rounded up
     cost = math.nextafter(1 / check_positive(scale, "scale", (1e-90, 1e100)), math.inf)
     theta, protection = as_family(family), Protection(window, side_information)
-    parts = loss_bounds(theta, records, protection, check_whole(max_states, "max_states", 0))
+    parts = loss_bounds(theta, records, protection)
     every = math.nextafter(records * cost, math.inf)  # the loss of all records of the segment
     return max(every if p.bound is None else p.bound.loss(cost).value for p in parts)
 

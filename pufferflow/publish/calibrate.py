@@ -9,8 +9,7 @@ from dataclasses import asdict
 from fractions import Fraction
 
 from pufferflow._util.checks import check_epsilon
-from pufferflow.accounting.account import MAX_STEPS, Promise
-from pufferflow.accounting.level import Level
+from pufferflow.accounting.account import MAX_STEPS, Level, Promise
 from pufferflow.errors import ParameterError
 from pufferflow.mechanisms import compute_scale
 from pufferflow.models.chain import MarkovChain

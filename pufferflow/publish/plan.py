@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from pufferflow._util.checks import check_whole
-from pufferflow.accounting.account import Promise
+from pufferflow.accounting.account import Level, Promise
 from pufferflow.accounting.entries import Paid
-from pufferflow.accounting.level import Level
 from pufferflow.errors import ParameterError
 from pufferflow.models.families import Family
 from pufferflow.publish.calibrate import calibrate

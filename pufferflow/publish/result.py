@@ -11,9 +11,8 @@ import numpy as np
 import pandas as pd
 
 from pufferflow._util.types import Bools, Floats
-from pufferflow.accounting.account import percent
+from pufferflow.accounting.account import Level, percent
 from pufferflow.accounting.entries import Paid
-from pufferflow.accounting.level import Level
 from pufferflow.publish.files import PUBLISH, SIMULATION
 from pufferflow.publish.noise import CONFIDENCE, LIMITS, Noise, impact_label, shortfall
 from pufferflow.publish.page import page_of

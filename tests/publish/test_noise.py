@@ -20,10 +20,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pufferflow as pf
-from pufferflow.accounting.account import Charge, whole
+from pufferflow.accounting.account import Charge, Level, whole
 from pufferflow.accounting.approximate import event_rho
 from pufferflow.accounting.ledger import Ledger
-from pufferflow.accounting.level import Level
 from pufferflow.dp.sampling import laplace_probability
 from pufferflow.errors import BudgetError, ParameterError
 from pufferflow.publish.calibrate import calibrate

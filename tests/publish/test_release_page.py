@@ -21,8 +21,8 @@ import pytest
 import yaml
 from forks import ended
 
+from pufferflow.accounting.account import Level
 from pufferflow.accounting.ledger import Paid
-from pufferflow.accounting.level import Level
 from pufferflow.errors import DataError
 from pufferflow.publish import files, texts
 from pufferflow.publish.files import draft

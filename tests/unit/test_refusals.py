@@ -18,9 +18,9 @@ from written_calls import called
 
 import pufferflow as pf
 from pufferflow import dp, hmm
-from pufferflow.accounting import account, level
+from pufferflow.accounting import account
 from pufferflow.errors import PufferflowError
-from pufferflow.mechanisms import KNOWN
+from pufferflow.mechanisms import MECHANISMS
 from pufferflow.models.files import PublicModel
 from pufferflow.records import read as reader
 from pufferflow.records import units
@@ -101,8 +101,8 @@ KNOWN_STATES = Schema(
 OF_OTHERS = PublicModel(pf.ChainFamily([CHAIN]), KNOWN_STATES)
 IN_PARIS = Schema(timezone="Europe/Paris")
 Charge, Promise, UNBOUNDED = account.Charge, account.Promise, account.UNBOUNDED
-READING, PARTICIPANT = level.Level(1), level.Level(None)
-level_of, seconds_of, steps_of = level.level_of, units.seconds_of, units.steps_of
+READING, PARTICIPANT = account.Level(1), account.Level(None)
+level_of, seconds_of, steps_of = account.level_of, units.seconds_of, units.steps_of
 
 
 def rows(content, **schema):
@@ -205,8 +205,8 @@ def refused(folder, run, monkeypatch):
 
     def refused_(*words):
         if {"64.json", "200.json"} & set(words):  # what takes minutes never starts
-            for mechanism in KNOWN.values():
-                monkeypatch.setattr(type(mechanism), "compute", started)
+            for name in MECHANISMS:
+                monkeypatch.setitem(MECHANISMS, name, started)
         code, out, err = run(*words)
         assert (code, out, err.count("\n")) == (2, "", 1)
         return err.removeprefix("pufferflow: error: ").rstrip()
