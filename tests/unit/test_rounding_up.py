@@ -20,7 +20,7 @@ from pufferflow.bounds.mixing import MixingLoss
 from pufferflow.bounds.process import of_chain, of_periodic
 from pufferflow.bounds.walks import Stretch
 from pufferflow.mechanisms import compute_scale
-from pufferflow.models.protection import Protection
+from pufferflow.models.families import Protection
 
 RNG = np.random.default_rng(16)
 EPSILONS = (10.0 ** RNG.uniform(-3, 1, 40)).tolist()
