@@ -20,7 +20,7 @@ from pufferflow._util.types import Bools, Floats, Ints
 from pufferflow.bounds._pair_kernels import staircase
 from pufferflow.bounds._reweighting_kernels import reweight
 from pufferflow.bounds._step_kernels import beyond_stationary, couple
-from pufferflow.models.row_sets import RowSets
+from pufferflow.models.bounded import RowSets
 
 Arcs: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64], Floats]
 """The derivative of leakages by costs: pair, arc (both z · k + y) and weight."""

@@ -27,11 +27,10 @@ from pufferflow.bounds.process import (
 from pufferflow.bounds.roots import Loss
 from pufferflow.models.bounded import BoundedFamily
 from pufferflow.models.chain import MarkovChain
-from pufferflow.models.families import ChainFamily, Family
+from pufferflow.models.families import ChainFamily, Family, Protection
 from pufferflow.models.hidden import HiddenChain
 from pufferflow.models.mixing import MixingFamily
 from pufferflow.models.periodic import PeriodicChain
-from pufferflow.models.protection import Protection
 
 if TYPE_CHECKING:
     from flint import arb
@@ -144,7 +143,7 @@ def _(family: BoundedFamily, length: int, protection: Protection) -> list[Part]:
     if k > MAX_ROBUST_STATES and protection.side_information == "none":
         why = f"couplings are computed for at most {MAX_ROBUST_STATES} states, not for {k}"
     bound = kept(_made, of_sets, family, length, protection, pairs=k <= MAX_ROBUST_STATES)
-    return [Part(family, bound, not_mixing(family) or why)]
+    return [Part(family, bound, why)]
 
 
 @loss_bounds.register
@@ -158,26 +157,6 @@ def _(family: PeriodicChain, length: int, protection: Protection) -> list[Part]:
 
 def _at_phases(*arguments: Any) -> list[LossBound]:
     return [ProcessLoss(process) for process in of_periodic(*arguments)]
-
-
-def not_mixing(family: BoundedFamily) -> str:
-    """Return the sets of states that chains may never leave, as a reason; empty if chains mix."""
-    for rows in (family.rows, *([] if family.backward is None else [family.backward.rows])):
-        if (apart := rows.kept_apart()) is not None:
-            these, those = (_listed(states) for states in apart)
-            return (
-                f"under these bounds a chain may stay for ever in {these}, and for ever in "
-                f"{those}, so it need not mix; merge these states with others, or fit to more "
-                "records"
-            )
-    return ""
-
-
-def _listed(states: tuple[int, ...]) -> str:
-    names = [str(x + 1) for x in states]
-    if len(names) == 1:
-        return f"state {names[0]}"
-    return f"states {', '.join(names[:-1])} and {names[-1]}"
 
 
 def kept(make: Callable[..., _Made], *arguments: Any, **options: Any) -> _Made:

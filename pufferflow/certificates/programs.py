@@ -18,7 +18,7 @@ from pufferflow.bounds.loss import ProcessLoss
 from pufferflow.bounds.process import of_chain
 from pufferflow.bounds.robust import AffineRows, RobustFlows
 from pufferflow.bounds.solver import beginning, post_fixed_point
-from pufferflow.models.protection import Protection
+from pufferflow.models.families import Protection
 from pufferflow.verify import MAX_WORK, CertificateError
 from pufferflow.verify.balls import Table, Work, below
 from pufferflow.verify.interpret import Interpreter

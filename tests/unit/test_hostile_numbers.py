@@ -27,7 +27,7 @@ from pufferflow.bounds.process import of_chain, of_periodic, of_sets
 from pufferflow.bounds.robust import VertexRows
 from pufferflow.bounds.walks import Stretch
 from pufferflow.mechanisms import compute_scale
-from pufferflow.models.protection import Protection
+from pufferflow.models.families import Protection
 
 ROWS = np.random.default_rng(1).dirichlet(np.ones(4), 4)
 BOUNDS = pf.IntervalFamily(ROWS * 0.9, np.minimum(ROWS * 1.1, 1)).rows
