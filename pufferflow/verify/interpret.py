@@ -315,7 +315,7 @@ class Interpreter:
         Those are mixtures of the rows of P^n, and a ratio of mixtures is at most the largest one.
         """
         one = single or self.model.start == "stationary"
-        rows = self.model.distribution(node) if one else certain(self.model.power(node))
+        rows = self.model.distribution(node) if one else certain(self.model.power(node, 0))
         return transposed(largest_ratios(rows, (1 << len(rows)) - 1))
 
 
