@@ -23,9 +23,10 @@ from pufferflow.verify.balls import (
     Work,
     ball,
     certain,
+    columns,
+    decide,
     largest,
     members,
-    transposed,
     union,
 )
 from pufferflow.verify.parse import Balls, Chain, Intervals, require
@@ -130,13 +131,17 @@ class Model:
         half = n // 2
         return self.power(half, phase) * self.power(n - half, (phase + half) % self.period)
 
-    def distribution(self, node: int) -> Table:
-        """Return the distribution of a node, or at a phase, up to a factor; one for each start."""
+    def distribution(self, node: int, later: bool = False) -> Table:
+        """Return the distribution of a node, or at a phase, up to a factor; one for each start.
+
+        If ``later`` those of which the distributions of all nodes from there on are mixtures.
+        """
         if self.start == "stationary":
             return [self.stationary[node % self.period]]
-        if isinstance(self.start, list):
-            return certain(arb_mat([list(map(ball, self.start))]) * self.power(node, 0))
-        return certain(self.power(node, 0))
+        rows = self.power(node, 0)
+        if isinstance(self.start, list) and not later:
+            rows = arb_mat([list(map(ball, self.start))]) * rows
+        return certain(rows)
 
     @cached_property
     def stationary(self) -> Table:
@@ -239,7 +244,7 @@ class Model:
         ended = power == 1 or not (self.hidden and self.informed)
         require(ended, "powers above 1 are for chains whose records are known, if any are")
         rows = certain(self.power(power, phase if forward else (phase - power) % self.period))
-        rows = transposed(rows) if forward else rows
+        rows = columns(rows) if forward else rows
         return [(rows, rows)]
 
 
@@ -265,7 +270,7 @@ class SetModel(Model):
         found = [] if forward else [entry_bounds(self.family.rows, power)]
         if known is not None:
             low, high = entry_bounds(known.rows, power)
-            found.append((transposed(low), transposed(high)))
+            found.append((columns(low), columns(high)))
         return found
 
 
@@ -283,6 +288,5 @@ def _before(distribution: Row, matrix: Table, values: int) -> Table:
 
 def shares(weights: Row) -> Row:
     """Return weights divided by their sum."""
-    if not (total := sum(weights, ZERO)) > 0:
-        raise UndecidedError
+    decide((total := sum(weights, ZERO)) > 0)
     return [weight / total for weight in weights]
