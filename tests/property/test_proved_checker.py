@@ -14,7 +14,7 @@ from test_forged_certificates import forge
 import pufferflow as pf
 from pufferflow.cli import main
 from pufferflow.errors import CertificateError
-from pufferflow.verify.proved import ask_proved_checker, proved_checker
+from pufferflow.verify import ask_proved_checker, proved_checker
 
 CHECKER = proved_checker()
 pytestmark = pytest.mark.skipif(CHECKER is None, reason="the checker is not built: make proofs")
@@ -100,6 +100,6 @@ def test_the_command_asks_it(tmp_path, capsys):
 
 
 def test_it_is_not_waited_for_without_end(monkeypatch):
-    monkeypatch.setattr("pufferflow.verify.proved.SECONDS", 1e-4)
+    monkeypatch.setattr("pufferflow.verify.SECONDS", 1e-4)
     with pytest.raises(CertificateError, match="no answer within"):
         ask_proved_checker(json.dumps(made(0)).encode())
