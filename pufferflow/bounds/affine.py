@@ -15,7 +15,7 @@ from pufferflow._util.rounding import UNIT_ROUNDOFF
 from pufferflow._util.types import Floats
 from pufferflow.bounds.distribution_sets import Arcs
 from pufferflow.bounds.robust import centre, largest_leakages
-from pufferflow.models.row_sets import RowSets
+from pufferflow.models.bounded import RowSets
 
 _TOLERANCE = 1e-10
 _LARGEST = 1e100

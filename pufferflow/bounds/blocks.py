@@ -24,8 +24,8 @@ from pufferflow.bounds.distribution_sets import (
     reweighted_rows,
     reweighted_within,
 )
+from pufferflow.models.bounded import RowSets, between
 from pufferflow.models.powers import followed, matrix_power
-from pufferflow.models.row_sets import RowSets, between
 
 PASSED = 500.0
 """Larger leakages are not passed through a product of matrices."""
@@ -222,7 +222,7 @@ def blocks_of_sets(rows: RowSets, length: int, *, columns: bool) -> Iterator[Blo
 def _product(first: RowSets, second: RowSets) -> RowSets:
     """Return bounds of the rows of a product of two matrices, rounded outwards."""
     rounding = 16 * (first.states + 8) * UNIT_ROUNDOFF
-    low, high = second.low(), second.high()
+    low, high = second.base, second.high()
     least = _extreme(first, low, largest=False) * (1 - rounding)
     least = np.where(least >= SAFE_MINIMUM, least, 0.0)
     possible = followed(first.high() > 0, high > 0, 1)

@@ -23,14 +23,13 @@ from pufferflow.bounds.process import (
 from pufferflow.bounds.roots import Loss
 from pufferflow.models.bounded import BoundedFamily
 from pufferflow.models.chain import MarkovChain
-from pufferflow.models.families import ChainFamily, Family
+from pufferflow.models.families import ChainFamily, Family, Protection
 from pufferflow.models.hidden import HiddenChain
 from pufferflow.models.mixing import MixingFamily
 from pufferflow.models.periodic import PeriodicChain
-from pufferflow.models.protection import Protection
 
 MAX_STATES = 64
-"""Default largest number of states for couplings of all pairs of values."""
+"""Largest number of states for couplings of all pairs of values."""
 
 MAX_RATIO_STATES = 64
 """Largest number of states of an interval family for which ratios are compared instead."""
@@ -78,22 +77,12 @@ class _Least(NamedTuple):
 
 
 @singledispatch
-def loss_bounds(family: Family, length: int, protection: Protection, max_states: int) -> list[Part]:
+def loss_bounds(family: Family, length: int, protection: Protection) -> list[Part]:
     """Return bounds for the parts of a family, whose largest loss and largest scale count.
 
-    Parameters
-    ----------
-    family : Family
-    length : int
-        T of the longest segment.
-    protection : Protection
-    max_states : int
-        Largest number of states for which couplings of all pairs of values are computed.
+    ``length`` is T of the longest segment.
     """
-    return [
-        _of_chain(ChainFamily([chain]), chain, chain.states, length, protection, max_states)
-        for chain in family.chains
-    ]
+    return [_of_chain(ChainFamily([c]), c, c.states, length, protection) for c in family.chains]
 
 
 def _of_chain(
@@ -102,12 +91,11 @@ def _of_chain(
     k: int,
     length: int,
     protection: Protection,
-    max_states: int,
 ) -> Part:
     if k > MAX_BLOCK_STATES:
         why = f"of {k} states other bounds would take minutes, they are computed for at most "
         return Part(family, None, f"{why}{MAX_BLOCK_STATES}")
-    return Part(family, kept(_made, of_chain, chain, length, protection, pairs=k <= max_states))
+    return Part(family, kept(_made, of_chain, chain, length, protection, pairs=k <= MAX_STATES))
 
 
 def _made(process: Callable[..., Process], *arguments: Any, **options: Any) -> LossBound:
@@ -115,7 +103,7 @@ def _made(process: Callable[..., Process], *arguments: Any, **options: Any) -> L
 
 
 @loss_bounds.register
-def _(family: MixingFamily, length: int, protection: Protection, max_states: int) -> list[Part]:
+def _(family: MixingFamily, length: int, protection: Protection) -> list[Part]:
     if protection.side_information != "none":
         why = "side information can lead to distributions that do not mix as those of the family"
         return [Part(family, None, why)]
@@ -123,13 +111,13 @@ def _(family: MixingFamily, length: int, protection: Protection, max_states: int
 
 
 @loss_bounds.register
-def _(family: HiddenChain, length: int, protection: Protection, max_states: int) -> list[Part]:
+def _(family: HiddenChain, length: int, protection: Protection) -> list[Part]:
     hidden, histories = family.chain.states, family.histories
-    part = _of_chain(family, family, hidden, length, protection, max_states)
+    part = _of_chain(family, family, hidden, length, protection)
     if part.bound is None or protection.side_information == "none" or histories is None:
         return [part]
-    if (most := min(max_states, MAX_HISTORIES)) < hidden:
-        limit = f"where there are at most {most}, not {hidden}"
+    if hidden > MAX_HISTORIES:
+        limit = f"where there are at most {MAX_HISTORIES}, not {hidden}"
         why = f"histories of {histories.shape[1]} observations are compared {limit}"
         return [part._replace(why=why)]
     other = kept(_made, of_histories, family, length, protection)
@@ -137,22 +125,21 @@ def _(family: HiddenChain, length: int, protection: Protection, max_states: int)
 
 
 @loss_bounds.register
-def _(family: BoundedFamily, length: int, protection: Protection, max_states: int) -> list[Part]:
+def _(family: BoundedFamily, length: int, protection: Protection) -> list[Part]:
     k, why = family.states, ""
     if k > MAX_RATIO_STATES:
         why = f"other bounds are computed for at most {MAX_RATIO_STATES} states, not for {k}"
         return [Part(family, None, why)]
-    most = min(max_states, MAX_ROBUST_STATES)
-    if k > most and protection.side_information == "none":
-        why = f"couplings are computed for at most {most} states, not for {k}"
-    bound = kept(_made, of_sets, family, length, protection, pairs=k <= most)
-    return [Part(family, bound, not_mixing(family) or why)]
+    if k > MAX_ROBUST_STATES and protection.side_information == "none":
+        why = f"couplings are computed for at most {MAX_ROBUST_STATES} states, not for {k}"
+    bound = kept(_made, of_sets, family, length, protection, pairs=k <= MAX_ROBUST_STATES)
+    return [Part(family, bound, why)]
 
 
 @loss_bounds.register
-def _(family: PeriodicChain, length: int, protection: Protection, max_states: int) -> list[Part]:
-    if family.states > max_states:
-        limit = f"at most {max_states} states (max_states), not {family.states}"
+def _(family: PeriodicChain, length: int, protection: Protection) -> list[Part]:
+    if family.states > MAX_STATES:
+        limit = f"at most {MAX_STATES} states, not {family.states}"
         why = f"couplings at every phase are computed for {limit}"
         return [Part(family, None, why)]
     return [Part(family, bound) for bound in kept(_at_phases, family, length, protection)]
@@ -160,26 +147,6 @@ def _(family: PeriodicChain, length: int, protection: Protection, max_states: in
 
 def _at_phases(*arguments: Any) -> list[LossBound]:
     return [ProcessLoss(process) for process in of_periodic(*arguments)]
-
-
-def not_mixing(family: BoundedFamily) -> str:
-    """Return the sets of states that chains may never leave, as a reason; empty if chains mix."""
-    for rows in (family.rows, *([] if family.backward is None else [family.backward.rows])):
-        if (apart := rows.kept_apart()) is not None:
-            these, those = (_listed(states) for states in apart)
-            return (
-                f"under these bounds a chain may stay for ever in {these}, and for ever in "
-                f"{those}, so it need not mix; merge these states with others, or fit to more "
-                "records"
-            )
-    return ""
-
-
-def _listed(states: tuple[int, ...]) -> str:
-    names = [str(x + 1) for x in states]
-    if len(names) == 1:
-        return f"state {names[0]}"
-    return f"states {', '.join(names[:-1])} and {names[-1]}"
 
 
 def kept(make: Callable[..., _Made], *arguments: Any, **options: Any) -> _Made:

@@ -29,13 +29,12 @@ from pufferflow.bounds.robust import MAX_ORDERED_STATES, VertexRows
 from pufferflow.bounds.roots import TOLERANCE
 from pufferflow.bounds.walks import Stretch
 from pufferflow.errors import ChainError
-from pufferflow.models.bounded import BoundedFamily
+from pufferflow.models.bounded import BoundedFamily, RowSets
 from pufferflow.models.chain import MarkovChain
+from pufferflow.models.families import Protection
 from pufferflow.models.hidden import HiddenChain
 from pufferflow.models.periodic import PeriodicChain
 from pufferflow.models.powers import followed, matrix_power
-from pufferflow.models.protection import Protection
-from pufferflow.models.row_sets import RowSets
 
 _EXACT_WORK = 20_000
 _EXACT_NODES, _EXACT_STATES = 400, 12

@@ -5,7 +5,7 @@ import numpy as np
 from pufferflow._util.rounding import UNIT_ROUNDOFF
 from pufferflow._util.types import Floats
 from pufferflow.bounds.distribution_sets import Couplings, ExactRows
-from pufferflow.models.row_sets import RowSets
+from pufferflow.models.bounded import RowSets
 
 MAX_ORDERED_STATES = 6
 """Largest number of states for all k! orders."""

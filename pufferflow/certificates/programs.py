@@ -19,7 +19,7 @@ from pufferflow.bounds.loss import ProcessLoss
 from pufferflow.bounds.process import of_chain
 from pufferflow.bounds.solver import LeakageEquation, beginning, post_fixed_point
 from pufferflow.errors import CertificateError
-from pufferflow.models.protection import Protection
+from pufferflow.models.families import Protection
 from pufferflow.verify import MAX_WORK
 from pufferflow.verify.balls import Table, Work, below
 from pufferflow.verify.interpret import Interpreter

@@ -20,10 +20,9 @@ from pufferflow.errors import CertificateError, ChainError, ParameterError
 from pufferflow.influence.quilts import QuiltSearch, influence_tables
 from pufferflow.models.bounded import BoundedFamily
 from pufferflow.models.chain import MarkovChain
-from pufferflow.models.families import BinaryInterval, ChainFamily, Family
+from pufferflow.models.families import BinaryInterval, ChainFamily, Family, Protection
 from pufferflow.models.mixing import MixingFamily
 from pufferflow.models.periodic import PeriodicChain
-from pufferflow.models.protection import Protection
 from pufferflow.verify import PRECISIONS, proved_loss
 from pufferflow.verify.balls import UndecidedError
 from pufferflow.verify.parse import VERSION, Proof, parse, read

@@ -8,8 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from pufferflow._util.checks import Lengths, check_epsilon, check_positive, longest, shown_name
 from pufferflow.errors import ParameterError
-from pufferflow.models.families import AnyFamily, as_family
-from pufferflow.models.protection import Protection, SideInformation
+from pufferflow.models.families import AnyFamily, Protection, SideInformation, as_family
 
 
 class Quilt(NamedTuple):

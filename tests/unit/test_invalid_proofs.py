@@ -596,7 +596,7 @@ def test_denominators_that_multiply_up_are_refused(digits):
     ],
 )
 def test_answers_of_the_proved_checker(tmp_path, monkeypatch, code, answer, counts):
-    """Of any checker that is there; ``tests/property/test_proved_checker.py`` asks the real one."""
+    """Of any checker that is there; ``test_forged_certificates.py`` asks the real one."""
     checker = tmp_path / "checker"
     checker.write_text(f"#!/bin/sh\ncat > /dev/null\necho '{answer}'\nexit {code}\n")
     checker.chmod(0o700)
