@@ -15,14 +15,14 @@ from pufferflow.bounds import distribution_sets, of_families, solver, walks
 from pufferflow.bounds.blocks import Blocks, blocks_of
 from pufferflow.bounds.distribution_sets import (
     ExactRows,
+    ReweightedRows,
     largest_log_cross_ratios,
     largest_log_ratios,
     no_trees,
     reweighted_rows,
-    reweighted_within,
 )
 from pufferflow.bounds.loss import ProcessLoss
-from pufferflow.bounds.mixing import MixingLoss
+from pufferflow.bounds.of_families import MixingLoss
 from pufferflow.bounds.process import of_chain, of_periodic, of_sets
 from pufferflow.bounds.robust import VertexRows
 from pufferflow.bounds.walks import Stretch
@@ -46,7 +46,7 @@ def test_costs_beyond_floats_prove_nothing(number):
         found = side.bound(spoilt(number))
         assert np.isposinf(found[APART]).all()
         assert (found[~APART] == 0).all()
-    for side in (reweighted_rows(ROWS.T), reweighted_within(BOUNDS.log_column_ratios())):
+    for side in (reweighted_rows(ROWS.T), ReweightedRows(BOUNDS.log_column_ratios())):
         assert (side.bound(spoilt(number)) >= side.bound(spoilt(1e6)) * (1 - 1e-12)).all()
     _, found = Stretch(np.ones((2, 4), dtype=bool), ROWS[None]).walk(
         spoilt(number), 0.1 * APART, 50.0, no_trees(4)
