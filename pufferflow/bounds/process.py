@@ -14,28 +14,25 @@ import numpy as np
 
 from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._util.types import Bools, Floats, Ints
-from pufferflow.bounds.affine import AffineRows
-from pufferflow.bounds.blocks import Blocks, blocks_of, blocks_of_sets
+from pufferflow.bounds.blocks import Blocks, block, blocks_of, blocks_of_sets
 from pufferflow.bounds.distribution_sets import (
     DistributionSet,
     ExactRows,
     ReweightedRows,
     conditional,
     reweighted_rows,
-    reweighted_within,
 )
-from pufferflow.bounds.periodic import Cycle
-from pufferflow.bounds.robust import MAX_ORDERED_STATES, VertexRows
+from pufferflow.bounds.robust import MAX_ORDERED_STATES, AffineRows, VertexRows
 from pufferflow.bounds.roots import TOLERANCE
+from pufferflow.bounds.rounds import Cycle
 from pufferflow.bounds.walks import Stretch
 from pufferflow.errors import ChainError
-from pufferflow.models.bounded import BoundedFamily
+from pufferflow.models.bounded import BoundedFamily, RowSets
 from pufferflow.models.chain import MarkovChain
+from pufferflow.models.families import Protection
 from pufferflow.models.hidden import HiddenChain
 from pufferflow.models.periodic import PeriodicChain
-from pufferflow.models.powers import followed, matrix_power
-from pufferflow.models.protection import Protection
-from pufferflow.models.row_sets import RowSets
+from pufferflow.models.powers import followed, followers, matrix_power
 
 _EXACT_WORK = 20_000
 _EXACT_NODES, _EXACT_STATES = 400, 12
@@ -69,8 +66,6 @@ class Side:
         Bounds of all leakages through several steps.
     early : Stretch, optional
         The first nodes, after one without a neighbour.
-    margin : float
-        Addend to a leakage for rounding of the rows.
     cycle : Cycle, optional
         The steps of a period, for periodic chains, instead of all others.
     """
@@ -78,7 +73,6 @@ class Side:
     sets: tuple[DistributionSet, ...] = ()
     blocks: Blocks = field(default_factory=Blocks)
     early: Stretch | None = None
-    margin: float = 0.0
     cycle: Cycle | None = None
 
 
@@ -90,17 +84,15 @@ class Process:
     ----------
     length, window : int
         T, and records of a window.
-    distance : float array, shape (k, k)
-        Number of records of a query's input in which two values differ.
+    secrets : bool array, shape (m, k, k)
+        Pairs of values that differ in a record; values are histories of m records, usually of one.
     forward, backward : Side
     exact : bool
         Whether every node is computed, rather than bounded together with others.
     possible : list of bool array, shape (k,)
         Values that the first record of a window can have after 0, 1, … early nodes, and later.
-    step : float array, shape (k, k), optional
-        The matrix of a step, for possible last records of a window; any value by default.
-    histories : int array, shape (k, m), optional
-        The records of each value, the latest last.
+    last : bool array, shape (k, k), optional
+        Values of a window's last record that can follow each of its first one; any by default.
     observed : callable, optional
         Function of the number of a node: the distributions of its value given each observation, if
         these are known.
@@ -110,15 +102,19 @@ class Process:
 
     length: int
     window: int
-    distance: Floats
+    secrets: Bools
     forward: Side
     backward: Side
     exact: bool
     possible: list[Bools]
-    step: Floats | None = None
-    histories: Ints | None = None
+    last: Bools | None = None
     observed: Callable[[int], ExactRows | None] | None = None
     tolerance: float = TOLERANCE
+
+    @cached_property
+    def distance(self) -> Floats:
+        """Number of records in which two values differ, shape (k, k)."""
+        return np.asarray(self.secrets.sum(axis=0, dtype=np.float64))
 
     @property
     def around(self) -> int:
@@ -129,6 +125,14 @@ class Process:
     def phases(self) -> int:
         """Number of phases of the later nodes."""
         return 1 if self.forward.cycle is None else self.forward.cycle.chain.period
+
+
+def _different(k: int) -> Bools:
+    return ~np.eye(k, dtype=np.bool_)[None]
+
+
+def _every(k: int) -> Bools:
+    return np.ones(k, dtype=np.bool_)
 
 
 def of_sets(
@@ -144,23 +148,20 @@ def of_sets(
 
     def sets(rows: RowSets) -> DistributionSet:
         if not coupled:
-            return reweighted_within(rows.log_ratios())
+            return ReweightedRows(rows.log_ratios())
         return VertexRows(rows) if k <= MAX_ORDERED_STATES else AffineRows(rows)
 
     def blocks(columns: bool) -> Blocks:
         return Blocks(blocks_of_sets(family.rows, length, columns=columns))
 
     forward = Side((sets(family.rows),), Blocks() if coupled else blocks(False))
-    past: list[DistributionSet] = [reweighted_within(family.rows.log_column_ratios())]
+    past: list[DistributionSet] = [ReweightedRows(family.rows.log_column_ratios())]
     if family.backward is not None:
         past.append(sets(family.backward.rows))
     backward = Side(tuple(past), blocks(True))
     work = sum(each.work for side in (forward, backward) for each in side.sets)
     exact = length <= max(2, min(_SETS_NODES, _SETS_WORK // max(work, 1)))
-    everything = np.ones(k, dtype=np.bool_)
-    return Process(
-        length, window, 1 - np.eye(k), forward, backward, exact, [everything, everything]
-    )
+    return Process(length, window, _different(k), forward, backward, exact, [_every(k)] * 2)
 
 
 def of_histories(family: HiddenChain, length: int, protection: Protection) -> Process:
@@ -173,18 +174,14 @@ def of_histories(family: HiddenChain, length: int, protection: Protection) -> Pr
     assert histories is not None
     k, order = histories.shape
     power, support = matrix_power(family.chain.transition_matrix, order)
-    rows = np.where(support, power, 0.0)
-    margin = 16 * order * (k + 3) * UNIT_ROUNDOFF  # of a cross ratio of four entries
-    if (support & (power < SAFE_MINIMUM)).any():
-        margin = math.inf
-    distance = (histories[:, None, :] != histories[None, :, :]).sum(axis=-1, dtype=np.float64)
     forward, backward = (
-        Side((reweighted_rows(weights),), margin=margin) for weights in (rows, rows.T)
+        Side((found.rows,))
+        for ways in ((power, support), (power.T, support.T))
+        if (found := block(order, ways, _different(k)[0], None, pairwise=True)).rows is not None
     )
-    everything, window = np.ones(k, dtype=np.bool_), min(protection.window, length)
-    return Process(
-        length, window, distance, forward, backward, False, [everything] * 2, histories=histories
-    )
+    secrets = histories.T[:, :, None] != histories.T[:, None]
+    window = min(protection.window, length)
+    return Process(length, window, secrets, forward, backward, False, [_every(k)] * 2)
 
 
 def of_periodic(chain: PeriodicChain, length: int, protection: Protection) -> list[Process]:
@@ -193,7 +190,7 @@ def of_periodic(chain: PeriodicChain, length: int, protection: Protection) -> li
     Segments may begin at any phase.
     """
     k, period, window = chain.states, chain.period, min(protection.window, length)
-    informed, everything = protection.side_information == "any", np.ones(k, dtype=np.bool_)
+    informed = protection.side_information == "any"
     reversible = chain.start == "stationary" and not informed and chain.stationary_error < 1
     if reversible:
         steps = chain.transition_matrices[chain.transition_matrices > 0]
@@ -201,8 +198,7 @@ def of_periodic(chain: PeriodicChain, length: int, protection: Protection) -> li
         reversible = bool(rarest >= SAFE_MINIMUM)
     forward = Cycle(chain, forward=True, known=not informed)
     backward = Cycle(chain, forward=False, known=reversible)
-    shared = length, window, 1 - np.eye(k)
-    possible = [everything, everything]
+    shared, possible = (length, window, _different(k)), [_every(k)] * 2
     if length * period > _EXACT_STEPS or length * period * k**3 > _EXACT_WORK:
         tolerance = _SLOWLY if forward.is_slow else TOLERANCE
         sides = Side(cycle=forward), Side(cycle=backward)
@@ -273,25 +269,23 @@ class _ChainProcess:
     @cached_property
     def process(self) -> Process:
         """Return the process."""
-        k, distance = self.chain.states, 1 - np.eye(self.chain.states)
-        if self.seen is not None:
-            distance = (self.seen[:, None] != self.seen[None, :]).astype(np.float64)
+        seen = np.arange(self.chain.states) if self.seen is None else self.seen
         exact = self.pairs and self.early == self.count
         looks = self.pairs and self.window == 1 and self.seen is not None and not self.informed
         forward, backward = self._forward(), self._backward()
         possible = self._possible[:1] if backward.early is None else self._possible
-        later = followed(np.ones(k, dtype=np.bool_), self.matrix > 0, 1)
+        later = followed(_every(len(seen)), self.matrix > 0, 1)
         if self.chain.start == "stationary":
             later = self.chain.initial_support
         return Process(
             self.length,
             self.window,
-            distance,
+            np.not_equal.outer(seen, seen)[None],
             forward,
             backward,
             exact,
             [*possible, later],
-            step=self.matrix,
+            last=followers(self.matrix, self.window),
             observed=self._observed if looks else None,
         )
 

@@ -81,15 +81,16 @@ class Stretch:
         tables = list(dict.fromkeys(table for table in reweighted if table is not None))
         which = np.array([-1 if table is None else tables.index(table) for table in reweighted])
         which = np.broadcast_to(which, (self.count,))
-        roots = np.array([table.roots for table in tables]) if tables else np.zeros((0, k, k, k))
+        roots = np.array([table.roots for table in tables]).reshape(-1, k, k, k)
         self._which, self._roots = constant(which), constant(roots)
         self._blocks = list(blocks)
         steps = np.array([block.steps for block in blocks], dtype=np.int64)
-        block_roots = [block.rows.roots for block in blocks if block.rows is not None]
+        far = [block.rows for block in blocks if block.rows is not None]
+        self._margins = np.array([rows.margin for rows in far])
         self._stacked: tuple[Any, ...] = (
             constant(steps),
             constant(np.ones_like(steps) if every else steps),
-            constant(np.array(block_roots) if block_roots else np.zeros((0, k, k, k))),
+            constant(np.array([rows.roots for rows in far]).reshape(-1, k, k, k)),
         )
 
     def walk(
@@ -107,7 +108,8 @@ class Stretch:
         kernel returns often enough for signals.
         """
         tables = start, start.copy(), np.empty_like(start), np.empty_like(start)
-        extra = np.array([block.extra(float(costs.max())) for block in self._blocks])
+        between = [block.between(float(costs.max())) for block in self._blocks]
+        extra = np.array(between) + self._margins
         reweighted = self._which, self._roots, (*self._stacked, extra)
         limits = costs, constant(np.minimum(cap, self._limits))
         out, place = np.zeros((self.count + 1, *start.shape), dtype=np.float32), 0
