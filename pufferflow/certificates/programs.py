@@ -18,8 +18,9 @@ from pufferflow.bounds.loss import ProcessLoss
 from pufferflow.bounds.process import of_chain
 from pufferflow.bounds.robust import AffineRows, RobustFlows
 from pufferflow.bounds.solver import beginning, post_fixed_point
+from pufferflow.errors import CertificateError
 from pufferflow.models.families import Protection
-from pufferflow.verify import MAX_WORK, CertificateError
+from pufferflow.verify import MAX_WORK
 from pufferflow.verify.balls import Table, Work, below
 from pufferflow.verify.interpret import Interpreter
 from pufferflow.verify.model import Node, Position, SetModel
