@@ -15,8 +15,7 @@ from certificate_truth import worst_loss
 from flint import ctx
 from hypothesis import example, given
 from hypothesis import strategies as st
-from processes import around
-from random_chains import chains
+from processes import around, chains
 
 import pufferflow as pf
 from pufferflow.cli import main

@@ -8,6 +8,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 from cases import counts, examples
+from certificate_truth import chain, claim
 from enumeration import stationary_law
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -25,11 +26,7 @@ import pufferflow as pf
 from pufferflow.audit import chain_sensitivity
 from pufferflow.audit._count_kernels import movable
 from pufferflow.audit._mixture_kernels import never_above
-from pufferflow.audit.count_distributions import (
-    counts_at_records,
-    log_sums,
-    relative_error,
-)
+from pufferflow.audit.count_distributions import counts_at_records, log_sums, relative_error
 from pufferflow.errors import CertificateError, ChainError
 from pufferflow.verify.balls import Work
 from pufferflow.verify.counts import distributions_at_nodes
@@ -48,15 +45,9 @@ def document(matrix, start, length, weights, reach, slack="0", epsilon="1"):
     """A certificate written by hand; the scale is that which it would prove."""
     rest = Fraction(epsilon) - Fraction(math.log1p(float(Fraction(slack))))
     scale = reach / rest * (1 if slack == "0" else 1 + Fraction(1, 10**14))
-    chain = {
-        "transition_matrices": [[[str(p) for p in row] for row in matrix]],
-        "initial_distribution": start if isinstance(start, str) else [str(p) for p in start],
-    }
-    head = {"certificate": "pufferflow", "version": 2, "mechanism": "wasserstein", "window": 1}
-    head |= {"side_information": "none", "length": length, "epsilon": epsilon}
     count = {"weights": weights, "lengths": [length], "W": reach, "slack": slack}
-    proof = {"family": {"chains": [chain]}, "scale": str(scale), "proofs": [{"count": count}]}
-    return head | proof
+    family, proof = chain(matrix, start), {"count": count}
+    return claim(family, epsilon, length, scale, proof, mechanism="wasserstein")
 
 
 def accepted(certificate):

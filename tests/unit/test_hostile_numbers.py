@@ -6,7 +6,7 @@ from fractions import Fraction
 from itertools import permutations
 
 import numpy as np
-import plain_mixing
+import plain_influence
 import pytest
 from flint import arb, ctx
 
@@ -271,7 +271,7 @@ def test_logarithms_of_ratios():
         quotients = [a / b for a, b in zip(p[x], p[y], strict=True)]
         least, most = min(quotients), max(quotients)
         for table, ratio in ((ratios, most), (crosses, most / least)):
-            exact = plain_mixing.ball(ratio).log()
+            exact = plain_influence.ball(ratio).log()
             assert arb(float(table[x, y])) >= exact
             assert float(table[x, y]) <= float(exact) * (1 + 1e-14) + 1e-12
 
@@ -281,12 +281,12 @@ def test_losses_and_scales_of_mixing_families():
     with ctx.workprec(256):
         for cost in RNG.uniform(0.01, 2, 20).tolist():
             loss = arb(MixingLoss(family, 11).loss(cost).value)
-            known = plain_mixing.loss(3, 0.25, 11, cost)
+            known = plain_influence.mixing_loss(3, 0.25, 11, cost)
             assert known <= loss <= known * (1 + arb(1e-15))
         for epsilon in EPSILONS[:20]:
             scale = pf.leakage(family, 11, epsilon).scale
             enough, too_little = (
-                plain_mixing.loss(3, 0.25, 11, 1 / Fraction(noise))
+                plain_influence.mixing_loss(3, 0.25, 11, 1 / Fraction(noise))
                 for noise in (scale, float(np.nextafter(scale, 0.0)))
             )
             assert enough <= arb(epsilon) < too_little
