@@ -105,7 +105,7 @@ def test_deleted_tables_are_made_again_and_an_edited_source_reruns_the_scripts_t
         (copy.folder / "results" / path).unlink()
     source, folder = "pufferflow/dp/alpha_beta.py", copy.folder / "workflow"
     reach = {s[:-3] for s in SCRIPTS if copy.folder / source in source_files(s, folder)}
-    copy.edit(source, "import annotations", "import annotations  # edited")
+    copy.edit(source, "\nimport ", "\n# edited\nimport ")
     planned = copy.reasons("--", "all", "cohort")
     assert set(deleted.values()) <= set(planned)
     changed = "Params have changed"
