@@ -14,8 +14,7 @@ from pufferflow._util.checks import EPSILON_RANGE, Lengths, check_positive, long
 from pufferflow._util.noise import PRECISION, entrywise_loss, joint_scale
 from pufferflow.accounting.event import influence_curve
 from pufferflow.mechanisms import compute_scale, leakage_loss
-from pufferflow.models.families import AnyFamily
-from pufferflow.models.protection import ProtectionOptions
+from pufferflow.models.families import AnyFamily, ProtectionOptions
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,9 @@ from pufferflow._util.rounding import divide_down
 from pufferflow.accounting import approximate
 from pufferflow.errors import ParameterError
 from pufferflow.mechanisms import certify, leakage, leakage_loss
+from pufferflow.models import families
 from pufferflow.models.chain import MarkovChain
-from pufferflow.models.families import AnyFamily, ChainFamily, Family, as_family
-from pufferflow.models.protection import Protection, ProtectionOptions
+from pufferflow.models.families import AnyFamily, ProtectionOptions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,9 +38,9 @@ _MEASURES = ("MaxDivergence", "Approximate(MaxDivergence)", "ZeroConcentratedDiv
 class InfluenceCurve:
     """Pufferfish ε as a function of event-level ε; :func:`influence_curve` makes it."""
 
-    family: Family
+    family: families.Family
     length: int
-    protection: Protection
+    protection: families.Protection
 
     def __call__(self, *event_epsilons: float) -> float:
         """Return the loss of event-level mechanisms together, in nats, rounded up.
@@ -91,14 +91,14 @@ class InfluenceCurve:
         value is out of range; ChainError: P^records does not mix.
         """
         event, records = check_positive(epsilon, "epsilon"), checks.check_whole(records, "records")
-        chains = self.family.chains if isinstance(self.family, ChainFamily) else ()
+        chains = self.family.chains if isinstance(self.family, families.ChainFamily) else ()
         stationary = all(chain.start == "stationary" for chain in chains)
         if not (chains and stationary and self.protection.side_information == "none"):
             what = "the loss of a budget that is reset is bounded for stationary chains"
             raise ParameterError(f"{what} and without side information")
         number, touched = ((n - 2) // records + 2 for n in (self.length, self.protection.window))
         powers = [np.linalg.matrix_power(chain.transition_matrix, records) for chain in chains]
-        family = ChainFamily([MarkovChain(power) for power in powers])
+        family = families.ChainFamily([MarkovChain(power) for power in powers])
         sides = 2 * leakage_loss(family, number, 1 / event) * (1 + 1e-9)  # powers are rounded
         return min(self(event), touched * event + sides)
 
@@ -141,7 +141,8 @@ def influence_curve(
     >>> round(curve(0.1), 3), round(curve(0.05, 0.05), 3), round(curve.inverse(1.0), 3)
     (0.312, 0.312, 0.3)
     """
-    return InfluenceCurve(as_family(family), checks.longest(length), Protection(**protection))
+    theta, hidden = families.as_family(family), families.Protection(**protection)
+    return InfluenceCurve(theta, checks.longest(length), hidden)
 
 
 @of_epsilons

@@ -96,7 +96,7 @@ def _add(ledger: Ledger, arguments: argparse.Namespace) -> None:
 
 def _set_limit(ledger: Ledger, arguments: argparse.Namespace) -> None:
     from pufferflow.models.files import parse_model
-    from pufferflow.publish.calibrate import calibrate
+    from pufferflow.publish.noise import calibrate
 
     book = ledger.book
     step = None if book.population is None else book.population.step_seconds

@@ -18,8 +18,7 @@ from pufferflow.accounting.approximate import event_delta, event_rho
 from pufferflow.errors import BudgetError, LedgerError, ParameterError, UselessError
 from pufferflow.models.files import PublicModel
 from pufferflow.publish import release as releasing
-from pufferflow.publish.calibrate import calibrate
-from pufferflow.publish.noise import Noise, noise_scale
+from pufferflow.publish.noise import Noise, calibrate, noise_scale
 from pufferflow.records import StateSpace
 from pufferflow.records.schema import Fitted, Schema
 from pufferflow.records.units import seconds_of, steps_of, text_of

@@ -44,7 +44,6 @@ MANY = pf.MarkovChain(np.full((200, 200), 1 / 200), "any")
 BINARY, DAY = pf.BinaryInterval(0.3, 0.7), pf.PeriodicChain([HALF, THETA])
 BOX = pf.IntervalFamily(np.full((3, 3), 0.3), np.full((3, 3), 0.4))
 PAIR = pf.IntervalFamily([[0.2, 0.1], [0.1, 0.2]], [[0.9, 0.8], [0.8, 0.9]])
-PAIRS = np.kron(np.eye(2), np.ones((2, 2)))
 ORDER_2 = np.array([[[0.9, 0.1], [0.5, 0.5]], [[0.3, 0.7], [0.2, 0.8]]])
 COUNT = pf.audit.CountQuery({1})
 
