@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from inspect import getattr_static
 from numbers import Real
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypedDict, get_args
+from typing import Any, ClassVar, Literal, Protocol, Self, TypeAlias, TypedDict, get_args
 
 import numpy as np
 
@@ -87,10 +87,9 @@ class Family(ByValue):
         possible = [chain.occurring for chain in self.members]
         return np.logical_and.reduce(possible) if possible else None
 
-    @property
-    def unresolved(self) -> str:
-        """Missing information that computations need, as a sentence; empty if there is none."""
-        return ""
+    def in_steps(self, step_seconds: int | None) -> Self:
+        """Return the family with times in steps; raises ParameterError: the step is missing."""
+        return self
 
     def text(self, public: bool) -> str:
         """Return a description of these chains, with their numbers if they are ``public``."""
@@ -215,9 +214,7 @@ AnyFamily: TypeAlias = Family | MarkovChain | HasFamily
 def as_family(family: AnyFamily) -> Family:
     """Return a family unchanged, a chain as a family, or the family of an object; or raise."""
     if isinstance(family, Family):
-        if family.unresolved:
-            raise ParameterError(family.unresolved)
-        return family
+        return family.in_steps(None)
     if isinstance(family, MarkovChain):
         return ChainFamily([family])
     if getattr_static(family, "family", None) is not None:

@@ -73,14 +73,6 @@ class MixingFamily(Family):
         return MixingFamily(steps_of(self.time, step_seconds, "the time of mixing"), self.overlap)
 
     @property
-    def unresolved(self) -> str:
-        """Missing information that computations need, as a sentence; empty if there is none."""
-        if self.time is None:
-            return ""
-        what = f"mixing within {self.time} is a number of steps only if the time step is known"
-        return f"{what}; call in_steps(step_seconds), or give steps"
-
-    @property
     def kept(self) -> Fraction:
         """1 − α, the largest total variation distance of two such distributions, exactly."""
         return 1 - Fraction(repr(self.overlap))
