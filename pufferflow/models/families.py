@@ -52,8 +52,6 @@ class Family(ByValue):
 
     no_chains: ClassVar[str] = ""
     """Reason why no finite set of chains has the scale of the whole family, and advice."""
-    is_chosen: ClassVar[bool] = False
-    """Whether it has only a few chosen numbers, which do not depend on records."""
     members: tuple[MarkovChain, ...] = ()
     """All chains of Θ if there are finitely many, otherwise none."""
     states: int | None = None
@@ -91,8 +89,8 @@ class Family(ByValue):
         """Return the family with times in steps; raises ParameterError: the step is missing."""
         return self
 
-    def text(self, public: bool) -> str:
-        """Return a description of these chains, with their numbers if they are ``public``."""
+    def text(self) -> str:
+        """Return a description of these chains, without numbers that may depend on records."""
         raise NotImplementedError
 
     def document(self) -> dict[str, Any]:
@@ -140,7 +138,7 @@ class ChainFamily(Family):
     def __repr__(self) -> str:
         return f"ChainFamily({', '.join(map(repr, self.chains))})"
 
-    def text(self, public: bool) -> str:
+    def text(self) -> str:
         """Return a description of these chains."""
         kinds = " or ".join(dict.fromkeys(STARTS[chain.start] for chain in self.chains))
         several = f"one of the {len(self.chains)} chains of the model,"
@@ -151,7 +149,6 @@ class ChainFamily(Family):
         return {self.kind: [chain.document() for chain in self.chains]}
 
 
-@dataclass(frozen=True, eq=False)
 class BinaryInterval(Family):
     """All binary chains with P(0|0) and P(1|1) in [low, high], and every initial distribution.
 
@@ -160,19 +157,17 @@ class BinaryInterval(Family):
     (``docs/leakage.md``, section 14).
     """
 
-    low: float
-    high: float
-    kind, parameters, states = "binary_interval", ("low", "high"), 2
+    kind, states = "binary_interval", 2
 
-    def __post_init__(self) -> None:
-        ends = self.low, self.high
-        if not (all(isinstance(end, Real) for end in ends) and 0 < self.low <= self.high < 1):
-            low, high = map(shown, ends)
-            raise ChainError(f"binary interval [{low}, {high}]: needs 0 < low ≤ high < 1")
-        for name, end in zip(("low", "high"), ends, strict=True):
-            object.__setattr__(self, name, float(end))
-        # the only chain of a class with one
-        object.__setattr__(self, "members", self.chains if self.low == self.high else ())
+    def __init__(self, low: float, high: float) -> None:
+        if not (isinstance(low, Real) and isinstance(high, Real) and 0 < low <= high < 1):
+            ends = f"[{shown(low)}, {shown(high)}]"
+            raise ChainError(f"binary interval {ends}: needs 0 < low ≤ high < 1")
+        self.low, self.high = float(low), float(high)
+        self.members = self.chains if low == high else ()  # the only chain of a class with one
+
+    def __repr__(self) -> str:
+        return f"BinaryInterval({self.low}, {self.high})"
 
     @property
     def chains(self) -> tuple[MarkovChain, ...]:
@@ -180,10 +175,9 @@ class BinaryInterval(Family):
         stay = self.high if 1 - self.high <= self.low else self.low
         return (MarkovChain([[stay, 1 - stay], [1 - stay, stay]], ANY),)
 
-    def text(self, public: bool) -> str:
-        """Return a description of these chains, with probabilities if they are ``public``."""
-        interval = f"in [{self.low:g}, {self.high:g}]"
-        bounds = interval if public else "between the bounds of the model"
+    def text(self) -> str:
+        """Return a description of these chains."""
+        bounds = "between the bounds of the model"
         return f"any binary chain that stays with probabilities {bounds}, from any start"
 
     def document(self) -> dict[str, Any]:
