@@ -11,8 +11,8 @@ from . import models as models
 from . import networks as networks
 from . import publish as publish
 from .accounting.accountant import Accountant as Accountant
-from .accounting.curve import influence_curve as influence_curve
 from .accounting.event import event_epsilon as event_epsilon
+from .accounting.event import influence_curve as influence_curve
 from .accounting.ledger import Ledger as Ledger
 from .audit import lower_bound as lower_bound
 from .audit import privacy_loss as privacy_loss

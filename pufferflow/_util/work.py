@@ -1,8 +1,8 @@
 """Limits on the work of commands, applied to an estimate made before.
 
 Work is counted in operations, about 2.5e9 per second on a usual core; estimates are right within a
-factor of about three (:mod:`pufferflow.mechanisms.work`). They depend on public facts: numbers of
-states and of records, and options. Python has no limit except within :func:`allowing`, which the
+factor of about three (:mod:`pufferflow.mechanisms.registry`). They depend on public facts: numbers
+of states and of records, and options. Python has no limit except within :func:`allowing`, which the
 command line uses.
 """
 

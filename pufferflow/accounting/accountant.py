@@ -2,11 +2,8 @@
 
 Releases of 1-Lipschitz queries with Laplace scales σ_1, …, σ_K change their density by at most
 exp(c), c = Σ 1/σ_k, when one record changes, also if a query was chosen after earlier outputs.
-Bounds of one release of scale 1/c that use only this hold for all releases together.
-
-Theorem 4.4: K · max_k ε_k, ε_k the cost of the k-th release alone by Markov quilts. Quilts: max_i
-min_Q [e_Q + card(X_N) · c], the inverse of MQMExact; never above Σ ε_k. Leakage: the bound for
-every c-DP mechanism (:func:`pufferflow.leakage_loss`).
+Bounds of one release of scale 1/c that use only this hold for all releases together:
+docs/any_mechanism.md, "Several releases".
 """
 
 import math
@@ -15,18 +12,16 @@ from typing import Any, Unpack
 
 from pufferflow._util.checks import EPSILON_RANGE, Lengths, check_positive, longest
 from pufferflow._util.noise import PRECISION, entrywise_loss, joint_scale
-from pufferflow.accounting.curve import influence_curve
+from pufferflow.accounting.event import influence_curve
 from pufferflow.mechanisms import compute_scale, leakage_loss
-from pufferflow.models.families import AnyFamily
-from pufferflow.models.protection import ProtectionOptions
+from pufferflow.models.families import AnyFamily, ProtectionOptions
 
 
 @dataclass(frozen=True)
 class Cost:
-    """The total cost of several releases: Σ 1/σ_k and the three bounds above, in nats."""
+    """The total cost of several releases: the three bounds above, in nats."""
 
     releases: int
-    entrywise: float
     theorem_4_4: float
     quilts: float
     leakage: float
@@ -94,24 +89,23 @@ class Accountant:
         return self.curve.delta(epsilon, pure, math.fsum(self._rho))
 
     def cost(self) -> Cost:
-        """Return the total cost of all releases so far; infinite if any has only a ρ."""
-        if self._rho:
-            return Cost(len(self._scales) + len(self._rho), *[math.inf] * 4)
-        if not (count := len(self._scales)):
-            return Cost(0, 0.0, 0.0, 0.0, 0.0)
-        entrywise, joint = entrywise_loss(self._scales), joint_scale(self._scales)
-        if joint < EPSILON_RANGE[0]:
-            return Cost(count, entrywise, math.inf, math.inf, math.inf)
-        of, hidden = self.curve, asdict(self.curve.protection)
-        leakage = leakage_loss(of.family, of.length, joint, **hidden)
-        theorem = math.nextafter(count * self._alone(min(self._scales)), math.inf)
-        return Cost(count, entrywise, theorem, self._alone(joint), leakage)
+        """Return the total cost of all releases so far; infinite if any has only a ρ.
 
-    def _alone(self, scale: float) -> float:
-        """Return the cost of one release by quilts, or by group-dp with side information."""
-        of, hidden = self.curve, self.curve.protection
-        name = "mqm-exact" if hidden.side_information == "none" else "group-dp"
-        return self.guarantee(of.family, of.length, scale, name, **asdict(hidden))
+        With side information group-dp takes the place of quilts.
+        """
+        scales, count, of = self._scales, len(self._scales) + len(self._rho), self.curve
+        if not count:
+            return Cost(0, 0.0, 0.0, 0.0)
+        if self._rho or (joint := joint_scale(scales)) < EPSILON_RANGE[0]:
+            return Cost(count, math.inf, math.inf, math.inf)
+        hidden = asdict(of.protection)
+        name = "mqm-exact" if hidden["side_information"] == "none" else "group-dp"
+        alone, quilts = (
+            self.guarantee(of.family, of.length, scale, name, **hidden)
+            for scale in (min(scales), joint)
+        )
+        leakage = leakage_loss(of.family, of.length, joint, **hidden)
+        return Cost(count, math.nextafter(count * alone, math.inf), quilts, leakage)
 
     @staticmethod
     def guarantee(

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from pufferflow._util.checks import check_epsilon, check_whole, shown
 from pufferflow._util.json import parse_json, record
 from pufferflow.accounting import account
-from pufferflow.accounting.account import MAX_STEPS, UNBOUNDED, Charge, Promise
-from pufferflow.accounting.level import Level
+from pufferflow.accounting.account import MAX_STEPS, UNBOUNDED, Charge, Level, Promise
 from pufferflow.errors import BudgetError, LedgerError, ParameterError
 from pufferflow.models.files import parse_model
 

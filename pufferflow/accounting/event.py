@@ -8,22 +8,141 @@ With a δ, approximate and zero-concentrated mechanisms count too (:mod:`.approx
 """
 
 import math
-from dataclasses import dataclass, field
-from typing import Any, Unpack
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Unpack
 
-from pufferflow._util.checks import Lengths, check_epsilon, check_positive, check_type, shown
+import numpy as np
+
+from pufferflow._util import checks
+from pufferflow._util.checks import Lengths, check_positive
 from pufferflow._util.grids import of_epsilons
+from pufferflow._util.noise import PRECISION, joint_scale
 from pufferflow._util.optional import load
 from pufferflow._util.rounding import divide_down
-from pufferflow.accounting.approximate import MARGIN, gaussian_ratio, pufferfish_delta
-from pufferflow.accounting.curve import InfluenceCurve, influence_curve
+from pufferflow.accounting import approximate
 from pufferflow.errors import ParameterError
-from pufferflow.models.families import AnyFamily
-from pufferflow.models.protection import ProtectionOptions
+from pufferflow.mechanisms import certify, leakage, leakage_loss
+from pufferflow.models import families
+from pufferflow.models.chain import MarkovChain
+from pufferflow.models.families import AnyFamily, ProtectionOptions
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _CHANGED = {"Symmetric": 2, "InsertDelete": 2, "ChangeOne": 1, "Hamming": 1}
 """Distance, by OpenDP's metrics, of data sets that differ in one record."""
 _MEASURES = ("MaxDivergence", "Approximate(MaxDivergence)", "ZeroConcentratedDivergence")
+
+
+@dataclass(frozen=True)
+class InfluenceCurve:
+    """Pufferfish ε as a function of event-level ε; :func:`influence_curve` makes it."""
+
+    family: families.Family
+    length: int
+    protection: families.Protection
+
+    def __call__(self, *event_epsilons: float) -> float:
+        """Return the loss of event-level mechanisms together, in nats, rounded up.
+
+        Each may have been chosen after the outputs of the others. Raises ParameterError: a value is
+        not positive.
+        """
+        scales = [1 / check_positive(event, "event_epsilon") for event in event_epsilons]
+        if not scales:
+            return 0.0
+        scale = joint_scale(scales)
+        return leakage_loss(self.family, self.length, scale, **asdict(self.protection))
+
+    def inverse(self, epsilon: float) -> float:
+        """Return the event-level ε with a loss of at most ε, rounded down."""
+        needed = leakage(self.family, self.length, epsilon, **asdict(self.protection))
+        return divide_down(1.0, needed.noise_scale(1.0))
+
+    def delta(self, epsilon: float, pure: float, rho: float) -> float:
+        """Return a δ, rounded up, with which pure DP and zCDP mechanisms together keep ε.
+
+        It is 1 if there is no smaller bound. The ``pure`` nats are subtracted from the event-level
+        ε, or counted as zero-concentrated ones; the smaller δ holds (``docs/approximate.md``,
+        Theorems A and C). Raises ParameterError: ε is out of range, or Θ has no event-level ε.
+        """
+        allowed = self.inverse(epsilon)
+        if not rho:
+            return 0.0 if pure <= allowed else 1.0
+        rho *= 1 + PRECISION
+        together = rho + pure**2 / 2 * (1 + PRECISION)
+        found = approximate.concentrated_delta(epsilon, allowed, together)
+        if pure < allowed:
+            rest = (allowed - pure) * (1 - PRECISION)
+            spent = approximate.concentrated_delta(rest, rest, rho)
+            found = min(found, approximate.pufferfish_delta(epsilon, allowed, spent))
+        return found
+
+    def reset(self, epsilon: float, records: int) -> float:
+        """Return the loss of mechanisms whose budget ε is reset after ``records``, in nats.
+
+        They are ε-DP for all records of a period together, for any outputs of earlier periods.
+        A window may touch p periods. The releases on each side of them depend on the chain of the
+        periods' first (or last) records, of matrix P^records, like a mechanism that is ε-DP for
+        one of its records. So p·ε plus twice the loss under that chain is an upper bound; another
+        one is the loss of event-level mechanisms.
+
+        Raises ParameterError: Θ has other than stationary chains, there is side information, or a
+        value is out of range; ChainError: P^records does not mix.
+        """
+        event, records = check_positive(epsilon, "epsilon"), checks.check_whole(records, "records")
+        chains = self.family.chains if isinstance(self.family, families.ChainFamily) else ()
+        stationary = all(chain.start == "stationary" for chain in chains)
+        if not (chains and stationary and self.protection.side_information == "none"):
+            what = "the loss of a budget that is reset is bounded for stationary chains"
+            raise ParameterError(f"{what} and without side information")
+        number, touched = ((n - 2) // records + 2 for n in (self.length, self.protection.window))
+        powers = [np.linalg.matrix_power(chain.transition_matrix, records) for chain in chains]
+        family = families.ChainFamily([MarkovChain(power) for power in powers])
+        sides = 2 * leakage_loss(family, number, 1 / event) * (1 + 1e-9)  # powers are rounded
+        return min(self(event), touched * event + sides)
+
+    def certificate(self, epsilon: float) -> dict[str, Any]:
+        """Return a certificate that event-level mechanisms of ε' = 1/scale lose at most ε.
+
+        Raises ParameterError: there is no proof for this kind of family.
+        """
+        options = {"mechanism": "leakage", **asdict(self.protection)}
+        return certify(self.family, self.length, epsilon, **options)
+
+    def plot(self, axes: "Axes", **style: Any) -> None:
+        """Draw 25 points, of losses from about 0.01 to 10, as a line on logarithmic axes."""
+        events = np.geomspace(self.inverse(0.01), self.inverse(10.0), 25).tolist()
+        axes.plot(events, [*map(self, events)], **style)
+        axes.set(xscale="log", yscale="log", xlabel="event-level ε", ylabel="Pufferfish ε")
+
+
+def influence_curve(
+    family: AnyFamily, length: Lengths, **protection: Unpack[ProtectionOptions]
+) -> InfluenceCurve:
+    """Return the curve from event-level ε to the Pufferfish ε under Θ.
+
+    Bai et al. (2026) translate differentially private mechanisms by such curves; here they come
+    from the bounds of :func:`pufferflow.leakage_loss`, which are exact for stationary chains of two
+    states, and exist for every Θ, window and side information that :func:`pufferflow.leakage`
+    takes.
+
+    Parameters
+    ----------
+    family, length, protection
+        As for :func:`pufferflow.leakage`.
+
+    Raises ParameterError: one is out of range.
+
+    Examples
+    --------
+    >>> import pufferflow as pf
+    >>> curve = pf.influence_curve(pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]]), length=100)
+    >>> round(curve(0.1), 3), round(curve(0.05, 0.05), 3), round(curve.inverse(1.0), 3)
+    (0.312, 0.312, 0.3)
+    """
+    theta, hidden = families.as_family(family), families.Protection(**protection)
+    return InfluenceCurve(theta, checks.longest(length), hidden)
 
 
 @of_epsilons
@@ -52,8 +171,8 @@ def gaussian_scale(
     statistics share a record: at δ = 1e-6 from about 12 means or 6 histograms on. Other
     parameters and errors are those of :func:`pufferflow.leakage`.
     """
-    ratio = gaussian_ratio(epsilon, delta)
-    return ratio / event_epsilon(family, length, epsilon, **protection) * (1 + MARGIN)
+    ratio = approximate.gaussian_ratio(epsilon, delta)
+    return ratio / event_epsilon(family, length, epsilon, **protection) * (1 + approximate.MARGIN)
 
 
 @dataclass(frozen=True)
@@ -88,9 +207,9 @@ class WrappedMeasurement:
         """Return a δ, rounded up, with which it is (ε, δ)-Pufferfish private; at most 1."""
         if self.rho is not None:
             return self.curve.delta(epsilon, 0.0, self.rho)
-        if check_epsilon(epsilon) < (loss := self.loss):
+        if checks.check_epsilon(epsilon) < (loss := self.loss):
             return 1.0
-        return pufferfish_delta(loss, self.event_epsilon, self.event_delta)
+        return approximate.pufferfish_delta(loss, self.event_epsilon, self.event_delta)
 
 
 def wrap(
@@ -119,7 +238,7 @@ def wrap(
         It is not such a measurement, or its privacy map has no finite value at ``d_in``.
     """
     opendp = load("opendp.mod", "the guarantee of a measurement of OpenDP")
-    check_type(measurement, "measurement", opendp.Measurement)
+    checks.check_type(measurement, "measurement", opendp.Measurement)
     if (measure := str(measurement.output_measure)) not in _MEASURES:
         what = f"the effect of one record is known for {', '.join(_MEASURES)}; convert it to one"
         raise ParameterError(f"the measurement is of {measure}; {what}")
@@ -127,7 +246,7 @@ def wrap(
     known = next((d for name, d in _CHANGED.items() if metric.startswith(name)), None)
     if (d_in is None) == (known is None):
         what = "give the distance that one record makes for numbers, and none for data sets"
-        raise ParameterError(f"`d_in` is {shown(d_in)} for {metric}; {what}")
+        raise ParameterError(f"`d_in` is {checks.shown(d_in)} for {metric}; {what}")
     distance: float = check_positive(d_in if known is None else known, "d_in")
     if distance.is_integer() and "f" not in str(measurement.input_distance_type):
         distance = int(distance)

@@ -3,14 +3,18 @@
 A bound holds for every mechanism whose density changes by at most e^c with one entry.
 """
 
+from __future__ import annotations
+
+import math
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from fractions import Fraction
 from functools import singledispatch
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
+from pufferflow._util.numbers import ball
 from pufferflow.bounds.loss import ProcessLoss
-from pufferflow.bounds.mixing import MixingLoss
 from pufferflow.bounds.process import (
     MAX_HISTORIES,
     MAX_ROBUST_STATES,
@@ -23,17 +27,22 @@ from pufferflow.bounds.process import (
 from pufferflow.bounds.roots import Loss
 from pufferflow.models.bounded import BoundedFamily
 from pufferflow.models.chain import MarkovChain
-from pufferflow.models.families import ChainFamily, Family
+from pufferflow.models.families import ChainFamily, Family, Protection
 from pufferflow.models.hidden import HiddenChain
 from pufferflow.models.mixing import MixingFamily
 from pufferflow.models.periodic import PeriodicChain
-from pufferflow.models.protection import Protection
+
+if TYPE_CHECKING:
+    from flint import arb
 
 MAX_STATES = 64
-"""Default largest number of states for couplings of all pairs of values."""
+"""Largest number of states for couplings of all pairs of values."""
 
 MAX_RATIO_STATES = 64
 """Largest number of states of an interval family for which ratios are compared instead."""
+
+_LARGE = 10**6
+"""Costs of a block of steps (m·c) above which mixing saves less than 1e-6 T·c and is left out."""
 
 _KEPT = 16
 _kept: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
@@ -78,22 +87,12 @@ class _Least(NamedTuple):
 
 
 @singledispatch
-def loss_bounds(family: Family, length: int, protection: Protection, max_states: int) -> list[Part]:
+def loss_bounds(family: Family, length: int, protection: Protection) -> list[Part]:
     """Return bounds for the parts of a family, whose largest loss and largest scale count.
 
-    Parameters
-    ----------
-    family : Family
-    length : int
-        T of the longest segment.
-    protection : Protection
-    max_states : int
-        Largest number of states for which couplings of all pairs of values are computed.
+    ``length`` is T of the longest segment.
     """
-    return [
-        _of_chain(ChainFamily([chain]), chain, chain.states, length, protection, max_states)
-        for chain in family.chains
-    ]
+    return [_of_chain(ChainFamily([c]), c, c.states, length, protection) for c in family.chains]
 
 
 def _of_chain(
@@ -102,12 +101,11 @@ def _of_chain(
     k: int,
     length: int,
     protection: Protection,
-    max_states: int,
 ) -> Part:
     if k > MAX_BLOCK_STATES:
         why = f"of {k} states other bounds would take minutes, they are computed for at most "
         return Part(family, None, f"{why}{MAX_BLOCK_STATES}")
-    return Part(family, kept(_made, of_chain, chain, length, protection, pairs=k <= max_states))
+    return Part(family, kept(_made, of_chain, chain, length, protection, pairs=k <= MAX_STATES))
 
 
 def _made(process: Callable[..., Process], *arguments: Any, **options: Any) -> LossBound:
@@ -115,7 +113,7 @@ def _made(process: Callable[..., Process], *arguments: Any, **options: Any) -> L
 
 
 @loss_bounds.register
-def _(family: MixingFamily, length: int, protection: Protection, max_states: int) -> list[Part]:
+def _(family: MixingFamily, length: int, protection: Protection) -> list[Part]:
     if protection.side_information != "none":
         why = "side information can lead to distributions that do not mix as those of the family"
         return [Part(family, None, why)]
@@ -123,13 +121,13 @@ def _(family: MixingFamily, length: int, protection: Protection, max_states: int
 
 
 @loss_bounds.register
-def _(family: HiddenChain, length: int, protection: Protection, max_states: int) -> list[Part]:
+def _(family: HiddenChain, length: int, protection: Protection) -> list[Part]:
     hidden, histories = family.chain.states, family.histories
-    part = _of_chain(family, family, hidden, length, protection, max_states)
+    part = _of_chain(family, family, hidden, length, protection)
     if part.bound is None or protection.side_information == "none" or histories is None:
         return [part]
-    if (most := min(max_states, MAX_HISTORIES)) < hidden:
-        limit = f"where there are at most {most}, not {hidden}"
+    if hidden > MAX_HISTORIES:
+        limit = f"where there are at most {MAX_HISTORIES}, not {hidden}"
         why = f"histories of {histories.shape[1]} observations are compared {limit}"
         return [part._replace(why=why)]
     other = kept(_made, of_histories, family, length, protection)
@@ -137,22 +135,21 @@ def _(family: HiddenChain, length: int, protection: Protection, max_states: int)
 
 
 @loss_bounds.register
-def _(family: BoundedFamily, length: int, protection: Protection, max_states: int) -> list[Part]:
+def _(family: BoundedFamily, length: int, protection: Protection) -> list[Part]:
     k, why = family.states, ""
     if k > MAX_RATIO_STATES:
         why = f"other bounds are computed for at most {MAX_RATIO_STATES} states, not for {k}"
         return [Part(family, None, why)]
-    most = min(max_states, MAX_ROBUST_STATES)
-    if k > most and protection.side_information == "none":
-        why = f"couplings are computed for at most {most} states, not for {k}"
-    bound = kept(_made, of_sets, family, length, protection, pairs=k <= most)
-    return [Part(family, bound, not_mixing(family) or why)]
+    if k > MAX_ROBUST_STATES and protection.side_information == "none":
+        why = f"couplings are computed for at most {MAX_ROBUST_STATES} states, not for {k}"
+    bound = kept(_made, of_sets, family, length, protection, pairs=k <= MAX_ROBUST_STATES)
+    return [Part(family, bound, why)]
 
 
 @loss_bounds.register
-def _(family: PeriodicChain, length: int, protection: Protection, max_states: int) -> list[Part]:
-    if family.states > max_states:
-        limit = f"at most {max_states} states (max_states), not {family.states}"
+def _(family: PeriodicChain, length: int, protection: Protection) -> list[Part]:
+    if family.states > MAX_STATES:
+        limit = f"at most {MAX_STATES} states, not {family.states}"
         why = f"couplings at every phase are computed for {limit}"
         return [Part(family, None, why)]
     return [Part(family, bound) for bound in kept(_at_phases, family, length, protection)]
@@ -160,26 +157,6 @@ def _(family: PeriodicChain, length: int, protection: Protection, max_states: in
 
 def _at_phases(*arguments: Any) -> list[LossBound]:
     return [ProcessLoss(process) for process in of_periodic(*arguments)]
-
-
-def not_mixing(family: BoundedFamily) -> str:
-    """Return the sets of states that chains may never leave, as a reason; empty if chains mix."""
-    for rows in (family.rows, *([] if family.backward is None else [family.backward.rows])):
-        if (apart := rows.kept_apart()) is not None:
-            these, those = (_listed(states) for states in apart)
-            return (
-                f"under these bounds a chain may stay for ever in {these}, and for ever in "
-                f"{those}, so it need not mix; merge these states with others, or fit to more "
-                "records"
-            )
-    return ""
-
-
-def _listed(states: tuple[int, ...]) -> str:
-    names = [str(x + 1) for x in states]
-    if len(names) == 1:
-        return f"state {names[0]}"
-    return f"states {', '.join(names[:-1])} and {names[-1]}"
 
 
 def kept(make: Callable[..., _Made], *arguments: Any, **options: Any) -> _Made:
@@ -193,3 +170,76 @@ def kept(make: Callable[..., _Made], *arguments: Any, **options: Any) -> _Made:
         _kept.popitem(last=False)
     _kept[key] = made
     return made
+
+
+class MixingLoss:
+    """Largest loss over a segment's windows in terms of c: a closed form in interval arithmetic.
+
+    With ρ = (1 − α) e^(mc) the odds ratio of two values by n = km + r records after them is at most
+    E(n) = ρ^k e^(rc) + α e^((m−1)c) (1 + ρ + … + ρ^(k−1)), and the loss of a window of w
+    records with j before it and n after it is at most w·c + log E(j) + log E(n).
+    """
+
+    def __init__(self, family: MixingFamily, length: int, window: int = 1) -> None:
+        self._steps, self._kept = family.steps, family.kept
+        self._length, self._window = length, min(window, length)
+
+    def loss(self, cost: float) -> Loss:
+        """Return a bound, rounded up, at c."""
+        value, node = self._loss(Fraction(cost))
+        return Loss(math.nextafter(float(value.upper()), math.inf), node)
+
+    def scale(self, epsilon: float, upper: float) -> tuple[float, int] | None:
+        """Return the smallest float with loss ≤ ε, and a deciding node; None if ≥ ``upper``."""
+        if not self._suffices(below := math.nextafter(upper, 0.0), epsilon):
+            return None
+        # a window alone costs w·c
+        low, high = max(self._window / epsilon / 2, math.ulp(0.0)), below
+        while (middle := low + (high - low) / 2) not in (low, high):
+            low, high = (low, middle) if self._suffices(middle, epsilon) else (middle, high)
+        return high, self._loss(1 / Fraction(high))[1]
+
+    def _suffices(self, scale: float, epsilon: float) -> bool:
+        return bool(self._loss(1 / Fraction(scale))[0] <= epsilon)
+
+    def _loss(self, cost: Fraction) -> tuple[arb, int]:
+        """Return a ball with the bound, to some 30 digits, and the first node of a worst window."""
+        from flint import ctx
+
+        around = self._length - self._window
+        if self._steps * cost > _LARGE or around == 0:
+            return ball(self._length * cost), 1
+        digits = abs(cost.numerator.bit_length() - cost.denominator.bit_length())
+        for bits in (128, 512, 2048, 8192):
+            with ctx.workprec(bits + 2 * digits + self._length.bit_length()):
+                factors = [
+                    (self._factor(j, cost) * self._factor(around - j, cost), j)
+                    for j in self._worst(around)
+                ]
+                total, before = max(factors, key=lambda factor: float(factor[0].mid().log()))
+                for factor, _ in factors:
+                    total = total.max(factor)
+                value = total.log() + ball(self._window * cost)
+                if value.is_finite() and value.rad() * 2**80 < value:
+                    return value, before + 1
+        return ball(self._length * cost), 1  # ρ is within 10^-2000 of 1
+
+    def _worst(self, around: int) -> Iterator[int]:
+        """Yield numbers of records before a window; one of them is the worst (Theorem F2)."""
+        blocks, rest = divmod(around, self._steps)
+        for first, pairs in ((0, blocks), (rest + 1, blocks - 1)):
+            if pairs >= 0 and first < self._steps:
+                for k in range(max(pairs // 2 - 1, 0), min(pairs // 2 + 1, pairs) + 1):
+                    yield k * self._steps + first
+
+    def _factor(self, records: int, cost: Fraction) -> arb:
+        """Return E(n)."""
+        blocks, rest = divmod(records, self._steps)
+        c = ball(cost)
+        ratio = ball(self._kept) * (self._steps * c).exp()
+        power = ratio**blocks
+        factor = power * (rest * c).exp()
+        if blocks:
+            fresh = ball(1 - self._kept) * ((self._steps - 1) * c).exp()
+            factor += fresh * (1 - power) / (1 - ratio)
+        return factor

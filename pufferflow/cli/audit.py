@@ -14,13 +14,13 @@ from typing import get_args
 
 from pufferflow._util.checks import check_epsilon
 from pufferflow._util.work import afford
-from pufferflow.accounting.curve import influence_curve
-from pufferflow.accounting.level import level_of
+from pufferflow.accounting.account import level_of
+from pufferflow.accounting.event import influence_curve
 from pufferflow.cli.printing import show, table
 from pufferflow.cli.scale import add_common, scales_of
 from pufferflow.errors import ChainError, ParameterError
+from pufferflow.models.families import SideInformation
 from pufferflow.models.files import read_public_model
-from pufferflow.models.protection import SideInformation
 
 COLUMNS = ("mechanism", "scale", "guarantee", "loss", "ratio", "node", "pair", "output", "status")
 

@@ -12,10 +12,9 @@ from dataclasses import replace
 import numpy as np
 
 from pufferflow._util.numbers import written_number
-from pufferflow.accounting.account import UNBOUNDED, Charge, percent
+from pufferflow.accounting.account import UNBOUNDED, Charge, Level, level_of, percent
 from pufferflow.accounting.entries import Entry, Terms
 from pufferflow.accounting.ledger import Ledger
-from pufferflow.accounting.level import Level, level_of
 from pufferflow.cli.printing import actions_of, show, table
 from pufferflow.errors import LedgerError, ParameterError
 
@@ -97,7 +96,7 @@ def _add(ledger: Ledger, arguments: argparse.Namespace) -> None:
 
 def _set_limit(ledger: Ledger, arguments: argparse.Namespace) -> None:
     from pufferflow.models.files import parse_model
-    from pufferflow.publish.calibrate import calibrate
+    from pufferflow.publish.noise import calibrate
 
     book = ledger.book
     step = None if book.population is None else book.population.step_seconds

@@ -13,7 +13,7 @@ from pufferflow._util.work import MAX_WORK, estimate
 from pufferflow.accounting.ledger import default_ledger
 from pufferflow.cli.printing import flag, warn
 from pufferflow.errors import ParameterError
-from pufferflow.mechanisms.work import scale_work
+from pufferflow.mechanisms.registry import scale_work
 from pufferflow.models.files import PublicModel, read_public_model
 from pufferflow.models.mixing import mixing
 from pufferflow.records.options import ACCOUNT, GROUPS, GUARANTEE, OUTPUT

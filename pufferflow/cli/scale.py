@@ -9,6 +9,7 @@ Example: echo '{"chains": [{"transition_matrix": [[0.9, 0.1], [0.4, 0.6]], "init
 import argparse
 import json
 from dataclasses import asdict, replace
+from inspect import signature
 from typing import Any, get_args
 
 from tqdm import tqdm
@@ -16,15 +17,14 @@ from tqdm import tqdm
 from pufferflow._util.checks import longest
 from pufferflow._util.files import check_output, write_atomic
 from pufferflow._util.work import afford, estimate, is_allowed
-from pufferflow.accounting.level import Level, level_of
+from pufferflow.accounting.account import Level, level_of
 from pufferflow.cli.printing import add_bounds, show, table
 from pufferflow.errors import ParameterError
-from pufferflow.mechanisms import KNOWN, NoiseScale, compute_scale, find_mechanism
+from pufferflow.mechanisms import MECHANISMS, NoiseScale, compute_scale, find_mechanism
 from pufferflow.mechanisms.base import requested
-from pufferflow.mechanisms.work import scale_work
-from pufferflow.models.families import Family, GapKind
+from pufferflow.mechanisms.registry import scale_work
+from pufferflow.models.families import PROTECTION, Family, GapKind
 from pufferflow.models.files import read_public_model
-from pufferflow.models.protection import PROTECTION
 
 COLUMNS = ("mechanism", "epsilon", "scale", "node", "quilt", "private", "status", "reason")
 FEWER = "give fewer states, other mechanisms (--mechanism) or shorter segments"
@@ -32,7 +32,7 @@ FEWER = "give fewer states, other mechanisms (--mechanism) or shorter segments"
 
 def add_common(parser: argparse.ArgumentParser, count: str, epsilon: bool = False) -> None:
     """Declare the common arguments of scales, which need an ``epsilon``, and of audits."""
-    add, names, many = parser.add_argument, ", ".join(KNOWN), "repeat for several"
+    add, names, many = parser.add_argument, ", ".join(MECHANISMS), "repeat for several"
     add("model", metavar="MODEL.json", help="model of chains; - reads standard input")
     add("--mechanism", action="append", metavar="NAME", help=f"{names} (default: all); {many}")
     add("--epsilon", type=float, action="append", required=epsilon, help=many)
@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.certificate is not None:
         results = [results[0].certified(family)]
         write_atomic(arguments.certificate, json.dumps(results[0].certificate) + "\n")
-    rows = [one.to_dict() | {"private": find_mechanism(one.mechanism).private} for one in results]
+    rows = [one.to_dict() | {"private": one.mechanism != "entry-dp"} for one in results]
     show(rows, arguments.json, table(rows, COLUMNS))
 
 
@@ -80,13 +80,13 @@ def scales_of(
     """
     asked, epsilons, scales = arguments.mechanism, arguments.epsilon, []
     options |= {"convention": arguments.convention, "states": arguments.count}
-    pairs = [(epsilon, name) for epsilon in epsilons for name in asked or KNOWN]
+    pairs = [(epsilon, name) for epsilon in epsilons for name in asked or MECHANISMS]
     for epsilon, name in tqdm(pairs, desc="scales", delay=1, disable=None, leave=False):
-        work, mechanism = scale_work(name, family, lengths) * len(epsilons), find_mechanism(name)
-        own = {key: options[key] for key in (*mechanism.options, *PROTECTION) if key in options}
+        work, function = scale_work(name, family, lengths) * len(epsilons), find_mechanism(name)
+        own = {key: options[key] for key in signature(function).parameters if key in options}
         if asked:
             afford(work, f"the scale of {name}", FEWER)
-            scales.append(mechanism.compute(family, lengths, epsilon, **own))
+            scales.append(function(family, lengths, epsilon, **own))
         elif is_allowed(work):
             scales.append(compute_scale(name, family, lengths, epsilon, **own))
         else:

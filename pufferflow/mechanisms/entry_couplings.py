@@ -3,15 +3,14 @@
 import math
 from dataclasses import replace
 
-from pufferflow._util.checks import Lengths, check_positive, check_whole, longest
+from pufferflow._util.checks import Lengths, check_positive, longest
 from pufferflow._util.grids import of_epsilons
-from pufferflow.bounds.of_families import MAX_STATES, Part, loss_bounds
+from pufferflow.bounds.of_families import Part, loss_bounds
 from pufferflow.bounds.roots import SMALLEST_EPSILON
 from pufferflow.mechanisms.base import NoiseScale, requested
 from pufferflow.mechanisms.baselines import group_dp
 from pufferflow.mechanisms.quilts import mqm_exact
-from pufferflow.models.families import AnyFamily, as_family, standing_chains
-from pufferflow.models.protection import Protection, SideInformation
+from pufferflow.models.families import AnyFamily, Protection, SideInformation, as_family
 
 
 @of_epsilons
@@ -22,7 +21,6 @@ def leakage(
     *,
     window: int = 1,
     side_information: SideInformation = "none",
-    max_states: int = MAX_STATES,
 ) -> NoiseScale:
     """Return the smallest scale by the bounds of ``docs/leakage.md``, at most other mechanisms'.
 
@@ -33,23 +31,20 @@ def leakage(
     every such mechanism and any query. For binary chains with a stationary start it is attained;
     for others :func:`pufferflow.lower_bound` bounds the distance to the optimal scale.
 
+    Couplings take more time and memory than the cube of the states. With more than 64 states (for
+    families between bounds 12) blocks and quilts are left, with more than 200 quilts alone, and
+    more than 36 histories of chains of order m are not compared (Theorem L2); ``reason`` states so.
+
     Parameters
     ----------
     family : Family or MarkovChain
         Θ. In an ``IntervalFamily`` or a ``TotalVariationFamily`` every step may have other rows
-        within the bounds; bounds of the reversed chain (``backward``) reduce the scale. If such
-        chains need not mix, ``reason`` names the states to merge.
+        within the bounds; bounds of the reversed chain (``backward``) reduce the scale.
     length, epsilon, window
         As for :func:`pufferflow.mqm_exact`. A window includes all its parts.
     side_information : {"none", "any"}
         ``"any"``: the bound also holds for adversaries with any records outside the window as side
         information. The scale is then the smaller one of the couplings' and of ``group-dp``.
-    max_states : int
-        Chains with more states (families between bounds: at most 12) get the cheaper bounds (blocks
-        and quilts) only: couplings take time and memory in proportion to the cube of the states,
-        and more. 0 leaves them out. With more than 200 states quilts alone are left, and chains of
-        order m with more than 36 histories are not compared by history (Theorem L2); ``reason``
-        states so.
 
     Returns
     -------
@@ -60,10 +55,10 @@ def leakage(
     """
     asked = requested("leakage", length, epsilon, window, side_information)
     protection, theta = Protection(window, side_information), as_family(family)
-    parts = loss_bounds(theta, asked.length, protection, check_whole(max_states, "max_states", 0))
+    parts = loss_bounds(theta, asked.length, protection)
     scales = [_scale(part, asked) for part in parts]
     index = max(range(len(scales)), key=lambda i: scales[i].scale or math.inf)
-    chain = index if standing_chains(theta) else None
+    chain = index if theta.standing_chains else None
     return replace(scales[index], mechanism="leakage", chain=chain)
 
 
@@ -74,7 +69,6 @@ def leakage_loss(
     *,
     window: int = 1,
     side_information: SideInformation = "none",
-    max_states: int = MAX_STATES,
 ) -> float:
     """Return a bound of the loss of mechanisms whose density changes by at most e^(1/scale).
 
@@ -82,7 +76,7 @@ def leakage_loss(
 
     Parameters
     ----------
-    family, length, window, side_information, max_states
+    family, length, window, side_information
         As for :func:`leakage`.
     scale : float
         Laplace scale of a 1-Lipschitz query.
@@ -97,7 +91,7 @@ def leakage_loss(
     # the largest change by one record, rounded up
     cost = math.nextafter(1 / check_positive(scale, "scale", (1e-90, 1e100)), math.inf)
     theta, protection = as_family(family), Protection(window, side_information)
-    parts = loss_bounds(theta, records, protection, check_whole(max_states, "max_states", 0))
+    parts = loss_bounds(theta, records, protection)
     every = math.nextafter(records * cost, math.inf)  # the loss of all records of the segment
     return max(every if p.bound is None else p.bound.loss(cost).value for p in parts)
 
@@ -105,7 +99,7 @@ def leakage_loss(
 def _scale(part: Part, asked: NoiseScale) -> NoiseScale:
     """Return the scale of a part, or the smallest of other mechanisms if that is smaller."""
     side = asked.side_information
-    other = mqm_exact if standing_chains(part.family) and side == "none" else group_dp
+    other = mqm_exact if part.family.standing_chains and side == "none" else group_dp
     known = other(
         part.family, asked.length, asked.epsilon, window=asked.window, side_information=side
     )

@@ -9,8 +9,7 @@ from pufferflow._util.grids import of_epsilons
 from pufferflow._util.rounding import UNIT_ROUNDOFF, divide_up
 from pufferflow.influence.quilts import Candidate, Convention, QuiltSearch, influence_tables
 from pufferflow.mechanisms.base import NoiseScale, Quilt, requested
-from pufferflow.models.families import AnyFamily, GapKind, as_family
-from pufferflow.models.protection import SideInformation
+from pufferflow.models.families import AnyFamily, GapKind, SideInformation, as_family
 
 _LACKS = ("side_information",)  # the max-influence is for adversaries without any
 

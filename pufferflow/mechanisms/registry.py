@@ -1,89 +1,67 @@
-"""All mechanisms by name."""
+"""All mechanisms by name, and the operations of their scales (:mod:`pufferflow._util.work`)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from inspect import signature
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from pufferflow._util.checks import Lengths, check_choice, check_positive
 from pufferflow._util.grids import of_epsilons
+from pufferflow.bounds.of_families import MAX_BLOCK_STATES, MAX_STATES
+from pufferflow.bounds.process import MAX_ROBUST_STATES
 from pufferflow.errors import ChainError
 from pufferflow.mechanisms.base import NoiseScale, requested
-from pufferflow.mechanisms.baselines import entry_dp, group_dp
+from pufferflow.mechanisms.baselines import entry_dp, gk16, group_dp
 from pufferflow.mechanisms.entry_couplings import leakage
 from pufferflow.mechanisms.one_count import wasserstein
 from pufferflow.mechanisms.quilts import mqm_approx, mqm_exact
-from pufferflow.mechanisms.weak_correlation import gk16
-from pufferflow.models.families import AnyFamily
-from pufferflow.models.protection import PROTECTION
+from pufferflow.models.bounded import BoundedFamily
+from pufferflow.models.families import PROTECTION, AnyFamily, as_family
+from pufferflow.models.hidden import HiddenChain
+from pufferflow.models.periodic import PeriodicChain
 
-
-@dataclass(frozen=True)
-class Mechanism:
-    """A mechanism with its properties."""
-
-    name: str
-    """Its name in commands and settings."""
-    scale: Callable[..., NoiseScale]
-    """Its function; raises ChainError if the family has no suitable chains."""
-    every_query: bool = True
-    """Whether the scale holds for every 1-Lipschitz query, or for one count only."""
-    private: bool = True
-    """Whether it protects correlated records; a baseline does not."""
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        """Names of its options."""
-        return tuple(signature(self.scale).parameters)[3:]
-
-    def compute(
-        self,
-        family: AnyFamily,
-        length: Lengths,
-        epsilon: float,
-        *,
-        certified: bool = False,
-        **options: Any,
-    ) -> NoiseScale:
-        """Return the scale, proved if ``certified``."""
-        found = self.scale(family, length, epsilon, **options)
-        return found.certified(family) if certified and found.scale is not None else found
-
-
-KNOWN = {
-    mechanism.name: mechanism
-    for mechanism in (
-        Mechanism("leakage", leakage),
-        Mechanism("mqm-exact", mqm_exact),
-        Mechanism("mqm-approx", mqm_approx),
-        Mechanism("wasserstein", wasserstein, every_query=False),
-        Mechanism("gk16", gk16),
-        Mechanism("group-dp", group_dp),
-        Mechanism("entry-dp", entry_dp, private=False),
-    )
+MECHANISMS: dict[str, Callable[..., NoiseScale]] = {
+    "leakage": leakage,
+    "mqm-exact": mqm_exact,
+    "mqm-approx": mqm_approx,
+    "wasserstein": wasserstein,
+    "gk16": gk16,
+    "group-dp": group_dp,
+    "entry-dp": entry_dp,
 }
-"""All mechanisms by name, the least noise first, baselines last."""
+"""The functions of all mechanisms by name, those with the least noise first, baselines last.
 
-MECHANISMS = {name: mechanism.scale for name, mechanism in KNOWN.items()}
-"""The functions of all mechanisms by name, those with the least noise first, baselines last."""
+They raise ChainError if the family has no suitable chains.
+"""
+
+SMALL = 2e8
+"""Operations that every scale takes at least, including preparation."""
+
+CUBES = {"leakage": 150.0, "mqm-exact": 150.0, "mqm-approx": 8.0, "gk16": 80.0}
+"""Operations of mechanisms per cube of a number of states, without couplings."""
 
 
-def find_mechanism(name: str) -> Mechanism:
-    """Return the mechanism called ``name``; raises ParameterError if there is none."""
-    check_choice(name, "mechanism", KNOWN)
-    return KNOWN[name]
+def find_mechanism(name: str) -> Callable[..., NoiseScale]:
+    """Return the function of a mechanism; raises ParameterError if there is none."""
+    check_choice(name, "mechanism", MECHANISMS)
+    return MECHANISMS[name]
 
 
 def compute_scale(
-    name: str, family: AnyFamily, length: Lengths, epsilon: float, **options: Any
+    name: str,
+    family: AnyFamily,
+    length: Lengths,
+    epsilon: float,
+    *,
+    certified: bool = False,
+    **options: Any,
 ) -> NoiseScale:
-    """Return the scale of a mechanism, or "not applicable" with the reason.
-
-    ``certified`` and the options of the mechanism may be given.
-    """
-    mechanism = find_mechanism(name)
+    """Return the scale of a mechanism, proved if ``certified``, or "not applicable", with why."""
+    function = find_mechanism(name)
     try:
-        return mechanism.compute(family, length, epsilon, **options)
+        found = function(family, length, epsilon, **options)
+        return found.certified(family) if certified and found.scale is not None else found
     except ChainError as error:
         hidden = {key: options[key] for key in PROTECTION if key in options}
         return replace(requested(name, length, epsilon, **hidden), reason=str(error))
@@ -132,3 +110,38 @@ def certify(
     certificate = found.certified(family).certificate
     assert certificate is not None
     return certificate
+
+
+def scale_work(name: str, family: AnyFamily, length: Lengths, certified: bool = False) -> float:
+    """Return the operations of a mechanism's scale at one ε, or of its certificate and check.
+
+    The numbers were measured (``tests/unit/test_work.py``). They depend on Θ's kind, its numbers of
+    states and its start, and on T, but not on the probabilities of a chain, which may have been
+    fitted to private records: chains that mix fast may take a fifth, others twice as much.
+    """
+    theta = as_family(family)
+    if isinstance(theta, HiddenChain):
+        theta = as_family(theta.chain)
+    chains = theta.standing_chains
+    count, k = max(len(chains), 1), float(theta.states or 0)
+    work: float = SMALL + count * CUBES.get(name, 0.0) * k**3
+    if name == "wasserstein":  # multiplications of the distributions of a count at all nodes
+        each = sum(k ** (2 if chain.start == "any" else 1) for chain in chains)
+        work += each * float((np.atleast_1d(np.asarray(length, dtype=float)) ** 3).sum()) / 6
+    if certified and name in ("leakage", "mqm-exact", "mqm-approx"):
+        work += SMALL + count * 18e3 * k**3
+    if name != "leakage":
+        return work
+    phases = len(theta.transition_matrices) if isinstance(theta, PeriodicChain) else 1
+    if certified and k <= MAX_STATES:
+        work += count * phases * 17e3 * k**3.8
+    if isinstance(theta, BoundedFamily):
+        work += 9.1e10 * (k / 12) ** 5.3 if k <= MAX_ROBUST_STATES else 800.0 * k**4
+    elif k > MAX_STATES:
+        work += 15e3 * k**3 * len(chains) if k <= MAX_BLOCK_STATES else 0.0
+    elif isinstance(theta, PeriodicChain):
+        # pairs are solved again at the first records of each matrix; later trees are mostly reused
+        work += phases * (4.7e3 * min(theta.repeat, 10) * k**3.5 + 300.0 * theta.repeat * k**3)
+    else:
+        work += sum(13e3 * k**3.5 * (2 if chain.start == "any" else 1) for chain in chains)
+    return work

@@ -1,14 +1,14 @@
-"""Families Θ: the chains that an adversary may have as prior."""
+"""Families Θ, the chains that an adversary may have as prior; secrets and side information."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from inspect import getattr_static
 from numbers import Real
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypedDict, get_args
 
 import numpy as np
 
-from pufferflow._util.checks import check_list, check_type, shown
+from pufferflow._util.checks import check_choice, check_list, check_type, check_whole, shown
 from pufferflow._util.rounding import SAFE_MINIMUM
 from pufferflow._util.types import Bools
 from pufferflow.errors import ChainError, ParameterError
@@ -18,6 +18,33 @@ GapKind: TypeAlias = Literal["auto", "general", "reversible"]
 
 STARTS = {"stationary": "its stationary start", "any": "any start", "given": "its given start"}
 """Descriptions of the kinds of initial distributions."""
+
+
+SideInformation: TypeAlias = Literal["none", "any"]
+"""Side information: none, or any other records of the participant."""
+
+PROTECTION = ("window", "side_information")
+"""The fields of :class:`Protection`, which are options of mechanisms."""
+
+
+@dataclass(frozen=True)
+class Protection:
+    """Secrets and adversaries of a Pufferfish guarantee; ParameterError: one is out of range."""
+
+    window: int = 1
+    """Number of consecutive records of one segment whose values are the secret."""
+    side_information: SideInformation = "none"
+
+    def __post_init__(self) -> None:
+        check_choice(self.side_information, "side_information", get_args(SideInformation))
+        object.__setattr__(self, "window", check_whole(self.window, "window"))
+
+
+class ProtectionOptions(TypedDict, total=False):
+    """The fields of :class:`Protection` as options."""
+
+    window: int
+    side_information: SideInformation
 
 
 class Family(ByValue):
@@ -43,6 +70,11 @@ class Family(ByValue):
         Raises ChainError: there are none.
         """
         raise ChainError(self.no_chains)
+
+    @property
+    def standing_chains(self) -> tuple[MarkovChain, ...]:
+        """:attr:`chains`, or an empty tuple if there are none."""
+        return () if self.no_chains else self.chains
 
     @property
     def has_given_start(self) -> bool:
@@ -195,12 +227,6 @@ def as_family(family: AnyFamily) -> Family:
         "IntervalFamily, a TotalVariationFamily, a MixingFamily, or what fit or "
         "read_public_model returns"
     )
-
-
-def standing_chains(family: AnyFamily) -> tuple[MarkovChain, ...]:
-    """Return :attr:`Family.chains`, an empty tuple if there are none."""
-    theta = as_family(family)
-    return () if theta.no_chains else theta.chains
 
 
 def finite_chains(family: AnyFamily, who: str) -> tuple[MarkovChain, ...]:

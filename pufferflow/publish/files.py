@@ -1,4 +1,4 @@
-"""The folder of a release: its name is reserved before the charge, and it is moved there complete.
+"""The folder of a release: made in a temporary one, and moved to its place complete.
 
 Only its owner may read it (0700); after the move ``publish/`` has the modes of a web site (0755,
 0644), except for a simulation. All times are equal.
@@ -6,7 +6,6 @@ Only its owner may read it (0700); after the move ``publish/`` has the modes of 
 
 from __future__ import annotations
 
-import fcntl
 import os
 import tempfile
 import time
@@ -28,7 +27,7 @@ PUBLISH, SIMULATION = "publish", "simulation"
 
 @dataclass(frozen=True)
 class Draft:
-    """A release that is made in ``folder``, to be moved to the reserved name ``target``."""
+    """A release that is made in ``folder``, to be moved to ``target``."""
 
     target: Path
     folder: Path
@@ -62,39 +61,18 @@ class Draft:
 
 @contextmanager
 def draft(output: PathLike) -> Iterator[Draft]:
-    """Reserve the name of a new folder and a temporary folder; only written releases remain.
+    """Make an empty folder of that name, and a temporary one; only written releases remain.
 
-    The reservation is an empty, locked folder of that name, so that a second process is refused.
-    The lock ends with its process, and an empty folder without a lock is free.
-
-    Raises DataError: as :func:`require_new`, or another process is making it.
+    Raises DataError: as :func:`require_new`.
     """
-    target, mine = require_new(output), False
-    with suppress(FileExistsError):
-        target.mkdir()
-        mine = True
-    busy = DataError(f"{target} is being written by another process; give another output")
+    target = require_new(output)
+    target.mkdir(exist_ok=True)  # a name that is not possible fails here, before the charge
     try:
-        held = os.open(target, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    except OSError:
-        raise busy from None
-    try:
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:  # without locks the maker of the folder has it
-            mine = mine and not isinstance(error, BlockingIOError)
-            if not mine:
-                raise busy from None
-        require_new(target)
-        if not os.path.samestat(os.fstat(held), os.stat(target)):
-            raise busy
         with workplace(target.parent) as place:
             yield Draft(target, place / "release")
     finally:
-        if mine:
-            with suppress(OSError):
-                target.rmdir()  # fails if the folder is not empty
-        os.close(held)
+        with suppress(OSError):
+            target.rmdir()  # fails if the folder is not empty
 
 
 def require_new(folder: PathLike) -> Path:

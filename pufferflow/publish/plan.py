@@ -11,13 +11,11 @@ from typing import Any
 import numpy as np
 
 from pufferflow._util.checks import check_whole
-from pufferflow.accounting.account import Promise
+from pufferflow.accounting.account import Level, Promise
 from pufferflow.accounting.entries import Paid
-from pufferflow.accounting.level import Level
 from pufferflow.errors import ParameterError
 from pufferflow.models.families import Family
-from pufferflow.publish.calibrate import calibrate
-from pufferflow.publish.noise import Noise, deviation, impact_label, noise_scale
+from pufferflow.publish.noise import Noise, calibrate, deviation, impact_label, noise_scale
 from pufferflow.publish.request import GuaranteeOptions, Request, StatisticOptions, Theta
 from pufferflow.publish.result import NoisyTable
 from pufferflow.publish.statistics import LABELS, Table

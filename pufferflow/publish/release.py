@@ -21,9 +21,8 @@ from pufferflow.accounting.entries import Entry, Paid, Population, Terms
 from pufferflow.accounting.ledger import Ledger, reserved, try_out
 from pufferflow.errors import DataError, LedgerError, ParameterError, UselessError
 from pufferflow.models.periodic import PeriodicChain
-from pufferflow.publish.calibrate import calibrate
 from pufferflow.publish.files import draft
-from pufferflow.publish.noise import most_frequent
+from pufferflow.publish.noise import calibrate, most_frequent
 from pufferflow.publish.plan import Design, Plan
 from pufferflow.publish.request import RECORDS, Request, Theta
 from pufferflow.publish.result import Readings, Release

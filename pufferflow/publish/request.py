@@ -18,8 +18,8 @@ from pufferflow._util.checks import (
 )
 from pufferflow._util.files import PathLike
 from pufferflow._util.numbers import written_number
+from pufferflow.accounting.account import Level, level_of
 from pufferflow.accounting.ledger import Ledger
-from pufferflow.accounting.level import Level, level_of
 from pufferflow.errors import ParameterError
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import Family, as_family

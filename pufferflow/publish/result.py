@@ -11,15 +11,13 @@ import numpy as np
 import pandas as pd
 
 from pufferflow._util.types import Bools, Floats
-from pufferflow.accounting.account import percent
+from pufferflow.accounting.account import Level, percent
 from pufferflow.accounting.entries import Paid
-from pufferflow.accounting.level import Level
+from pufferflow.publish import statement as said
 from pufferflow.publish.files import PUBLISH, SIMULATION
 from pufferflow.publish.noise import CONFIDENCE, LIMITS, Noise, impact_label, shortfall
 from pufferflow.publish.page import page_of
-from pufferflow.publish.registry import registry_record
 from pufferflow.publish.request import ReleaseOptions
-from pufferflow.publish.statement import secret_of, sections_of, span_of, statement_of, warnings_of
 from pufferflow.publish.statistics import GRID, MostFrequent, Table
 from pufferflow.publish.texts import factor, number, plural, spreadsheet_csv, visible
 
@@ -84,13 +82,6 @@ class NoisyTable(Table):
         return ~np.isnan(self.values)
 
     @property
-    def possible(self) -> Floats:
-        """Smallest and largest possible value of each cell, shape (2, cells, 1)."""
-        most = self.sizes * (GRID if self.statistic.in_unit else 1)
-        ends = np.zeros_like(most), most
-        return np.stack([self.statistic.values(self.sizes, end[:, np.newaxis]) for end in ends])
-
-    @property
     def estimates(self) -> Floats:
         """The possible values nearest to the noisy ones: shares have sum 1."""
         return nearest_shares(self.values) if self.statistic.shares else self._cut(self.values)
@@ -102,7 +93,10 @@ class NoisyTable(Table):
         return self._cut(np.stack([self.values - half, self.values + half]))
 
     def _cut(self, values: Floats) -> Floats:
-        return np.clip(values, *self.possible)
+        """Return values cut to the possible ones of their cells."""
+        most = self.sizes[:, np.newaxis] * (GRID if self.statistic.in_unit else 1)
+        low, high = (self.statistic.values(self.sizes, end) for end in (0 * most, most))
+        return np.clip(values, low, high)
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per value, as :meth:`Release.to_frame`."""
@@ -256,7 +250,7 @@ class Release:
     @property
     def statement(self) -> str:
         """The statement as Markdown."""
-        return statement_of(self)
+        return said.statement_of(self)
 
     @property
     def band(self) -> pd.DataFrame:
@@ -279,8 +273,8 @@ class Release:
         """Return the publishable content as plain JSON types."""
         return {
             "private": self.private,
-            "warnings": list(warnings_of(self)),
-            "statement": dict(sections_of(self)),
+            "warnings": list(said.warnings_of(self)),
+            "statement": dict(said.sections_of(self)),
             "epsilon": self.epsilon,
             **({"delta": self.delta} if self.delta else {}),
             "window_steps": self.level.window,
@@ -299,7 +293,7 @@ class Release:
             lines.append(f"and {plural(left, 'table')} more")
         delta = f", delta {self.delta:g}" if self.delta else ""
         odds = f"odds change by at most {factor(self.epsilon)} x (epsilon {self.epsilon:g}{delta})"
-        lines.append(f"protects {secret_of(self)}: {odds}")
+        lines.append(f"protects {said.secret_of(self)}: {odds}")
         if not self.private:
             where = f"in {output}/{SIMULATION}/" if output else "for planning"
             return [*lines, f"NOT PRIVATE: a simulation with seed {self.how.seed}, {where}"]
@@ -308,7 +302,7 @@ class Release:
         elif self.how.alone:
             lines.append(f"ledger    {ledger}: recorded, but its guarantee covers itself alone")
         else:
-            used, span = percent(self.paid.spent), "" if self.level.whole else span_of(self)
+            used, span = percent(self.paid.spent), "" if self.level.whole else said.span_of(self)
             now = "now fully used" if used >= 100 else f"now {used} % used"
             status = f"{span} {now}; later readings are untouched" if span else f"{now} for ever"
             lines.append(f"ledger    {ledger}: {status}")
@@ -325,6 +319,6 @@ class Release:
         }
         texts |= {name: json.dumps(document) + "\n" for name, document in self.documents.items()}
         if self.how.registry is not None:
-            texts["registry.yaml"] = registry_record(self, self.how.registry)
+            texts["registry.yaml"] = said.registry_record(self, self.how.registry)
         folder = PUBLISH if self.private else SIMULATION
         return {f"{folder}/{name}": text for name, text in texts.items()}

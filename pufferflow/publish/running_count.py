@@ -3,7 +3,12 @@
 Every node of a tree of L levels over the readings 1 … T counts those below it, with independent
 discrete Laplace noise of scale s: one reading costs c = L/s. A noisy count of the first t combines
 nodes to the left of a path, or their parents less those to the right, for least variance. Why that
-is private: docs/any_mechanism.md, Theorem S. Gaussian noise: :mod:`.square_root`.
+is private: docs/any_mechanism.md, Theorem S.
+
+With a ρ noise may be Gaussian, by square-root factorisation. R is the lower triangular matrix with
+binom(2j, j)/4^j on diagonal j; R² takes prefix sums. Its entries are rounded to units of 2^-b.
+Counts are functions of R x + z, with z independent discrete Gaussian noise in these units: Theorem
+Q there.
 """
 
 from __future__ import annotations
@@ -15,6 +20,7 @@ from itertools import accumulate, product
 from typing import Any
 
 import numpy as np
+from flint import arb, arb_series, ctx
 
 from pufferflow._util.checks import check_confidence, check_positive, check_whole
 from pufferflow._util.files import PathLike
@@ -22,10 +28,9 @@ from pufferflow.accounting.account import MAX_STEPS, Charge
 from pufferflow.accounting.entries import Paid
 from pufferflow.accounting.ledger import Ledger, reserved
 from pufferflow.errors import ParameterError
-from pufferflow.publish.noise import Noise, noise_scale, sum_margin
+from pufferflow.publish.noise import Noise, deviation, noise_scale, sum_margin
 from pufferflow.publish.release import Agreement
 from pufferflow.publish.request import RECORDS, Request, Theta
-from pufferflow.publish.square_root import SquareRootNoise
 from pufferflow.records.options import takes_options
 from pufferflow.records.read import Steps, parse_range
 
@@ -33,6 +38,10 @@ PARTS = 256  # weights are multiples of 1/256
 LONGEST, COSTS = 2**40, (2.0**-28, math.inf)
 """Larger noise exceeds any count; smaller noise is far from the 64 bits of the sampler."""
 RHOS = 1e-300, 1e300
+MAX_READINGS = 2**21
+"""Largest number of readings; noise for 10^6 is drawn in a minute, with 1 GB."""
+WIDEST, BITS = 2.0**28, 50
+"""Of σ, where R keeps 22 bits and z fits into 64; bits of σ in units."""
 TAKEN = (
     "protect side_information delta fitted_to_others share limit alone first cohort new_values "
     "value participant step timezone states edges"
@@ -206,3 +215,65 @@ def tree(length: int) -> tuple[float, tuple[int, ...]]:
         error = (lower + 1) ** 2 * (nodes_of_top + lower * each - 2 * q**2 * (lower - 1))
         best = min(best, (error, (*[arity] * lower, top)))
     return best
+
+
+class SquareRootNoise:
+    """Noise of the counts of the first 1, 2, … of ``length`` readings, of cost at most ``rho``.
+
+    Attributes
+    ----------
+    scale : float
+        σ of the noise on R x, in readings; infinite if there are too many, or it is too large.
+    rho : Fraction
+        The exact cost of one reading, at most the argument.
+    error : float
+        Root of the mean square error of all counts.
+    """
+
+    def __init__(self, length: int, rho: float) -> None:
+        self.scale = self.error = math.inf
+        if length > MAX_READINGS:
+            return
+        odd = 2 * np.arange(1.0, length) - 1
+        column = np.cumprod(np.concatenate([[1.0], odd / (odd + 1)]))
+        squares = np.cumsum(column**2)
+        if (about := math.sqrt(squares[-1] / (2 * rho))) > WIDEST:
+            return
+        self._bits = BITS - math.frexp(about)[1]
+        self._entries = [int(x) for x in np.rint(np.ldexp(column, self._bits))]
+        square = Fraction(sum(x * x for x in self._entries), 4**self._bits)
+        self.scale = deviation(float(square), rho)
+        self.rho = square / 2 / Fraction(self.scale) ** 2
+        self.error = self.scale * math.sqrt(squares.mean())
+        # entries of A R⁻¹ differ from those of the column by at most 2^-b and its rounding
+        margin = 4 * math.sqrt(length) * (2.0**-self._bits + 1e-12)
+        self.squares = squares * (1 + margin)
+
+    def drawn(self, parts: int) -> list[int]:
+        """Return A R⁻¹ z in parts of a reading, rounded; A takes prefix sums."""
+        length, bits, before = len(self._entries), 128, ctx.cap
+        drawn = Noise(math.ldexp(self.scale, self._bits), gaussian=True)
+        noise: list[int] = drawn.add(np.zeros(length, np.int64)).tolist()
+        steps = np.diff(self._entries, prepend=0).tolist()  # R A⁻¹, in powers of the shift
+        while True:
+            try:
+                ctx.cap = length
+                with ctx.workprec(bits):
+                    sums = arb_series(noise, length) / arb_series(steps, length)
+                    # dyadic numbers plus a third are never integers, so finitely many bits decide
+                    whole = [(parts * sums[t] + arb(1) / 3).floor() for t in range(length)]
+                    found = [number.unique_fmpz() for number in whole]
+            finally:
+                ctx.cap = before
+            rounded = [int(number) for number in found if number is not None]
+            if len(rounded) == length:
+                return rounded
+            bits *= 2
+
+    def half_width(self, readings: int, miss: float) -> float:
+        """Return a bound on the error of a count, exceeded with probability at most ``miss``.
+
+        A sum of discrete Gaussian variables is subgaussian (Canonne, Kamath and Steinke, 2020).
+        """
+        variance = self.scale**2 * float(self.squares[readings - 1])
+        return math.sqrt(2 * variance * math.log(2 / miss))

@@ -1,4 +1,4 @@
-"""The statement of a release in sections: the same in Markdown and on the page.
+"""The statement of a release in sections: the same in Markdown, on the page, and in a registry.
 
 It depends on public facts only: options, sizes, the error and the noisy values. It contains neither
 names of files nor numbers of a fitted Θ.
@@ -6,6 +6,8 @@ names of files nor numbers of a fitted Θ.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, time, timedelta
@@ -15,12 +17,15 @@ from pufferflow import __version__
 from pufferflow.accounting.account import percent
 from pufferflow.publish.noise import LIMITS
 from pufferflow.publish.statistics import MostFrequent
-from pufferflow.publish.texts import duration, factor, markdown, number, plural
+from pufferflow.publish.texts import duration, factor, markdown, number, plural, visible
 
 if TYPE_CHECKING:
     from pufferflow.models.families import Family
     from pufferflow.publish.result import Release
     from pufferflow.records.schema import Schema
+
+MISSING = "To be completed by the curator."
+"""Value of fields of a registry that a release cannot fill in."""
 
 
 def statement_of(made: Release) -> str:
@@ -232,3 +237,70 @@ def _method(made: Release) -> Iterator[str]:
         yield "The counts of the fit could be computed from both."
     yield "This is Pufferfish privacy (Song, Wang and Chaudhuri, SIGMOD 2017), with ε in nats."
     yield f"Made with pufferflow {__version__}."
+
+
+def registry_record(made: Release, curator: str) -> str:
+    """Return a record of the OpenDP Deployments Registry (registry.opendp.org), as JSON or YAML.
+
+    Its schema is schemas/deployments-schema.yaml of github.com/opendp/deployments-registry-data;
+    strings are Markdown, the tier is 3 and the status Draft.
+    """
+    published, protected, assumed, not_protected, account, method = (
+        "\n".join(f"- {markdown(point)}" for point in points) for _, points in sections_of(made)
+    )
+    whole, curator = made.level.whole, visible(curator)
+    theta = "" if not made.documents else " Θ and the certificate are published with the values."
+    deployment = {
+        "basic": {
+            "name": markdown(f"{made.title}, {span_of(made)}".removesuffix(", ")),
+            "data_curators": [curator],
+            "intended_use": MISSING,
+            "data_product_type": "Summary statistics",
+            "data_product_region": MISSING,
+            "description": published,
+            "publication_date": made.date,
+        },
+        "dp_variant": {
+            "variant_name": f"{'Approximate' if made.delta else 'Pure'} DP" if whole else "Custom",
+            "data_domain": assumed,
+            "unprotected_quantities": not_protected,
+        },
+        "privacy_loss": {
+            "privacy_unit": "User-level" if whole else markdown(secret_of(made)),
+            "privacy_unit_details": protected,
+            "privacy_parameters": {"epsilon": made.epsilon}
+            | ({"delta": made.delta} if made.delta else {}),
+            "privacy_parameters_details": "Adjacent tables differ in the readings of one person."
+            if whole
+            else "Pufferfish privacy: ε bounds the change of an adversary's odds under every "
+            f"distribution of the class Θ, which the data domain states.{theta}",
+        },
+        "deployment_model": {
+            "model_name": "Central",
+            "actors": f"{markdown(curator)} has the readings and adds the noise.",
+            "release_type": "One release",
+            "release_type_details": account,
+            "data_source_type": "Static",
+            "access_type": "Non-interactive",
+        },
+        "accounting": {
+            "post_processing": "Each `estimate` is the possible value nearest to the noisy `value`:"
+            " shares are not negative and have sum 1. Bands are cut to possible values.",
+            "composition": account,
+        },
+        "implementation": {
+            "preprocessing_and_hyperparameter_tuning": "pufferflow chooses nothing by the values: "
+            "bounds, thresholds, bins and ε are options. How they were chosen: " + MISSING,
+            "mechanisms": method,
+            "justification": MISSING,
+        },
+        "administrative": {
+            "sources": "Song, Wang and Chaudhuri, Pufferfish Privacy Mechanisms for Correlated "
+            "Data, SIGMOD 2017, doi:10.1145/3035918.3064025",
+            "registry_authors": [curator],
+        },
+    }
+    slug = "-".join(re.findall("[a-z0-9]+", f"{curator} {made.title} {made.date}".lower()))
+    record = {"url_slug": slug, "status": "Draft", "tier": 3, "deployment": deployment}
+    text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return re.sub('("(?:epsilon|delta)": [0-9]+)e', r"\1.0e", text)  # 1e-06 is not a number in YAML

@@ -206,31 +206,33 @@ def read(
     return replace(steps, value=value, state=states.encode_numbers(value))
 
 
+@dataclass(eq=False, repr=False)
 class _Rows:
     """The rows of a table with a participant and a time that may lie in the range.
 
     Iterating yields the numbers of rows with a value in the range, their keys of participant (of
     ``people``) and time, and their values: numbers, or codes of categories. Raises DataError as
-    :func:`read`.
+    :func:`read`, whose arguments the fields are.
     """
 
-    def __init__(
-        self, table: Table, schema: Schema, first: int | None, last: int | None, total: bool
-    ) -> None:
-        self.asked = table, schema, first, last, total
-        self.table, self.schema, self.total = table, schema, total
-        self.columns = find_columns(table, schema)
-        self.times = _parts(table, self.columns["time"])
-        self.signs = bool(schema.thousands) or schema.decimal not in (None, ".")
+    table: Table
+    schema: Schema
+    first: int | None
+    last: int | None
+    total: bool
+
+    def __post_init__(self) -> None:
+        self.columns = find_columns(self.table, self.schema)
+        self.times = _parts(self.table, self.columns["time"])
+        self.signs = bool(self.schema.thousands) or self.schema.decimal not in (None, ".")
         self.people: dict[str, int] = {} if self.columns["participant"] else {"": 0}
         self.groups: dict[str, int] = {}
         self.group_of = np.zeros(0, dtype=np.int32)
         self.named: dict[str, int] = {}  # also those without a row in the range
         self.before: dict[int, int] = {}  # time of the last row of each of them
         self.kind = -1  # kind of the first time, an index of KINDS
-        self.whole = first is last is None
-        self.low = CALENDAR[0] if first is None else max(first, CALENDAR[0])
-        self.high = 2 * CALENDAR[1] if last is None else last
+        self.low = max(CALENDAR[0] if self.first is None else self.first, CALENDAR[0])
+        self.high = 2 * CALENDAR[1] if self.last is None else self.last
         self.count, self.begin, self.end = 0, self.high, self.low  # of rows in the range
 
     @property
@@ -274,10 +276,7 @@ class _Rows:
 
     def held(self) -> tuple[Integers, Floats]:
         """Return all keys in order, and their values, with at most 24 bytes of memory per row."""
-        keys, values = [], []
-        for _, key, value in self:
-            keys.append(key)
-            values.append(value)
+        keys, values = map(list, zip(*(rows[1:] for rows in self), strict=True))
         key = np.concatenate(keys)
         del keys
         value = np.concatenate(values)
@@ -295,16 +294,14 @@ class _Rows:
         states, entries = self.schema.states, distinct.tolist()
         if states is not None and states.edges is None:
             if lost := next((n for n in states.listed if n.lower() in NULL_TEXTS), None):
-                what = f"is missing, but may be the state {lost!r} that was read as missing; read "
-                what += "the table with keep_default_na=False, or rename the state"
+                what = f"is missing, but may be the state {lost!r}; use keep_default_na=False"
                 self._refuse(column.isna(), column.index, "value", what)
             texts = [_text(value) for value in entries]  # numbers with a decimal point
             texts = [plain if shortest(plain := self._plain(text)) else text for text in texts]
             known = states.encode_names(texts).astype(np.float64)
             bad = known == UNKNOWN
             known[known < 0] = math.nan
-            what = "is none of the public states; name it among them, or give the state other, so "
-            what += "that such values have one (this message reveals that one occurs)"
+            what = "is none of the public states; name it among them, or give the state other"
         else:
             try:  # at once: the number of calls must not depend on the values
                 numbers = [*map(self._number if self.signs else float, entries)]
@@ -329,8 +326,7 @@ class _Rows:
         self.group_of = np.append(self.group_of, new)
         group, fresh = self._named(frame, "group", self.groups), self.group_of[person] < 0
         self.group_of[person[fresh][::-1]] = group[fresh][::-1]  # the first of several rows
-        what = "is missing or differs from the participant's first one, of whom it must be a "
-        what += "fact; correct it, or name the column of the participants (`participant`)"
+        what = "is missing, or not the participant's first one; correct it, or name `participant`"
         self._refuse((group < 0) | (group != self.group_of[person]), frame.index, "group", what)
 
     def _settled(self, frame: pd.DataFrame) -> Integers:
@@ -358,7 +354,7 @@ class _Rows:
         if not count:
             what = "no row of data below the header, or between `first` and `last`; check the file"
             raise DataError(f"{self.table.where}: {what}")
-        alone = count < 2 * people and self.whole
+        alone = count < 2 * people and self.first is self.last is None
         if column is not None and (alone or all(map(is_time, self.people))):
             what = f"{people:,} participants in {count:,} rows" if alone else "times, not names"
             what = f"the column {shown(column)} of the participants has {what}"
@@ -376,9 +372,8 @@ class _Rows:
             counted.update(wait[at : at + ROWS].tolist())
         number = {one: n for one, n in counted.items() if one < 2 ** (TIME_BITS - 1)}
         if 0 in number:
-            what = "is there twice; remove one of the two rows, name the column that "
-            what += "distinguishes participants (`participant`) or, in local time when daylight "
-            what += "saving ends, its zone (`timezone`)"
+            what = "is there twice; remove one row, or name the column of participants "
+            what += "(`participant`) or, if this is when daylight saving ends, the `timezone`"
             self._refuse_late(key[1:][wait == 0], what)
         if self.schema.step_seconds is None and not number:
             what = "one reading only of each participant, so that no time step can be seen"
@@ -393,15 +388,14 @@ class _Rows:
             late = key[1:][wait == HOUR + step]
             then = pd.DatetimeIndex(_time(late).astype("datetime64[s]"))
             spring = then.month.isin([3, 4, 9, 10, 11]) & (then.day_of_week == 6) & (then.hour <= 4)
-            what = "comes an hour late, as in local time when daylight saving begins; give "
-            what += "its zone (`timezone`), or UTC if the clock never jumps"
+            what = "comes an hour late, as when daylight saving begins; give its `timezone`, or UTC"
             self._refuse_late(late[spring & (_time(late) % HOUR < step)], what)
         return step
 
     def _refuse_late(self, keys: Integers, what: str) -> None:
         """Raise if there are keys with a wrong time, naming their first row."""
         if len(keys):
-            found = [rows[own == keys[0]] for rows, own, _ in _Rows(*self.asked)]
+            found = [rows[own == keys[0]] for rows, own, _ in replace(self)]
             place = self.table.place(int(np.concatenate(found)[-1]))
             raise DataError(f"{self.table.where}, {place}: the time {what}")
 
@@ -420,9 +414,8 @@ class _Rows:
             column = (day + " " + hour).str.strip()
         codes, distinct = self._different(column)
         early, late, kind = (found[codes] for found in moments(pd.Series(distinct), form, zone))
-        written = "such as 2017-05-14T09:00:00 or in unix seconds; correct it or give `time_format`"
-        what = "is not a time in whole seconds "
-        what += written if form is None else f"written as {form}; correct either"
+        written = f"written as {form}" if form else "such as 2017-05-14T09:00:00 or unix seconds"
+        what = f"is not a time in whole seconds {written}; correct it or set `time_format`"
         if zone not in (None, "UTC"):
             what += f"; the clocks of {zone} leave some out where daylight saving begins"
         self._refuse(early == NOWHEN, frame.index, "time", what)
@@ -456,8 +449,8 @@ class _Rows:
         """Return a number in Python's notation, "none" if it has other signs than given."""
         if not self.signs:
             return text
-        text, decimal, thousands = text.strip(), self.schema.decimal or ".", self.schema.thousands
-        mark, group = re.escape(decimal), re.escape(thousands or "")
+        decimal, thousands = self.schema.decimal or ".", self.schema.thousands
+        text, mark, group = text.strip(), re.escape(decimal), re.escape(thousands or "")
         whole = rf"(?:[1-9]\d{{0,2}}(?:{group}\d{{3}})+|\d*)" if thousands else r"\d*"
         if not re.fullmatch(rf"[+-]?(?:{whole}(?:{mark}\d*)?(?:[eE][+-]?\d+)?|inf)", text):
             return "none"

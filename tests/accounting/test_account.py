@@ -13,8 +13,7 @@ from cases import counts, seeds
 from sequence_programs import largest_loss, sequence_law
 
 import pufferflow as pf
-from pufferflow.accounting.account import UNBOUNDED, Charge, Promise, free_from, spent, whole
-from pufferflow.accounting.level import Level
+from pufferflow.accounting.account import UNBOUNDED, Charge, Level, Promise, free_from, spent, whole
 from pufferflow.errors import ParameterError
 from pufferflow.mechanisms import MECHANISMS
 

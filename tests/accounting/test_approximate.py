@@ -11,6 +11,7 @@ import opendp.prelude as dp
 import pytest
 from cases import seeds
 from flint import arb, ctx, fmpq
+from matplotlib.figure import Figure
 from scipy.optimize import linprog
 from scipy.stats import norm
 from sequence_programs import as_rows, lipschitz, log_ratios, sequence_law
@@ -24,8 +25,7 @@ from pufferflow.accounting import (
     gaussian_scale,
     pufferfish_delta,
 )
-from pufferflow.accounting.account import UNBOUNDED, Charge, Promise, spent
-from pufferflow.accounting.level import Level
+from pufferflow.accounting.account import UNBOUNDED, Charge, Level, Promise, spent
 from pufferflow.errors import ParameterError
 
 F0 = Fraction(0)
@@ -254,6 +254,7 @@ def test_influence_curve(options):
     assert curve() == 0.0
     scale = pf.verify_certificate(curve.certificate(1.0)).scale
     assert 1.0 - 1e-2 < curve(1 / float(scale)) <= 1.0
-    points = curve.table()
-    assert points["epsilon"].is_monotonic_increasing
-    assert points["epsilon"].iloc[[0, -1]].tolist() == pytest.approx([0.01, 10], rel=0.2)
+    curve.plot(axes := Figure().add_subplot())
+    events, losses = axes.lines[0].get_data()
+    assert losses.tolist() == sorted(map(curve, events))
+    assert losses[[0, -1]] == pytest.approx([0.01, 10], rel=0.2)

@@ -21,10 +21,9 @@ from cases import counts, seeds
 from forks import ended
 
 import pufferflow as pf
-from pufferflow.accounting.account import UNBOUNDED, Charge, Promise
+from pufferflow.accounting.account import UNBOUNDED, Charge, Level, Promise
 from pufferflow.accounting.entries import Entry, Population, Terms, canonical
 from pufferflow.accounting.ledger import Ledger, default_ledger, reserved, try_out
-from pufferflow.accounting.level import Level
 from pufferflow.errors import BudgetError, LedgerError, ParameterError
 
 DAY, READING, INFORMED, PARTICIPANT = Level(48), Level(1), Level(1, "any"), Level(None)

@@ -1,6 +1,7 @@
 """Bounds of every process: no less than is revealed, equal to plain recursions; rules of scales."""
 
 from itertools import product
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -10,10 +11,14 @@ from processes import KINDS, a_start, drawn, matrices, overlap, reversed_steps
 from sequence_programs import largest_loss, largest_loss_of_counts, log_ratios, plain_program
 
 import pufferflow as pf
+from pufferflow.bounds import of_families
 from pufferflow.errors import ParameterError
 from pufferflow.mechanisms import compute_scale
 
 COSTS = [0.01, 0.1, 0.5, 1.5, 4.0]
+FEW = {"MAX_STATES": 0, "MAX_HISTORIES": 0, "MAX_ROBUST_STATES": 0}
+LOSSES = pf.leakage_loss, patch.multiple(of_families, **FEW)(pf.leakage_loss)
+"""With couplings, and by the bounds for many states."""
 
 
 def protection(rng, length):
@@ -34,10 +39,7 @@ def test_never_below_the_program(kind, cases):
         what = protection(rng, length)
         told = largest_loss if what["side_information"] == "none" else largest_loss_of_counts
         program = max(told(joint, cost, what["window"]) for joint in process.joints())
-        bounds = [
-            pf.leakage_loss(process.family, length, 1 / cost, max_states=most, **what)
-            for most in (64, 0)
-        ]
+        bounds = [loss(process.family, length, 1 / cost, **what) for loss in LOSSES]
         assert min(bounds) >= program * (1 - 1e-6), (seed, what)  # the tolerance of the solver
         found += what["window"] < length and bounds[0] < length * cost * (1 - 1e-6)
     assert found  # below the loss of all records together
@@ -87,8 +89,7 @@ def test_no_count_tells_more(kind, seed):
         known = seen_of(rng, steps, start, process.seen, window)
     told = worst_count(rng, steps, start, cost, process.seen, window, known)
     for records in (length, int(rng.choice([500, 10**6]))):
-        what["max_states"] = int(rng.choice([64, 64, 0]))
-        bound = pf.leakage_loss(process.family, records, 1 / cost, **what)
+        bound = LOSSES[rng.choice([0, 0, 1])](process.family, records, 1 / cost, **what)
         assert bound >= told * (1 - 1e-9) - 1e-12
 
 

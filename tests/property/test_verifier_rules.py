@@ -1,38 +1,40 @@
-"""Each rule of the verifier bounds what a linear program or enumeration finds."""
+"""Each rule of the verifier, and tables of any program, bound what a linear program or enumeration
+finds.
+"""
 
 from contextlib import suppress
 from fractions import Fraction
 from functools import reduce
+from itertools import combinations, permutations, product
 
 import numpy as np
 import plain_mixing
 import pytest
-from cases import examples
+from cases import examples, seeds
 from flint import arb, ctx
 from hypothesis import given
 from hypothesis import strategies as st
 from processes import corner
-from sequence_programs import log_ratios
+from sequence_programs import label_law, lipschitz, log_ratios
 
 import pufferflow as pf
+from pufferflow.errors import CertificateError
 from pufferflow.verify.balls import UndecidedError, Work
 from pufferflow.verify.counts import _copositive, _movable
 from pufferflow.verify.interpret import Interpreter
 from pufferflow.verify.model import Model, SetModel
 from pufferflow.verify.parse import Balls, Chain, Flows, Intervals, Mixing, parse
-from pufferflow.verify.rules import (
-    by_flows,
-    by_tree,
-    largest_ratios,
-    overlapping,
-    reweighted,
-)
+from pufferflow.verify.rules import by_flows, by_tree, largest_ratios, overlapping, reweighted
 
 SEEDS = st.integers(0, 2**32 - 1)
 
 
 def balls(table):
     return [[arb(float(value)) for value in row] for row in table]
+
+
+def exactly(table):
+    return [list(map(Fraction, row)) for row in table]
 
 
 def floats(table):
@@ -55,15 +57,19 @@ def drawn(seed):
     return rng, k, rows, growth
 
 
+def random_tree(rng, k):
+    order, parents = rng.permutation(k), [0] * k
+    for i in range(1, k):
+        parents[order[i]] = int(rng.choice([-1, 1]) * (order[rng.integers(i)] + 1))
+    return parents
+
+
 @examples(60, 600)
 @given(SEEDS)
 def test_any_tree_bounds_the_program(seed):
     """The values that cannot be are left out, of the tree as of the program."""
     rng, k, rows, growth = drawn(seed)
-    order = rng.permutation(k)
-    parents = [0] * k
-    for i in range(1, k):
-        parents[order[i]] = int(rng.choice([-1, 1]) * (order[rng.integers(i)] + 1))
+    parents = random_tree(rng, k)
     inside = rng.random(k) < 0.8
     inside[rng.integers(k)] = True
     p, q = (np.where(inside, row, 0) + 1e-4 * inside for row in rows[:2])
@@ -104,16 +110,12 @@ def sets(rng, rows):
     """A family around rows, and members of the set of each row."""
     if rng.random() < 0.5:
         radius = 0.2 * rng.random(len(rows))
-        family = Balls(
-            [[Fraction(p) for p in row] for row in rows.tolist()], [Fraction(r) for r in radius]
-        )
+        family = Balls(exactly(rows), list(map(Fraction, radius)))
         other = rng.dirichlet(np.ones(len(rows)), (6, len(rows)))
         return family, [rows + radius[:, None] * (one - rows) for one in other]
     width = 0.2 * rng.random(rows.shape)
     low, high = np.maximum(rows - width, 0), np.minimum(rows + width, 1)
-    family = Intervals(
-        *([[Fraction(p) for p in row] for row in bounds.tolist()] for bounds in (low, high))
-    )
+    family = Intervals(exactly(low), exactly(high))
     return family, [corner(rng, low, high) for _ in range(6)]
 
 
@@ -125,25 +127,19 @@ def test_sets_of_rows_hold_their_members(seed):
     family, members = sets(rng, rows)
 
     def table(largest_share):
-        return {
-            (z, y): Fraction(largest_share * rng.random() / k)
-            for z in range(k)
-            for y in range(k)
-            if z != y
-        }
+        pairs = permutations(range(k), 2)
+        return {pair: Fraction(largest_share * rng.random() / k) for pair in pairs}
 
-    parts = len(family.rows[0].parts)
-    flows = Flows(
-        table(0.2), [table(1.0) for _ in range(parts)], [table(1.0) for _ in range(parts)]
-    )
+    parts = [None] * len(family.rows[0].parts)
+    flows = Flows(table(0.2), [table(1.0) for _ in parts], [table(1.0) for _ in parts])
     found = float(by_flows(family.rows[0], family.rows[1], flows, balls(growth)))
     assert found >= largest([member[:2] for member in members], growth) * (1 - 1e-9)
     model = SetModel(family, Work(1e9))
     assert model.node(False, (0, 1, False), balls(growth)).rows is None  # not of reversed chains
     [(low, high)] = model.weights(False, 0, 2)
-    for product in (one @ other for one in members for other in members):
-        for x, z in np.ndindex(k, k):
-            assert float(low[x][z]) - 1e-9 <= product[x, z] <= float(high[x][z]) + 1e-9
+    found = [one @ other for one, other in product(members, members)]
+    assert (floats(low) - 1e-9 <= np.min(found, axis=0)).all()
+    assert (np.max(found, axis=0) <= floats(high) + 1e-9).all()
 
 
 @examples(60, 600)
@@ -155,7 +151,7 @@ def test_neighbours_have_the_distributions_of_plain_products(seed):
     matrices = 0.9 * rng.dirichlet(np.ones(k), (period, k)) + 0.1 / k
     law = rng.dirichlet(np.ones(k))
     start = ["any", "stationary", list(map(Fraction, law))][rng.integers(3 if period == 1 else 2)]
-    exact = [[[Fraction(p) for p in row] for row in matrix] for matrix in matrices.tolist()]
+    exact = list(map(exactly, matrices))
     seen = rng.integers(2, size=k)
     model = Model(Chain(exact, start, seen.tolist()), Work(1e9))
 
@@ -234,3 +230,93 @@ def test_counts_of_records_are_rounded_up(bits):
         table = Interpreter(claim, *claim.family.members, *claim.proofs, Work(1e9)).count(3)
     with ctx.workprec(300):
         assert table[0][1] >= arb(0.75).exp()
+
+
+# -- programs of random trees and powers, for chains of few arcs: values differ from node to node --
+
+
+def few_arcs(rng, count, k):
+    """Matrices with one or two positive entries a row, in quarters, in some of the columns."""
+    found = np.zeros((count, k, k))
+    for matrix in found:
+        columns = rng.permutation(k)[: rng.integers(2, k + 1)]
+        for row in matrix:
+            row[rng.choice(columns)] = share = rng.choice([0.25, 0.75, 1.0])
+            row[rng.choice(columns)] += 1 - share
+    return found
+
+
+def random_side(rng, k, length, period, witnesses):
+    """A prefix if there is one phase, and a cycle that starts from what all records reveal."""
+
+    def step(most):
+        found = {"power": int(rng.integers(1, min(most, 3) + 1))} if rng.random() < 0.9 else {}
+        if rng.random() < 0.5:
+            found["witnesses"] = len(witnesses)
+            pairs = permutations(range(1, k + 1), 2)
+            witnesses.append([[x, y, random_tree(rng, k)] for x, y in pairs])
+        return found
+
+    many = int(rng.integers(length)) * (period == 1)
+    cycle = [step(3 if period == 1 else i) for i in range(1, period + 1)]
+    start = [["1e9"] * k] * k
+    return {"prefix": [step(i) for i in range(1, many + 1)], "start": start, "cycle": cycle}
+
+
+def random_program(seed):
+    """A certificate of any loss, the distributions of its first records, and the matrices."""
+    rng = np.random.default_rng([31, seed])
+    k, period = int(rng.integers(3, 6)), int(rng.choice([1, 3]))
+    length = 4 if k == 3 else 3
+    matrices = few_arcs(rng, period, k)
+    law = few_arcs(rng, 1, k)[0, 0]
+    start, laws = "any", [np.full(k, 1 / k), 0.98 * law + 0.02 / k]
+    if period == 1 and rng.random() < 0.5:
+        start, laws = list(map(str, law)), [law]
+    texts = [[list(map(str, row)) for row in matrix] for matrix in matrices.tolist()]
+    chain = {"transition_matrices": texts, "initial_distribution": start}
+    proof = {"witnesses": []}
+    for name in ("forward", "backward"):
+        proof[name] = random_side(rng, k, length, period, proof["witnesses"])
+    head = {"certificate": "pufferflow", "version": 2, "mechanism": "leakage", "window": 1}
+    head |= {"epsilon": "99", "length": length, "scale": str(rng.choice(["0.5", "1", "4"]))}
+    head |= {"side_information": str(rng.choice(["none", "any"])), "family": {"chains": [chain]}}
+    return head | {"proofs": [proof]}, laws, matrices
+
+
+def revealed(laws, cost, informed):
+    """Largest log ratio of means over c-Lipschitz functions, for each pair of distributions."""
+    keys, programs = [], []
+    for (x, p), (y, q) in permutations(laws.items(), 2):
+        for size in range(p.ndim if informed else 1):
+            for known in combinations(range(p.ndim), size):
+                free = tuple(n for t, n in enumerate(p.shape) if t not in known)
+                each = np.moveaxis([p, q], [t + 1 for t in known], range(size))
+                for above, below in each.reshape(-1, 2, int(np.prod(free))):
+                    if above.any() and below.any():
+                        keys.append((x, y))
+                        given = above / above.sum(), below / below.sum()
+                        programs.append((*given, lipschitz(free, cost)))
+    return zip(keys, log_ratios(programs) if programs else [], strict=True)
+
+
+@pytest.mark.parametrize("seed", [170, 283, 435, *seeds(30, 3000)])  # the first found a fault
+def test_tables_of_random_programs_bound_what_is_revealed(seed):
+    document, laws, matrices = random_program(seed)
+    claim, period, length = parse(document), len(matrices), document["length"]
+    cost, informed = 1 / float(document["scale"]), document["side_information"] == "any"
+    run = Interpreter(claim, claim.family.chains[0], claim.proofs[0], Work(1e9))
+    with ctx.workprec(128), suppress(CertificateError, UndecidedError):
+        sides = run.tables(True), run.tables(False)
+        for first, law in product(range(period), laws):
+            steps = [matrices[(first + t) % period] for t in range(length - 1)]
+            joint = label_law(steps, law, np.arange(len(law)), len(law))
+            for node in range(length):
+                ahead = joint.sum(axis=tuple(range(node)))
+                behind = np.moveaxis(joint.sum(axis=tuple(range(node + 1, length))), -1, 0)
+                for (early, rest), own in zip(sides, (ahead, behind), strict=True):
+                    many, phase = own.ndim - 1, (first + node) % period
+                    table = early[many] if period == 1 and many < len(early) else rest[phase]
+                    given = {x: part / part.sum() for x, part in enumerate(own) if part.any()}
+                    for (x, y), found in revealed(given, cost, informed):
+                        assert float(table[x][y].log()) >= found * (1 - 1e-6) - 1e-9

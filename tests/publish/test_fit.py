@@ -14,9 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pufferflow as pf
-from pufferflow.accounting.account import Promise
+from pufferflow.accounting.account import Level, Promise
 from pufferflow.accounting.ledger import Ledger
-from pufferflow.accounting.level import Level
 from pufferflow.errors import BudgetError
 from pufferflow.models import confidence_family
 from pufferflow.models.estimation import noisy_confidence_bounds

@@ -20,16 +20,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pufferflow as pf
-from pufferflow.accounting.account import Charge, whole
+from pufferflow.accounting.account import Charge, Level, whole
 from pufferflow.accounting.approximate import event_rho
 from pufferflow.accounting.ledger import Ledger
-from pufferflow.accounting.level import Level
 from pufferflow.dp.sampling import laplace_probability
 from pufferflow.errors import BudgetError, ParameterError
-from pufferflow.publish.calibrate import calibrate
-from pufferflow.publish.noise import Noise, most_frequent, noise_scale, shortfall
-from pufferflow.publish.running_count import PARTS, RunningCount, tree
-from pufferflow.publish.square_root import SquareRootNoise
+from pufferflow.publish.noise import Noise, calibrate, most_frequent, noise_scale, shortfall
+from pufferflow.publish.running_count import PARTS, RunningCount, SquareRootNoise, tree
 from reproduction.beyond import peers
 
 CHAIN = pf.MarkovChain([[0.7, 0.3], [0.4, 0.6]])

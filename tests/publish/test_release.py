@@ -13,14 +13,12 @@ from cases import counts
 from scipy.stats import chi2
 
 import pufferflow as pf
-from pufferflow.accounting.account import Charge
+from pufferflow.accounting.account import Charge, Level, level_of
 from pufferflow.accounting.approximate import event_delta, event_rho
-from pufferflow.accounting.level import Level, level_of
 from pufferflow.errors import BudgetError, LedgerError, ParameterError, UselessError
 from pufferflow.models.files import PublicModel
 from pufferflow.publish import release as releasing
-from pufferflow.publish.calibrate import calibrate
-from pufferflow.publish.noise import Noise, noise_scale
+from pufferflow.publish.noise import Noise, calibrate, noise_scale
 from pufferflow.records import StateSpace
 from pufferflow.records.schema import Fitted, Schema
 from pufferflow.records.units import seconds_of, steps_of, text_of

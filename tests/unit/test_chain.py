@@ -1,5 +1,6 @@
-"""MarkovChain: stationary distributions, classes and periods, eigengaps."""
+"""Chains: stationary distributions, classes, eigengaps; hidden chains; every family in a file."""
 
+import json
 from fractions import Fraction
 
 import numpy as np
@@ -7,11 +8,15 @@ import pandas as pd
 import pytest
 from cases import examples
 from enumeration import random_matrix, stationary_law
+from frozen_families import BUILDERS, built
 from hypothesis import given
 from hypothesis import strategies as st
+from sequence_programs import label_law
 
 import pufferflow as pf
 from pufferflow.errors import ChainError
+from pufferflow.models import confidence_family
+from pufferflow.models.files import read_public_model, write_model
 
 THETA_1 = [[0.9, 0.1], [0.4, 0.6]]
 IRREVERSIBLE = [[0.1, 0.6, 0.3], [0.5, 0.25, 0.25], [0.2, 0.1, 0.7]]
@@ -153,3 +158,115 @@ def test_general_eigengap_is_that_of_the_printed_product():
     chain = pf.MarkovChain(IRREVERSIBLE)
     product = np.sort(np.linalg.eigvals(chain.transition_matrix @ chain.time_reversal).real)
     assert chain.eigengap("general") == pytest.approx(1 - product[-2], abs=1e-12)
+
+
+# -- hidden chains ---------------------------------------------------------------------------------
+
+CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
+ORDER_2 = np.array([[[0.9, 0.1], [0.5, 0.5]], [[0.3, 0.7], [0.2, 0.8]]])
+
+
+def joint(family, length):
+    chain = family.chain
+    matrices = [chain.transition_matrix] * (length - 1)
+    return label_law(matrices, chain.initial_distribution, family.observations, family.states)
+
+
+def test_order_2_and_hidden_states_have_their_distributions():
+    law = joint(pf.HiddenChain.of_order(ORDER_2), 4)
+    assert law.sum() == pytest.approx(1)
+    pairs = law.sum(axis=(2, 3))
+    np.testing.assert_allclose(law, np.einsum("xy,xyz,yzu->xyzu", pairs, ORDER_2, ORDER_2))
+    emission = np.array([[0.9, 0.1, 0], [0.2, 0.3, 0.5]])
+    pi, p = CHAIN.stationary_distribution, CHAIN.transition_matrix
+    expected = np.einsum("a,ab,bc,ax,by,cz->xyz", pi, p, p, emission, emission, emission)
+    np.testing.assert_allclose(joint(pf.HiddenChain.hidden(CHAIN, emission), 3), expected)
+
+
+def test_durations_have_their_law():
+    family = pf.HiddenChain.with_durations([[0, 1], [1, 0]], [[0.2, 0, 0.8], [0.5, 0.5, 0]], [1, 0])
+    law = joint(family, 5)
+    expected, lasts = np.zeros_like(law), {0: {1: 0.2, 3: 0.8}, 1: {1: 0.5, 2: 0.5}}
+    visits = [((), 0, 1.0)]
+    while visits:
+        seen, state, chance = visits.pop()
+        for n, share in lasts[state].items():
+            now = (*seen, *[state] * n)
+            if len(now) >= 5:
+                expected[now[:5]] += chance * share
+            else:
+                visits.append((now, 1 - state, chance * share))
+    np.testing.assert_allclose(law, expected, atol=1e-15)
+
+
+def test_windows_of_never_observed_records_are_left_out():
+    counts = np.zeros((3, 3, 3))
+    counts[0, 0, 2] = counts[0, 2, 0] = counts[2, 0, 0] = 4
+    chain, states = pf.fit_chain(counts, order=2)
+    assert isinstance(chain, pf.HiddenChain)
+    assert states.tolist() == [0, 2]
+    assert chain.chain.states == 3
+    np.testing.assert_array_equal(chain.chain.transition_matrix.sum(axis=1), 1)
+
+
+# -- model files -----------------------------------------------------------------------------------
+
+MATRIX = [[0.9, 0.1], [0.4, 0.6]]
+PARTS = {
+    pf.MarkovChain: ("transition_matrix", "initial_distribution", "start"),
+    pf.ChainFamily: ("chains",),
+    pf.BinaryInterval: ("low", "high"),
+    pf.IntervalFamily: ("low", "high", "backward"),
+    pf.TotalVariationFamily: ("transition_matrix", "radius", "backward"),
+    pf.MixingFamily: ("steps", "overlap"),
+    pf.PeriodicChain: ("transition_matrices", "repeat", "start"),
+    pf.HiddenChain: ("chain", "observations"),
+}
+TOTAL_VARIATION = pf.TotalVariationFamily(MATRIX, [0.02, 0.0])
+FAMILIES = {name: lambda name=name: built(name) for name in BUILDERS} | {
+    "irrational": lambda: pf.ChainFamily(
+        [pf.MarkovChain(np.random.default_rng(3).dirichlet(np.ones(3), 3))]
+    ),
+    "total_variation_both_ways": lambda: pf.TotalVariationFamily(
+        MATRIX, 0.1, backward=TOTAL_VARIATION
+    ),
+    "never_left": lambda: confidence_family([[5, 1, 0], [0, 0, 0], [2, 2, 2]]),
+}
+
+
+def parts(one):
+    """All that a family is made of, not the document that is written."""
+    if isinstance(one, tuple):
+        return [parts(each) for each in one]
+    if type(one) in PARTS:
+        return [type(one).__name__, *(parts(getattr(one, name)) for name in PARTS[type(one)])]
+    return np.asarray(one).tolist()
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_written_model_is_read_back_exactly(tmp_path, name):
+    family = FAMILIES[name]()
+    family = family if not isinstance(family, pf.MarkovChain) else pf.ChainFamily([family])
+    again = read_public_model(write_model(tmp_path / "model.json", family)).family
+    assert parts(again) == parts(family)
+    assert again.document() == family.document()
+    backward = getattr(family, "backward", None) is not None
+    assert (
+        backward
+        == ("forwards and backwards" in family.text(public=True))
+        == ("both ways" in repr(family))
+    )
+
+
+def test_files_of_others(tmp_path):
+    chains = {
+        "chains": [
+            {"transition_matrix": MATRIX, "initial_distribution": [1, 0]},
+            {"transition_matrix": MATRIX},
+        ]
+    }
+    (tmp_path / "bom.json").write_bytes(b"\xef\xbb\xbf" + json.dumps(chains).encode())
+    assert [chain.start for chain in read_public_model(tmp_path / "bom.json").family.chains] == [
+        "given",
+        "stationary",
+    ]

@@ -1,24 +1,33 @@
-"""Numbers beyond floats prove nothing, whatever a step of a recursion returns; portions and threads
-change no bit.
+"""Numbers beyond floats prove nothing, portions and threads change no bit, and no float lies below
+scales and losses whose exact values are known, not by its last bit.
 """
 
+from fractions import Fraction
+from itertools import permutations
+
 import numpy as np
+import plain_mixing
 import pytest
+from flint import arb, ctx
 
 import pufferflow as pf
 from pufferflow.bounds import distribution_sets, of_families, solver, walks
-from pufferflow.bounds.blocks import blocks_of
+from pufferflow.bounds.blocks import Blocks, blocks_of
 from pufferflow.bounds.distribution_sets import (
     ExactRows,
+    ReweightedRows,
+    largest_log_cross_ratios,
+    largest_log_ratios,
     no_trees,
     reweighted_rows,
-    reweighted_within,
 )
 from pufferflow.bounds.loss import ProcessLoss
-from pufferflow.bounds.process import of_chain, of_sets
+from pufferflow.bounds.of_families import MixingLoss
+from pufferflow.bounds.process import of_chain, of_periodic, of_sets
 from pufferflow.bounds.robust import VertexRows
 from pufferflow.bounds.walks import Stretch
-from pufferflow.models.protection import Protection
+from pufferflow.mechanisms import compute_scale
+from pufferflow.models.families import Protection
 
 ROWS = np.random.default_rng(1).dirichlet(np.ones(4), 4)
 BOUNDS = pf.IntervalFamily(ROWS * 0.9, np.minimum(ROWS * 1.1, 1)).rows
@@ -37,7 +46,7 @@ def test_costs_beyond_floats_prove_nothing(number):
         found = side.bound(spoilt(number))
         assert np.isposinf(found[APART]).all()
         assert (found[~APART] == 0).all()
-    for side in (reweighted_rows(ROWS.T), reweighted_within(BOUNDS.log_column_ratios())):
+    for side in (reweighted_rows(ROWS.T), ReweightedRows(BOUNDS.log_column_ratios())):
         assert (side.bound(spoilt(number)) >= side.bound(spoilt(1e6)) * (1 - 1e-12)).all()
     _, found = Stretch(np.ones((2, 4), dtype=bool), ROWS[None]).walk(
         spoilt(number), 0.1 * APART, 50.0, no_trees(4)
@@ -134,3 +143,150 @@ def test_portions_and_threads_change_no_bit(monkeypatch, portion):
     for module in (distribution_sets, walks):
         monkeypatch.setattr(module, "PORTION", portion)
     assert list(map(str, results())) == expected
+
+
+# -- scales and losses whose exact values are known ------------------------------------------------
+
+RNG = np.random.default_rng(16)
+EPSILONS = (10.0 ** RNG.uniform(-3, 1, 40)).tolist()
+FROZEN = pf.MarkovChain(np.eye(2), [0.5, 0.5])
+ALIKE = pf.MarkovChain([[0.5, 0.5], [0.5, 0.5]], "any")
+PHASES = pf.PeriodicChain([[[0.5, 0.5], [0.5, 0.5]], [[0.3, 0.7], [0.3, 0.7]]])
+
+
+def found(name, chain, epsilon):
+    if name == "loss":
+        return pf.leakage_loss(chain, 7, epsilon)
+    if name == "smallest":
+        return pf.audit.smallest_scale(chain, 7, epsilon, pf.audit.CountQuery({1})).scale
+    return compute_scale(name, chain, 7, epsilon).scale
+
+
+@pytest.mark.parametrize(
+    ("name", "chain", "records"),
+    [
+        *(
+            (name, FROZEN, 7)
+            for name in ("group-dp", "mqm-exact", "leakage", "wasserstein", "loss")
+        ),
+        *((name, ALIKE, 1) for name in ("entry-dp", "mqm-exact", "leakage", "smallest", "loss")),
+        *(("wasserstein", FROZEN, 7), ("gk16", ALIKE, 2)),
+        *(("leakage", PHASES, 1), ("loss", PHASES, 1)),
+    ],
+)
+def test_scales_and_losses_that_are_a_number_of_records(name, chain, records):
+    """Over ε, and over the scale."""
+    above = Fraction(1, 10 ** (12 if name == "loss" else 6))
+    for epsilon in EPSILONS:
+        many = Fraction(found(name, chain, epsilon)) * Fraction(epsilon)
+        assert records <= many <= records * (1 + above)
+
+
+def test_lower_bounds_are_not_above():
+    for epsilon in EPSILONS[:8]:
+        assert Fraction(pf.lower_bound(ALIKE, 7, epsilon).scale) <= 1 / Fraction(epsilon)
+
+
+def test_powers_too_small_for_floats_may_tell_anything():
+    """From A and B to X and Y it takes two steps too rare for a float; the way from Z, which is
+    not, tells nothing.
+    """
+    rare, rarer = 1e-140, 1e-160
+    a, b, u, v, x, y, z = range(7)
+    matrix = np.zeros((7, 7))
+    matrix[a, [a, b, u, v]] = 0.5, 0.5, rarer, rare
+    matrix[b, [a, b, u, v]] = 0.5, 0.5, rare, rarer
+    matrix[u, [a, x, y]] = 1, 1e-200, 1e-210
+    matrix[v, [a, x, y]] = 1, 1e-210, 1e-200
+    matrix[[x, y], z] = 1
+    matrix[z, [u, v]] = 0.5
+    square = matrix @ matrix
+    assert (square[[a, b]][:, [x, y]] == 0).all()
+    # X was reached by U and before from B, Y by V and from A: either record tells about c = 1
+    blocks = Blocks(blocks_of(matrix.T, None, 50, pairwise=True))
+    assert blocks.caps(49.0 * (1 - np.eye(7)), 1.0, 1.0)[x, y] > 1.9
+
+
+def test_pasts_by_steps_too_rare_for_floats_are_unknown():
+    """A step from B to C has probability 7.3e-324 in all, a float 4.9e-324."""
+    rare = [[1, 1e-60, 2e-290], [1, 0, 7.3e-264], [1, 0, 0]]
+    assert pf.MarkovChain(rare).time_reversal[2, 1] < 0.7 * 3.65e-34
+    sets = of_chain(pf.MarkovChain(rare), 9, Protection()).backward.sets
+    assert not any(isinstance(one, ExactRows) for one in sets)
+    periodic = pf.PeriodicChain([rare, [[1, 1e-60, 1e-60]] * 3])
+    assert periodic.stationary_error < 1
+    (process,) = of_periodic(periodic, 10**6, Protection())
+    assert not process.backward.cycle.known
+    subnormal = pf.MarkovChain([[0.5, 0.5, 5e-324], [0.4, 0.6, 1e-323], [0.5, 0.5, 5e-324]])
+    assert pf.gk16(subnormal, 9, 1.0).scale is None
+
+
+def test_distributions_that_may_be_off_add_to_leakages():
+    """Lemma 7: the spreads of two nodes, or what total variation and the largest cost allow."""
+    rows, spreads = np.array([[[0.9, 0.1], [0.2, 0.8]]]), np.array([0.4, 0.3, 0.1, 0.05])
+    variation, apart = 2 * np.log1p(-np.expm1(-0.4) * np.expm1(0.1)), 1 - np.eye(2)
+    for cost, added in ((15.0, spreads[:-1] + spreads[1:]), (0.1, [variation])):
+        without, found = (
+            Stretch(np.ones((4, 2), dtype=bool), rows, spreads=off).walk(
+                np.zeros((2, 2)), cost * apart, 1e3, no_trees(2)
+            )[0][1 : len(added) + 1, 0, 1]
+            for off in (np.zeros(4), spreads)
+        )
+        assert found - without == pytest.approx(np.array(added), rel=1e-5)
+    late, same = (ExactRows(*rows, spread=off) for off in (0.4, 0.0))
+    for one, other in ((late.bound(15 * apart), same.bound(15 * apart)), (late.limit, same.limit)):
+        assert one - other == pytest.approx(0.8 * apart, rel=1e-5)
+
+
+def test_how_far_distributions_of_any_start_may_be_off():
+    """Of late nodes as far as the first of them; of the first node by any ratio."""
+    hidden = pf.HiddenChain(pf.MarkovChain([[0.6, 0.4], [0.4, 0.6]], "any"), [0, 1])
+    for early in (2, 3):
+        process = of_chain(hidden, 100, Protection(), early=early)
+        second, last = (np.log((1 + 0.2**node) / (1 - 0.2**node)) for node in (1, early - 1))
+        assert second <= process.observed[1].spread <= second + 1e-12
+        beyond, *_, end = process.backward.early._exact[3]
+        for off in (end, process.observed[-1].spread, process.backward.sets[0].spread):
+            assert last <= off <= last + 1e-12
+        assert np.isinf(beyond)
+        assert process.observed[0] is None
+
+
+@pytest.mark.parametrize("side_information", ["none", "any"])
+def test_costs_below_the_last_digit_of_leakages_count(side_information):
+    """Every record tells all others, so that the loss is T·c."""
+    swap, length = pf.MarkovChain([[0, 1], [1, 0]]), 2**62
+    for cost in (1e-14, 1e-15, 1e-17):
+        loss = pf.leakage_loss(swap, length, 1 / cost, side_information=side_information)
+        assert loss >= length * cost
+
+
+def test_logarithms_of_ratios():
+    rows = RNG.dirichlet(np.ones(4), 4)
+    rows[1] = rows[0] * (1 + 1e-15 * np.arange(4))  # nearly the same
+    apart = ~np.eye(4, dtype=np.bool_)
+    ratios, crosses = largest_log_ratios(rows, apart), largest_log_cross_ratios(rows, apart)
+    p = [[Fraction(v) for v in row] for row in rows.tolist()]
+    for x, y in permutations(range(4), 2):
+        quotients = [a / b for a, b in zip(p[x], p[y], strict=True)]
+        least, most = min(quotients), max(quotients)
+        for table, ratio in ((ratios, most), (crosses, most / least)):
+            exact = plain_mixing.ball(ratio).log()
+            assert arb(float(table[x, y])) >= exact
+            assert float(table[x, y]) <= float(exact) * (1 + 1e-14) + 1e-12
+
+
+def test_losses_and_scales_of_mixing_families():
+    family = pf.MixingFamily(3, 0.25)
+    with ctx.workprec(256):
+        for cost in RNG.uniform(0.01, 2, 20).tolist():
+            loss = arb(MixingLoss(family, 11).loss(cost).value)
+            known = plain_mixing.loss(3, 0.25, 11, cost)
+            assert known <= loss <= known * (1 + arb(1e-15))
+        for epsilon in EPSILONS[:20]:
+            scale = pf.leakage(family, 11, epsilon).scale
+            enough, too_little = (
+                plain_mixing.loss(3, 0.25, 11, 1 / Fraction(noise))
+                for noise in (scale, float(np.nextafter(scale, 0.0)))
+            )
+            assert enough <= arb(epsilon) < too_little

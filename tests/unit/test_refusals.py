@@ -18,9 +18,9 @@ from written_calls import called
 
 import pufferflow as pf
 from pufferflow import dp, hmm
-from pufferflow.accounting import account, level
+from pufferflow.accounting import account
 from pufferflow.errors import PufferflowError
-from pufferflow.mechanisms import KNOWN
+from pufferflow.mechanisms import MECHANISMS
 from pufferflow.models.files import PublicModel
 from pufferflow.records import read as reader
 from pufferflow.records import units
@@ -48,7 +48,6 @@ BOX = pf.IntervalFamily(np.full((3, 3), 0.3), np.full((3, 3), 0.4))
 BOTH = pf.IntervalFamily(BOX.low, BOX.high, backward=BOX)
 BALL = pf.TotalVariationFamily(np.full((3, 3), 1 / 3), 0.1)
 PAIR = pf.IntervalFamily([[0.2, 0.1], [0.1, 0.2]], [[0.9, 0.8], [0.8, 0.9]])
-PAIRS = np.kron(np.eye(2), np.ones((2, 2)))
 ORDER_2 = np.array([[[0.9, 0.1], [0.5, 0.5]], [[0.3, 0.7], [0.2, 0.8]]])
 HISTORIES = np.random.default_rng(0).dirichlet(np.full(7, 50), (7, 7))
 RARELY_LEFT = pf.models.mixing_from_counts([[5000, 200, 0], [200, 5000, 1], [0, 1, 0]], 50)
@@ -101,8 +100,8 @@ KNOWN_STATES = Schema(
 OF_OTHERS = PublicModel(pf.ChainFamily([CHAIN]), KNOWN_STATES)
 IN_PARIS = Schema(timezone="Europe/Paris")
 Charge, Promise, UNBOUNDED = account.Charge, account.Promise, account.UNBOUNDED
-READING, PARTICIPANT = level.Level(1), level.Level(None)
-level_of, seconds_of, steps_of = level.level_of, units.seconds_of, units.steps_of
+READING, PARTICIPANT = account.Level(1), account.Level(None)
+level_of, seconds_of, steps_of = account.level_of, units.seconds_of, units.steps_of
 
 
 def rows(content, **schema):
@@ -205,8 +204,8 @@ def refused(folder, run, monkeypatch):
 
     def refused_(*words):
         if {"64.json", "200.json"} & set(words):  # what takes minutes never starts
-            for mechanism in KNOWN.values():
-                monkeypatch.setattr(type(mechanism), "compute", started)
+            for name in MECHANISMS:
+                monkeypatch.setitem(MECHANISMS, name, started)
         code, out, err = run(*words)
         assert (code, out, err.count("\n")) == (2, "", 1)
         return err.removeprefix("pufferflow: error: ").rstrip()

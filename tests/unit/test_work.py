@@ -14,8 +14,8 @@ import pufferflow as pf
 from pufferflow._util.work import A_SECOND, MAX_WORK, afford, allowing, is_allowed, spend
 from pufferflow.cli.options import theta_of
 from pufferflow.errors import ParameterError
-from pufferflow.mechanisms import KNOWN, compute_scale
-from pufferflow.mechanisms.work import scale_work
+from pufferflow.mechanisms import MECHANISMS, compute_scale
+from pufferflow.mechanisms.registry import scale_work
 
 
 def chain(states, start="stationary", seed=0):
@@ -43,8 +43,8 @@ def test_more_is_allowed_by_name(files, run, monkeypatch):
     def compute(*words, **options):
         raise AssertionError("it was started")
 
-    for mechanism in KNOWN.values():
-        monkeypatch.setattr(type(mechanism), "compute", compute)
+    for name in MECHANISMS:
+        monkeypatch.setitem(MECHANISMS, name, compute)
     words = (*ASKED, "--mechanism", "leakage", "--most-work", 1e12)
     assert "AssertionError (compute, " in run(*words)[2]
 
@@ -115,7 +115,7 @@ def test_a_search_ends_at_the_bound(command, document, option, tmp_path, run, mo
 
 def test_every_mechanism_of_a_household_is_taken_on():
     """That of 51 states, with its certificate, by kinds and numbers alone."""
-    for name in KNOWN:
+    for name in MECHANISMS:
         plain, proved = (scale_work(name, chain(51), 100, certified=c) for c in (False, True))
         assert 0 < plain <= proved
         assert plain + proved < MAX_WORK

@@ -79,6 +79,6 @@ def test_data_beside_modules_count_where_they_are_named():
     }
     assert {"pufferfish.csv", "noisy_max.csv"} <= names["compare_paper.py"]
     assert "run_realData.csv" in names["compare_authors_code.py"]
-    assert {"weak_correlation.py", "_kernels.py", "quilts.py"} <= names["run_mechanism.py"]
+    assert {"baselines.py", "_kernels.py", "quilts.py"} <= names["run_mechanism.py"]
     figures = names["draw_figure4_synthetic.py"]
-    assert not {"weak_correlation.py", "run_realData.csv", "page.css"} & figures
+    assert not {"baselines.py", "run_realData.csv", "page.css"} & figures

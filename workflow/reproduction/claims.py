@@ -1,5 +1,7 @@
 """The paper's claims and our results: one row per claim, over all values of ε."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any

@@ -1,5 +1,7 @@
 """UCI #235, the power of one household by the minute: downloaded, checked and made compact."""
 
+from __future__ import annotations
+
 import hashlib
 import io
 import lzma

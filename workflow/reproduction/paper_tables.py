@@ -1,5 +1,7 @@
 """The printed tables of the paper: errors (Tables 1 and 3), seconds (Table 2), data and chains."""
 
+from __future__ import annotations
+
 import pandas as pd
 
 from pufferflow.drawing.style import in_order, mechanism_style

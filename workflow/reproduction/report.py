@@ -1,5 +1,7 @@
 """The first screen of the report: three sentences and six rows, filled from the tidy tables."""
 
+from __future__ import annotations
+
 import pandas as pd
 
 from pufferflow.drawing.style import mechanism_style

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 
 from pufferflow._util.files import write_atomic
 from pufferflow.errors import ConfigError
-from pufferflow.mechanisms import KNOWN
+from pufferflow.mechanisms import MECHANISMS
 
 SCHEMA = Path(__file__).parents[1] / "schemas/config.schema.yaml"
 
@@ -53,7 +53,7 @@ def _rules() -> dict[str, Any]:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the one in C is ten times faster
     rules: dict[str, Any] = yaml.load(SCHEMA.read_text(encoding="utf-8"), Loader=loader)
     for name in ("mechanism", "mechanism_or_dp", "mechanism_or_grid"):
-        rules["$defs"][name]["enum"][:0] = KNOWN
+        rules["$defs"][name]["enum"][:0] = MECHANISMS
     return rules
 
 

@@ -1,5 +1,7 @@
 """The tidy tables between the stages: one schema per stage, one row per setting."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any

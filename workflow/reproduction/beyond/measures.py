@@ -9,7 +9,7 @@ import numpy as np
 from pufferflow.accounting.accountant import Accountant
 from pufferflow.audit import CountQuery, lower_bound, privacy_losses
 from pufferflow.errors import ParameterError
-from pufferflow.mechanisms import certify, compute_scale, find_mechanism, leakage_loss
+from pufferflow.mechanisms import certify, compute_scale, leakage_loss
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.estimation import confidence_family, fit_chain, fit_periodic_chain
 from pufferflow.models.families import Family, as_family
@@ -68,7 +68,7 @@ def least_noise(
         count: Row = {"states": sorted(least.states)}
         results = {}
         for name in mechanisms:
-            own = plain.get(name, {}) if find_mechanism(name).every_query else count
+            own = count if name == "wasserstein" else plain.get(name, {})
             results[name] = compute_scale(name, chain, length, epsilon, **own)
         losses: dict[float, float] = {}
         if length <= exact_loss["longest"] and epsilon in exact_loss["epsilons"]:
@@ -80,7 +80,7 @@ def least_noise(
             row = given | scale_row(result) | {"bins": bins, "lower_bound": least.scale}
             row["counted"] = " ".join(map(str, count["states"]))
             if (scale := result.scale) is not None:
-                if find_mechanism(name).every_query or bins <= 2:
+                if name != "wasserstein" or bins <= 2:
                     row["expected_error"] = bins * scale * 2 / given["observations"]
                 row["relative_noise"] = scale / paper if paper else None
                 row["gap"] = scale / least.scale if least.scale > 0 else None

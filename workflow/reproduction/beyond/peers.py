@@ -148,8 +148,8 @@ def related_bounds(cases: Iterator[Case], epsilons: Sequence[float]) -> Iterator
         for known, names in MECHANISMS.items():
             found: dict[str, dict[str, Any]] = {}
             for name in names:
-                options = {"side_information": known} if name == "leakage" else {}
-                result = compute_scale(name, chain, length, epsilon, **options)
+                own: dict[str, Any] = {"side_information": known} if name == "leakage" else {}
+                result = compute_scale(name, chain, length, epsilon, **own)
                 found[name] = {"scale": result.scale, "reason": result.reason}
             ours = found["leakage"]["scale"]
             if known == "none":
