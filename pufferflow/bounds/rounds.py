@@ -73,9 +73,8 @@ class Cycle:
         matrices = chain.transition_matrices[numbers]
         if not self.known:
             weights = matrices if self.forward else matrices.transpose(0, 2, 1)
-            sets = [reweighted_rows(table) for table in weights]
-            reweighted = [sets[number] for number in which]
-            return Stretch(possible, reweighted=reweighted, blocks=blocks, every=False)
+            roots = [reweighted_rows(table).roots for table in weights]
+            return Stretch(possible, which=which, roots=roots, blocks=blocks, every=False)
         if self.forward:
             return Stretch(possible, matrices[which] if len(matrices) > 1 else matrices)
         given = chain.stationary_distributions[steps % chain.period]

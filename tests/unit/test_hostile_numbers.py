@@ -244,12 +244,12 @@ def test_how_far_distributions_of_any_start_may_be_off():
     for early in (2, 3):
         process = of_chain(hidden, 100, Protection(), early=early)
         second, last = (np.log((1 + 0.2**node) / (1 - 0.2**node)) for node in (1, early - 1))
-        assert second <= process.observed(1).spread <= second + 1e-12
+        assert second <= process.observed[1].spread <= second + 1e-12
         beyond, *_, end = process.backward.early._exact[3]
-        for off in (end, process.observed(50).spread, process.backward.sets[0].spread):
+        for off in (end, process.observed[-1].spread, process.backward.sets[0].spread):
             assert last <= off <= last + 1e-12
         assert np.isinf(beyond)
-        assert process.observed(0) is None
+        assert process.observed[0] is None
 
 
 @pytest.mark.parametrize("side_information", ["none", "any"])
