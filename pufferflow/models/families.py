@@ -163,7 +163,8 @@ class BinaryInterval(Family):
         if not (isinstance(low, Real) and isinstance(high, Real) and 0 < low <= high < 1):
             ends = f"[{shown(low)}, {shown(high)}]"
             raise ChainError(f"binary interval {ends}: needs 0 < low ≤ high < 1")
-        self.low, self.high = float(low), float(high)
+        self.low: float = float(low)
+        self.high: float = float(high)
         self.members = self.chains if low == high else ()  # the only chain of a class with one
 
     def __repr__(self) -> str:
