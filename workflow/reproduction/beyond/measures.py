@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pufferflow.accounting.accountant import Accountant
+from pufferflow.accounting.event import Accountant
 from pufferflow.audit import CountQuery, lower_bound, privacy_losses
 from pufferflow.errors import ParameterError
 from pufferflow.mechanisms import certify, compute_scale, leakage_loss
