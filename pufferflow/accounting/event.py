@@ -251,20 +251,6 @@ def wrap(
     return WrappedMeasurement(measurement, curve, **guarantee, event_delta=delta)
 
 
-@dataclass(frozen=True)
-class Cost:
-    """Three bounds of the ε of several releases (docs/any_mechanism.md, "Several releases")."""
-
-    theorem_4_4: float
-    quilts: float
-    leakage: float
-
-    @property
-    def epsilon(self) -> float:
-        """The total ε: the smallest of the bounds."""
-        return min(self.theorem_4_4, self.quilts, self.leakage)
-
-
 class Accountant:
     """Keeps account of releases on one chain.
 
@@ -282,9 +268,8 @@ class Accountant:
     >>> accountant = pf.Accountant(pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]]), length=100)
     >>> accountant.add(30.0)
     >>> accountant.add(60.0)
-    >>> cost = accountant.cost()
-    >>> cost.leakage < cost.quilts <= cost.theorem_4_4
-    True
+    >>> {bound: round(epsilon, 2) for bound, epsilon in accountant.cost().items()}
+    {'theorem_4_4': 1.02, 'quilts': 0.7, 'leakage': 0.15}
     """
 
     def __init__(
@@ -320,23 +305,24 @@ class Accountant:
         pure = entrywise_loss(self._scales) if self._scales else 0.0
         return self.curve.delta(epsilon, pure, math.fsum(self._rho))
 
-    def cost(self) -> Cost:
-        """Return the total cost of all releases so far; infinite if any has only a ρ.
+    def cost(self) -> dict[str, float]:
+        """Return three bounds of the total ε of all releases so far, of which the least one holds.
 
-        With side information group-dp takes the place of quilts.
+        They are 0 without a release, and infinite if any has only a ρ. With side information
+        group-dp takes the place of quilts.
         """
         scales, of, hidden = self._scales, self.curve, asdict(self.curve.protection)
-        if not scales + self._rho:
-            return Cost(0.0, 0.0, 0.0)
-        if self._rho or (joint := joint_scale(scales)) < EPSILON_RANGE[0]:
-            return Cost(math.inf, math.inf, math.inf)
+        bounds = ("theorem_4_4", "quilts", "leakage")
+        if self._rho or not scales or (joint := joint_scale(scales)) < EPSILON_RANGE[0]:
+            return dict.fromkeys(bounds, math.inf if self._rho or scales else 0.0)
         name = "mqm-exact" if hidden["side_information"] == "none" else "group-dp"
         alone, quilts = (
             self.guarantee(of.family, of.length, scale, name, **hidden)
             for scale in (min(scales), joint)
         )
-        leakage = leakage_loss(of.family, of.length, joint, **hidden)
-        return Cost(math.nextafter(len(scales) * alone, math.inf), quilts, leakage)
+        theorem = math.nextafter(len(scales) * alone, math.inf)
+        losses = theorem, quilts, leakage_loss(of.family, of.length, joint, **hidden)
+        return dict(zip(bounds, losses, strict=True))
 
     @staticmethod
     def guarantee(
