@@ -89,7 +89,7 @@ class NoiseScale:
         with the reason.
         """
         from pufferflow.certificates.prove import Claim, prove  # loads the interval arithmetic
-        from pufferflow.verify import MECHANISMS
+        from pufferflow.verify.parse import MECHANISMS
 
         if self.mechanism not in tuple(MECHANISMS):
             why = f"only the scales of {', '.join(MECHANISMS)} have proofs"

@@ -22,10 +22,10 @@ import pufferflow as pf
 from pufferflow.cli import main
 from pufferflow.errors import CertificateError
 from pufferflow.mechanisms import MECHANISMS
+from pufferflow.verify import ask_proved_checker, proved_checker
 from pufferflow.verify.balls import UndecidedError, Work
 from pufferflow.verify.interpret import interpret
 from pufferflow.verify.parse import parse
-from pufferflow.verify.proved import ask_proved_checker, proved_checker
 
 LENGTHS = st.sampled_from([1, 2, 3, 10, 60, 1000, 10**6])
 EPSILONS = st.floats(-3, 1.3).map(lambda power: 10.0**power)
@@ -295,6 +295,6 @@ def test_the_command_asks_it(tmp_path, capsys):
 
 @needs_checker
 def test_it_is_not_waited_for_without_end(monkeypatch):
-    monkeypatch.setattr("pufferflow.verify.proved.SECONDS", 1e-4)
+    monkeypatch.setattr("pufferflow.verify.SECONDS", 1e-4)
     with pytest.raises(CertificateError, match="no answer within"):
         ask_proved_checker(json.dumps(made(0)).encode())

@@ -15,14 +15,14 @@ from pufferflow.bounds import distribution_sets, of_families, solver, walks
 from pufferflow.bounds.blocks import Blocks, blocks_of
 from pufferflow.bounds.distribution_sets import (
     ExactRows,
+    ReweightedRows,
     largest_log_cross_ratios,
     largest_log_ratios,
     no_trees,
     reweighted_rows,
-    reweighted_within,
 )
 from pufferflow.bounds.loss import ProcessLoss
-from pufferflow.bounds.mixing import MixingLoss
+from pufferflow.bounds.of_families import MixingLoss
 from pufferflow.bounds.process import of_chain, of_periodic, of_sets
 from pufferflow.bounds.robust import VertexRows
 from pufferflow.bounds.walks import Stretch
@@ -46,7 +46,7 @@ def test_costs_beyond_floats_prove_nothing(number):
         found = side.bound(spoilt(number))
         assert np.isposinf(found[APART]).all()
         assert (found[~APART] == 0).all()
-    for side in (reweighted_rows(ROWS.T), reweighted_within(BOUNDS.log_column_ratios())):
+    for side in (reweighted_rows(ROWS.T), ReweightedRows(BOUNDS.log_column_ratios())):
         assert (side.bound(spoilt(number)) >= side.bound(spoilt(1e6)) * (1 - 1e-12)).all()
     _, found = Stretch(np.ones((2, 4), dtype=bool), ROWS[None]).walk(
         spoilt(number), 0.1 * APART, 50.0, no_trees(4)
@@ -244,12 +244,12 @@ def test_how_far_distributions_of_any_start_may_be_off():
     for early in (2, 3):
         process = of_chain(hidden, 100, Protection(), early=early)
         second, last = (np.log((1 + 0.2**node) / (1 - 0.2**node)) for node in (1, early - 1))
-        assert second <= process.observed(1).spread <= second + 1e-12
+        assert second <= process.observed[1].spread <= second + 1e-12
         beyond, *_, end = process.backward.early._exact[3]
-        for off in (end, process.observed(50).spread, process.backward.sets[0].spread):
+        for off in (end, process.observed[-1].spread, process.backward.sets[0].spread):
             assert last <= off <= last + 1e-12
         assert np.isinf(beyond)
-        assert process.observed(0) is None
+        assert process.observed[0] is None
 
 
 @pytest.mark.parametrize("side_information", ["none", "any"])

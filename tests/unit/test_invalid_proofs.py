@@ -12,8 +12,8 @@ import pytest
 from certificate_truth import worst_loss
 
 import pufferflow as pf
+from pufferflow import verify
 from pufferflow.errors import CertificateError
-from pufferflow.verify import proved
 
 NONE = {"prefix": []}
 
@@ -600,9 +600,9 @@ def test_answers_of_the_proved_checker(tmp_path, monkeypatch, code, answer, coun
     checker = tmp_path / "checker"
     checker.write_text(f"#!/bin/sh\ncat > /dev/null\necho '{answer}'\nexit {code}\n")
     checker.chmod(0o700)
-    monkeypatch.setattr(proved, "BUILT", checker)
+    monkeypatch.setattr(verify, "BUILT", checker)
     if counts:
-        assert proved.ask_proved_checker(b"{}") == answer
+        assert verify.ask_proved_checker(b"{}") == answer
     else:
         with pytest.raises(CertificateError, match=answer or "ended without an answer"):
-            proved.ask_proved_checker(b"{}")
+            verify.ask_proved_checker(b"{}")

@@ -13,8 +13,7 @@ import pytest
 from shipped_counts import electricity_transitions
 
 import pufferflow as pf
-from pufferflow.bounds.periodic import Cycle
-from pufferflow.bounds.rounds import Rounds
+from pufferflow.bounds.rounds import Cycle, Rounds
 from pufferflow.influence.quilts import influence_tables
 
 THREE = [[0.7, 0.3, 0], [0.2, 0.5, 0.3], [0.1, 0.4, 0.5]]
