@@ -17,7 +17,7 @@ from sequence_programs import sequence_law
 
 import pufferflow as pf
 from pufferflow.audit import CountQuery, HistogramQuery
-from pufferflow.audit.densities import Densities
+from pufferflow.audit.loss import Densities
 from pufferflow.errors import ChainError, ParameterError
 
 THETA = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [1, 0])

@@ -23,8 +23,7 @@ from plain_counts import (
 
 import pufferflow as pf
 from pufferflow.audit import chain_sensitivity
-from pufferflow.audit._count_kernels import movable
-from pufferflow.audit._mixture_kernels import never_above
+from pufferflow.audit._count_kernels import movable, never_above
 from pufferflow.audit.count_distributions import (
     counts_at_records,
     log_sums,
