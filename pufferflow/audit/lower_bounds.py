@@ -128,9 +128,9 @@ class _Side:
         """Return log E[e^(c · count) | x] up to a constant and rounding errors."""
         values = np.empty((len(sets) + 1, len(self.given)))
         end = constant(self.end(len(sets)))
-        pull_back(self.transposed, end, sets, math.exp(-cost), least, values)
+        power = pull_back(self.transposed, end, sets, math.exp(-cost), least, values)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(np.log(values[0]) - np.log(self.given))
+            return np.asarray(power * math.log(2) + np.log(values[0]) - np.log(self.given))
 
     def best(self, pair: Pair, cost: float, sets: Bools) -> Bools:
         """Return the sets that distinguish two values best.

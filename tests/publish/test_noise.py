@@ -24,7 +24,7 @@ import pufferflow as pf
 from pufferflow.accounting.account import Charge, Level, whole
 from pufferflow.accounting.approximate import event_rho
 from pufferflow.accounting.ledger import Ledger
-from pufferflow.dp.sampling import laplace_probability
+from pufferflow.dp.classical import laplace_probability
 from pufferflow.errors import BudgetError, ParameterError
 from pufferflow.publish import running_count
 from pufferflow.publish.noise import Noise, calibrate, most_frequent, noise_scale, shortfall

@@ -17,7 +17,7 @@ from scipy.stats import binom
 from pufferflow import dp
 from pufferflow._util.numbers import written_number
 from pufferflow._util.types import Floats
-from pufferflow.dp.sampling import laplace_probability
+from pufferflow.dp.classical import laplace_probability
 from reproduction.related import Found, Row, Stated, Value
 from reproduction.tidy import mean_and_error, named_generator
 
