@@ -18,7 +18,7 @@ from typing import Any, TypeAlias, cast
 from pufferflow._util.checks import check_confidence, check_epsilon, check_whole
 from pufferflow.accounting.approximate import event_delta, event_rho
 from pufferflow.errors import ParameterError
-from pufferflow.models.protection import Protection, SideInformation
+from pufferflow.models.families import Protection, SideInformation
 from pufferflow.records.units import steps_of, text_of
 
 UNBOUNDED = Fraction(10**400)

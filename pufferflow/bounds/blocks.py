@@ -14,18 +14,14 @@ from numpy.typing import NDArray
 
 from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._util.types import Bools, Floats
-from pufferflow.bounds.affine import greedy
 from pufferflow.bounds.distribution_sets import (
     ReweightedRows,
-    clear_diagonal,
-    costs_of,
     largest_log_cross_ratios,
     largest_log_ratios,
-    reweighted_rows,
-    reweighted_within,
 )
-from pufferflow.models.powers import followed, matrix_power
-from pufferflow.models.row_sets import RowSets, between
+from pufferflow.bounds.robust import greedy
+from pufferflow.models.bounded import RowSets, between
+from pufferflow.models.powers import followed
 
 PASSED = 500.0
 """Larger leakages are not passed through a product of matrices."""
@@ -46,7 +42,6 @@ class Block(NamedTuple):
     """Total variation of the distributions at the other end, if these are known."""
     rows: ReweightedRows | None = None
     """Leakages of pairs of values at the other end."""
-    margin: float = 0.0
 
     def leakages(self, rest: float, cost: float) -> Floats:
         """Return bounds, rounded up, of a node's leakages if the others are ≤ ``rest`` − c."""
@@ -59,9 +54,9 @@ class Block(NamedTuple):
             passed = np.minimum(self.limit, passed)
         return np.asarray(passed + (self.steps - 1) * cost)
 
-    def extra(self, cost: float) -> float:
-        """Return the addend to the bound by ``rows``: the nodes between, and rounding."""
-        return float(self.steps - 1) * cost * (1 + 4 * UNIT_ROUNDOFF) + self.margin
+    def between(self, cost: float) -> float:
+        """Return the leakage of the nodes between, the addend to the bound by ``rows``."""
+        return float(self.steps - 1) * cost * (1 + 4 * UNIT_ROUNDOFF)
 
 
 class Blocks:
@@ -88,7 +83,7 @@ class Blocks:
             known = None if found[0].distance is None else distances
             self.stacked = Block(steps[:, None, None], limits, known)
 
-    def caps(self, cap: Floats, cost: float, costs: Floats | float) -> Floats:
+    def caps(self, cap: Floats, cost: float, costs: Floats) -> Floats:
         """Return bounds of all leakages for a mechanism with cost c, (k, k), at most ``cap``."""
         if self.stacked is None or not cost:
             return cap
@@ -110,9 +105,8 @@ class Blocks:
             before = float(cap.sum())
             for block in self.pairwise:
                 assert block.rows is not None
-                if (between := block.extra(cost)) < cap.max():
-                    cap = np.fmin(cap, between + block.rows.bound(costs_of(cap, costs)))
-                    clear_diagonal(cap)
+                if (between := block.between(cost)) < cap.max():
+                    cap = np.fmin(cap, between + block.rows.bound(cap + costs))
         return cap
 
 
@@ -142,8 +136,8 @@ def block(
         return Block(np.array(steps), limit, np.where(apart, distance, 0.0))
     if not pairwise:
         return Block(np.array(steps), limit)
-    roots = np.where(unsure[:, :, None], np.inf, reweighted_rows(rows).roots)
-    return Block(np.array(steps), limit, rows=ReweightedRows(roots, limit), margin=8 * margin)
+    log_ratios = np.where(unsure[:, :, None], np.inf, RowSets(rows, ()).log_ratios())
+    return Block(np.array(steps), limit, rows=ReweightedRows(log_ratios, 8 * margin))
 
 
 def blocks_of(
@@ -158,25 +152,16 @@ def blocks_of(
     # equal rows of powers may differ by rounding, unless those of P are equal
     if error == 0:
         apart &= np.array([(rows != row).any(axis=-1) for row in rows])
-    for m, power in _powers(rows, length):
-        found = block(m, power, apart, error, pairwise=pairwise)
+    known, steps = {1: (rows, rows > 0)}, 0
+    for m in _grid(length):
+        if steps:
+            known[m] = times(known[steps], known[m - steps])
+        steps, found = m, block(m, known[m], apart, error, pairwise=pairwise)
         yield found
         rounding = 4 * (error or 0.0) + 8 * m * (len(rows) + 3) * UNIT_ROUNDOFF
         if float(found.limit.max()) < max(1e-9, rounding):
             return
         pairwise = pairwise and found.limit.max() >= _MIXED
-
-
-def _powers(rows: Floats, length: int) -> Iterator[tuple[int, tuple[Floats, Bools]]]:
-    """Yield P^m for m = 1, 2, 3, 4, 6, … below the length, with the mask of positive entries."""
-    known: dict[int, tuple[Floats, Bools]] = {1: (rows, rows > 0)}
-    steps = 0
-    for m in _grid(length):
-        power = known.get(m - steps) or matrix_power(rows, m - steps)
-        if steps:
-            power = times(known[steps], power)
-        known[m], steps = power, m
-        yield m, power
 
 
 def times(one: tuple[Floats, Bools], other: tuple[Floats, Bools]) -> tuple[Floats, Bools]:
@@ -210,19 +195,19 @@ def blocks_of_sets(rows: RowSets, length: int, *, columns: bool) -> Iterator[Blo
         if columns:  # ratios of y to y' given x, and of y' to y given x'
             of_y = ratios.transpose(2, 1, 0)
             both = np.array([(of_x + of_y).max(axis=(1, 2)) for of_x in ratios.transpose(2, 0, 1)])
-            sets = reweighted_within(now.log_column_ratios())
+            sets = ReweightedRows(now.log_column_ratios())
         else:
-            both, sets = ratios.max(axis=2) + ratios.max(axis=2).T, reweighted_within(ratios)
-        clear_diagonal(both)
-        yield Block(np.array(m), both * (1 + 8 * UNIT_ROUNDOFF), rows=sets)
-        if both.max() < _MIXED:
+            both, sets = ratios.max(axis=2) + ratios.max(axis=2).T, ReweightedRows(ratios)
+        limit = np.where(np.eye(rows.states), 0.0, both * (1 + 8 * UNIT_ROUNDOFF))
+        yield Block(np.array(m), limit, rows=sets)
+        if limit.max() < _MIXED:
             return
 
 
 def _product(first: RowSets, second: RowSets) -> RowSets:
     """Return bounds of the rows of a product of two matrices, rounded outwards."""
     rounding = 16 * (first.states + 8) * UNIT_ROUNDOFF
-    low, high = second.low(), second.high()
+    low, high = second.base, second.high()
     least = _extreme(first, low, largest=False) * (1 - rounding)
     least = np.where(least >= SAFE_MINIMUM, least, 0.0)
     possible = followed(first.high() > 0, high > 0, 1)
@@ -260,7 +245,7 @@ def reweighted(limit: Floats, alpha: float) -> Floats:
 
 
 def _grid(length: int) -> list[int]:
-    """Return the distances 1, 2, 3, 4, 6, 8, 12, … below T."""
+    """Return the distances 1, 2, 3, 4, 6, 8, 12, … below T: each is the sum of two before it."""
     distances: list[int] = []
     m = 1
     while m < max(length, 2) and len(distances) < _MAX_DISTANCES:

@@ -20,6 +20,7 @@ from pufferflow._util.types import Bools, Floats, Ints
 from pufferflow.bounds._pair_kernels import staircase
 from pufferflow.bounds._reweighting_kernels import reweight
 from pufferflow.bounds._step_kernels import beyond_stationary, couple
+from pufferflow.models.bounded import RowSets
 
 Arcs: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64], Floats]
 """The derivative of leakages by costs: pair, arc (both z · k + y) and weight."""
@@ -51,13 +52,12 @@ class PairBound(Protocol):
 class DistributionSet(PairBound, Protocol):
     """Distributions of a neighbour, with an estimate of the work."""
 
+    work: int
+    """Operations of :meth:`bound`, about."""
+
     @property
     def centre(self) -> ExactRows | None:
         """Some of them, if there are any: a search starts near their leakages."""
-
-    @property
-    def work(self) -> int:
-        """Operations of :meth:`bound`, about."""
 
 
 class Couplings:
@@ -80,7 +80,7 @@ class Couplings:
     def __init__(
         self, rows: Floats, pairs: Ints, starts: Ints, apart: Bools, support: Bools, margin: float
     ) -> None:
-        self._rows, self._margin, self._pairs = constant(rows), margin, len(pairs)
+        self._rows, self._margin, self.work = constant(rows), margin, len(pairs) * len(apart) ** 2
         self._sets = constant(pairs), constant(starts), constant(apart), constant(support)
         self._apart: Bools = apart
 
@@ -88,11 +88,6 @@ class Couplings:
     def _trees(self) -> Trees:
         """The last best trees: tables of k³ entries, made when they are used."""
         return no_trees(len(self._apart), flows=True)
-
-    @property
-    def work(self) -> int:
-        """Operations of :meth:`bound`, about."""
-        return self._pairs * len(self._apart) ** 2
 
     def bound(self, costs: Floats) -> Floats:
         """As :meth:`PairBound.bound`, the largest over a pair's distributions."""
@@ -158,8 +153,8 @@ class ExactRows(Couplings):
         """As :meth:`PairBound.bound`."""
         bound = super().bound(costs)
         if self.spread:
-            bound += beyond_stationary(self.spread, self.spread, float(costs.max()))
-            clear_diagonal(bound)
+            beyond = beyond_stationary(self.spread, self.spread, float(costs.max()))
+            bound = np.where(np.eye(len(costs)), 0.0, bound + beyond)
         return bound
 
     def staircases(self) -> Floats:
@@ -184,35 +179,36 @@ class ExactRows(Couplings):
 
 
 class ReweightedRows:
-    """Distributions of the neighbour that are known up to any reweighting: Lemma 6.
+    """Distributions of the neighbour that are known up to any reweighting: Lemma 6, Theorem I1.
 
     Parameters
     ----------
-    roots : float array, shape (k, k, k)
-        By x, x' and a value y of the neighbour, bounds of the root of the weight of y given x over
-        that given x'; −1 if y has no weight given x.
-    limit : float array, shape (k, k)
-        Bounds of the leakages of pairs at any costs.
+    log_ratios : float array, shape (k, k, k)
+        By x, x' and a value y of the neighbour, bounds of the log ratio of the weight of y given x
+        to that given x'; −∞ if y has no weight given x. Values without any weights do not occur.
+    margin : float
+        Addend to leakages for rounding of the weights.
     """
 
-    def __init__(self, roots: Floats, limit: Floats) -> None:
-        k = len(limit)
-        self.roots: Floats = constant(roots)
-        self.limit = limit
-        self.centre = None
-        self._arcs, self._slopes = np.zeros((k, k), dtype=np.int64), np.zeros((k, k))
+    centre = None
 
-    @property
-    def work(self) -> int:
-        """Operations of :meth:`bound`, about."""
-        return int(len(self.limit) ** 4)
+    def __init__(self, log_ratios: Floats, margin: float = 0.0) -> None:
+        k, both = len(log_ratios), log_ratios.max(axis=2)
+        with np.errstate(over="ignore", invalid="ignore"):
+            roots = np.exp(log_ratios / 2) * (1 + 8 * UNIT_ROUNDOFF)
+            limit = (both + both.T) * (1 + 64 * UNIT_ROUNDOFF) + margin
+        self.roots: Floats = constant(np.where(log_ratios == -np.inf, -1.0, roots))
+        self.limit: Floats = np.where(np.eye(k), 0.0, np.fmax(limit, 0.0))
+        self.margin, self.work = margin, k**4
+        self._arcs, self._slopes = np.zeros((k, k), dtype=np.int64), np.zeros((k, k))
 
     def bound(self, costs: Floats) -> Floats:
         """As :meth:`PairBound.bound`, the largest over all reweightings."""
         k = len(costs)
         bound = np.where(np.eye(k), 0.0, np.inf)
-        filled, costs = (bound, self._arcs, self._slopes), constant(costs)
-        for_all_pairs(lambda places: reweight(self.roots, costs, 0.0, filled, places), k, k**2)
+        filled = bound, self._arcs, self._slopes
+        given = self.roots, constant(costs), self.margin, filled
+        for_all_pairs(lambda places: reweight(*given, places), k, k**2)
         return bound
 
     def derivative(self) -> Arcs:
@@ -228,30 +224,7 @@ def reweighted_rows(weights: Floats) -> ReweightedRows:
     rows of its transpose those of the node before under its every distribution. Rows need not sum
     to 1; rows of zeros belong to values that the node cannot have.
     """
-    there: Bools = np.asarray(weights.any(axis=1))
-    there = there[:, None] & there
-    with np.errstate(divide="ignore", invalid="ignore"):
-        root = np.sqrt(weights)
-        roots = root[:, None, :] / root[None, :, :]
-    roots[~((weights[:, None, :] > 0) & there[:, :, None])] = -1.0
-    return ReweightedRows(roots, largest_log_cross_ratios(weights, there))
-
-
-def reweighted_within(log_ratios: Floats) -> ReweightedRows:
-    """Return the same from bounds of ratios, Theorem I1.
-
-    By x, x' and a value y of the neighbour, ``log_ratios`` bounds the log ratio of the weight of y
-    given x to that given x'; it is −∞ if y has no weight given x.
-    """
-    both = log_ratios.max(axis=2)
-    with np.errstate(over="ignore", invalid="ignore"):
-        roots = np.where(
-            log_ratios == -np.inf, -1.0, np.exp(log_ratios / 2) * (1 + 8 * UNIT_ROUNDOFF)
-        )
-        limit = both + both.T
-    limit = np.maximum(np.where(np.isnan(limit), 0.0, limit), 0.0) * (1 + 64 * UNIT_ROUNDOFF)
-    clear_diagonal(limit)
-    return ReweightedRows(roots, limit)
+    return ReweightedRows(RowSets(weights, ()).log_ratios())
 
 
 Trees: TypeAlias = tuple[NDArray[np.int16], NDArray[np.int16], NDArray[np.int32], Floats]
@@ -322,18 +295,3 @@ def conditional(joint: Floats) -> Floats:
     """Return the last axis of joint distributions given the others; 0 if these never occur."""
     totals = joint.sum(axis=-1, keepdims=True)
     return np.asarray(np.divide(joint, totals, out=np.zeros_like(joint), where=totals > 0))
-
-
-def clear_diagonal(table: Floats) -> None:
-    """Set the diagonal to 0, in a third of the time that ``np.fill_diagonal`` takes."""
-    if table.flags.forc:  # a view, whichever of the two orders it lies in
-        table.reshape(-1, order="A")[:: len(table) + 1] = 0.0
-    else:
-        np.fill_diagonal(table, 0.0)
-
-
-def costs_of(leakage: Floats, cost: Floats | float) -> Floats:
-    """Return w(z, y) = c·1[z ≠ y] + A[z, y]; with a matrix ``cost`` its entries instead of c."""
-    w = leakage + cost
-    clear_diagonal(w)
-    return w

@@ -6,21 +6,19 @@ from functools import cached_property
 import numpy as np
 
 from pufferflow._util.rounding import UNIT_ROUNDOFF
-from pufferflow._util.types import Bools, Floats
+from pufferflow._util.types import Floats
 from pufferflow.bounds.distribution_sets import (
     DistributionSet,
     ExactRows,
     ReweightedRows,
-    clear_diagonal,
-    costs_of,
     no_trees,
 )
 from pufferflow.bounds.process import Process, Side
 from pufferflow.bounds.roots import Loss, scale_below
-from pufferflow.bounds.rounds import Rounds, at_once
-from pufferflow.bounds.solver import LeakageEquation, beginning, post_fixed_point
+from pufferflow.bounds.rounds import Cycle, at_once
+from pufferflow.bounds.solver import beginning, post_fixed_point
 from pufferflow.bounds.walks import Stretch
-from pufferflow.models.powers import followers, largest_after
+from pufferflow.models.powers import largest_after
 
 
 class ProcessLoss:
@@ -33,13 +31,10 @@ class ProcessLoss:
     def __init__(self, process: Process) -> None:
         self._process = process
         sides = process.forward, process.backward
-        self._rounds = [Rounds(side.cycle, process.around) for side in sides if side.cycle]
+        self._cycles = [side.cycle for side in sides if side.cycle]
         own = [_Leakages(process, side) for side in sides if not side.cycle]
-        both: Sequence[Rounds | _Leakages] = self._rounds or own
+        both: Sequence[Cycle | _Leakages] = self._cycles or own
         self._forward, self._backward = both
-        self._last = None
-        if process.window > 1 and process.step is not None:
-            self._last = followers(process.step, process.window)
 
     def loss(self, cost: float) -> Loss:
         """Return a bound for mechanisms whose density changes by at most e^cost with one entry."""
@@ -60,8 +55,9 @@ class ProcessLoss:
     def _nearby(self, cost: float) -> Loss:
         """Return the loss, starting from the post-fixed points of the last cost."""
         process, value, node = self._process, 0.0, 1
-        if self._rounds:
-            forward, backward = at_once(self._rounds, cost)
+        most = process.length * cost
+        if self._cycles:
+            forward, backward = at_once(self._cycles, cost)
         else:
             forward, backward = self._forward.tables(cost), self._backward.tables(cost)
         ends, early = [self._of_windows(table) for table in forward], len(backward) - process.phases
@@ -69,51 +65,34 @@ class ProcessLoss:
             after = process.around - before
             if not process.exact:
                 after = (before + process.window - 1) % process.phases - process.phases
-            secrets = process.possible[min(before, len(process.possible) - 1)]
-            found = self._read(cost, before, ends[after], table, secrets[:, None] & secrets)
-            if not found <= value:
+            found = self._read(cost, before, ends[after], table)
+            found = found if found < most else most  # NaN proves nothing
+            if found > value:
                 value, node = found, before + 1
                 if not process.exact and before >= early:
                     node = max(early + 1, (process.around + 3) // 2)
-        most = process.length * cost
-        return Loss((value if value < most else most) * (1 + 8 * UNIT_ROUNDOFF), node)
+        return Loss(value * (1 + 8 * UNIT_ROUNDOFF), node)
 
     def _of_windows(self, leakages: Floats) -> Floats:
         """Return the largest leakage of the last values of two windows, by their first values."""
         if self._process.window == 1:
             return leakages
-        if self._last is None:
+        if self._process.last is None:
             return np.full_like(leakages, leakages.max())
-        return largest_after(leakages, self._last)
+        return largest_after(leakages, self._process.last)
 
-    def _read(
-        self, cost: float, node: int, after: Floats, before: Floats, possible: Bools
-    ) -> float:
+    def _read(self, cost: float, node: int, after: Floats, before: Floats) -> float:
         """Return the loss of a window that begins at a node, from the leakages of its sides."""
-        process = self._process
-        both = np.where(possible, after + before, 0.0)
-        if process.histories is not None:
-            return self._read_histories(cost, both)
+        process, both = self._process, after + before
+        values = process.possible[min(node, len(process.possible) - 1)]
+        possible = values[:, None] & values
         if process.window > 1:
-            return process.window * cost + float(both.max())
-        costs = cost * process.distance
-        if process.observed is None:
-            return float((both + costs).max(initial=cost))
-        largest = float((both + costs)[possible & (process.distance > 0)].max(initial=0.0))
-        rows = process.observed(node)
-        if rows is not None:
-            largest = min(largest, float(rows.bound(costs_of(after + before, costs)).max()))
-        return float(max(cost, largest))
-
-    def _read_histories(self, cost: float, both: Floats) -> float:
-        """Return the same if values are histories: the window's record may be any of them."""
-        histories, window = self._process.histories, self._process.window
-        assert histories is not None
-        if window > 1:
-            return float(max(window, histories.shape[1]) * cost + both.max())
-        both = both + cost * self._process.distance
-        apart = histories[:, None, :] != histories[None, :, :]
-        return min(float(both[differs].max(initial=cost)) for differs in np.moveaxis(apart, -1, 0))
+            return max(process.window, len(process.secrets)) * cost + float(both[possible].max())
+        both = both + cost * process.distance
+        value = min(both[possible & pairs].max(initial=cost) for pairs in process.secrets)
+        if rows := process.observed[min(node, len(process.observed) - 1)]:
+            value = max(cost, min(value, rows.bound(both).max()))
+        return float(value)
 
 
 class _Leakages:
@@ -136,7 +115,7 @@ class _Leakages:
         if isinstance(rows, ExactRows):
             return Stretch(possible, rows.rows[None], rows.error)
         if isinstance(rows, ReweightedRows):
-            return Stretch(possible, reweighted=[rows])
+            return Stretch(possible, which=0, roots=[rows.roots])
         return None
 
     def tables(self, cost: float) -> list[Floats]:
@@ -157,7 +136,7 @@ class _Leakages:
     def _limits(self, cost: float) -> tuple[Floats, Floats]:
         """Return the costs of pairs of values, and bounds of all leakages."""
         process, costs = self._process, cost * self._process.distance
-        most = (process.around if process.histories is None else process.length) * cost
+        most = (process.around if len(process.secrets) == 1 else process.length) * cost
         cap = most * (1 + 16 * UNIT_ROUNDOFF) * self._away
         return costs, self.side.blocks.caps(cap, cost, costs)
 
@@ -165,19 +144,16 @@ class _Leakages:
         """Return leakages of a node from those of its neighbour; each set bounds them."""
         image = cap
         for rows in self.side.sets:
-            image = np.fmin(np.fmin(rows.bound(costs_of(before, costs)), rows.limit), image)
-        image = image.copy()
-        clear_diagonal(image)
+            image = np.fmin(np.fmin(rows.bound(before + costs), rows.limit), image)
         return image
 
     def _tail(self, cost: float, costs: Floats, cap: Floats, floor: Floats) -> Floats:
         """Return a bound for all nodes after one with leakages ``floor``, the least of all sets."""
-        tail, extra = cap, self.side.margin * self._away if self.side.margin else self._zeros
+        tail = cap
         for number, rows in enumerate(self.side.sets):
             early = isinstance(rows, ExactRows) and self.side.early is not None
             least = floor if early else self._zeros
-            equation = LeakageEquation(rows, costs, cap, extra=extra, floor=least)
-            found = post_fixed_point(equation, self._starts[number] * cost)
+            found = post_fixed_point(rows, costs, cap, self._starts[number] * cost, floor=least)
             self._starts[number] = found / cost
             tail = np.minimum(tail, found)
             if isinstance(rows, ExactRows) and rows.spread < 1e-7 * cost:

@@ -3,18 +3,21 @@
 A bound holds for every mechanism whose density changes by at most e^c with one entry.
 """
 
+from __future__ import annotations
+
+import math
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from fractions import Fraction
 from functools import singledispatch
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from pufferflow._util.numbers import ball
 from pufferflow.bounds.loss import ProcessLoss
-from pufferflow.bounds.mixing import MixingLoss
 from pufferflow.bounds.process import (
     MAX_HISTORIES,
     MAX_ROBUST_STATES,
-    Process,
     of_chain,
     of_histories,
     of_periodic,
@@ -23,11 +26,13 @@ from pufferflow.bounds.process import (
 from pufferflow.bounds.roots import Loss
 from pufferflow.models.bounded import BoundedFamily
 from pufferflow.models.chain import MarkovChain
-from pufferflow.models.families import ChainFamily, Family
+from pufferflow.models.families import ChainFamily, Family, Protection
 from pufferflow.models.hidden import HiddenChain
 from pufferflow.models.mixing import MixingFamily
 from pufferflow.models.periodic import PeriodicChain
-from pufferflow.models.protection import Protection
+
+if TYPE_CHECKING:
+    from flint import arb
 
 MAX_STATES = 64
 """Largest number of states for couplings of all pairs of values."""
@@ -35,30 +40,87 @@ MAX_STATES = 64
 MAX_RATIO_STATES = 64
 """Largest number of states of an interval family for which ratios are compared instead."""
 
+_LARGE = 10**6
+"""Costs of a block of steps (m·c) above which mixing saves less than 1e-6 T·c and is left out."""
+
 _KEPT = 16
-_kept: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
-_Made = TypeVar("_Made")
+_kept: OrderedDict[tuple[Any, ...], list[ProcessLoss]] = OrderedDict()
 
 MAX_BLOCK_STATES = 200
 """Largest number of states for blocks of steps: time grows faster than the cube."""
 
 
-class LossBound(Protocol):
-    """Upper bounds of the loss of all c-DP mechanisms."""
+class MixingLoss:
+    """Largest loss over a segment's windows in terms of c: a closed form in interval arithmetic.
+
+    With ρ = (1 − α) e^(mc) the odds ratio of two values by n = km + r records after them is at most
+    E(n) = ρ^k e^(rc) + α e^((m−1)c) (1 + ρ + … + ρ^(k−1)), and the loss of a window of w
+    records with j before it and n after it is at most w·c + log E(j) + log E(n).
+    """
+
+    def __init__(self, family: MixingFamily, length: int, window: int = 1) -> None:
+        self._steps, self._kept = family.steps, family.kept
+        self._length, self._window = length, min(window, length)
 
     def loss(self, cost: float) -> Loss:
         """Return a bound, rounded up, at c."""
+        value, node = self._loss(Fraction(cost))
+        return Loss(math.nextafter(float(value.upper()), math.inf), node)
 
     def scale(self, epsilon: float, upper: float) -> tuple[float, int] | None:
-        """Return the smallest scale with loss ≤ ε, rounded up, and a node; None if ≥ ``upper``."""
+        """Return the smallest float with loss ≤ ε, and a deciding node; None if ≥ ``upper``."""
+        if not self._suffices(below := math.nextafter(upper, 0.0), epsilon):
+            return None
+        # a window alone costs w·c
+        low, high = max(self._window / epsilon / 2, math.ulp(0.0)), below
+        while (middle := low + (high - low) / 2) not in (low, high):
+            low, high = (low, middle) if self._suffices(middle, epsilon) else (middle, high)
+        return high, self._loss(1 / Fraction(high))[1]
 
+    def _suffices(self, scale: float, epsilon: float) -> bool:
+        return bool(self._loss(1 / Fraction(scale))[0] <= epsilon)
 
-class Part(NamedTuple):
-    """A part of a family: a chain of a finite one, or the whole family."""
+    def _loss(self, cost: Fraction) -> tuple[arb, int]:
+        """Return a ball with the bound, to some 30 digits, and the first node of a worst window."""
+        from flint import ctx
 
-    family: Family
-    bound: LossBound | None
-    why: str = ""  # the reason if there is no bound, or a remark
+        around = self._length - self._window
+        if self._steps * cost > _LARGE or around == 0:
+            return ball(self._length * cost), 1
+        digits = abs(cost.numerator.bit_length() - cost.denominator.bit_length())
+        for bits in (128, 512, 2048, 8192):
+            with ctx.workprec(bits + 2 * digits + self._length.bit_length()):
+                factors = [
+                    (self._factor(j, cost) * self._factor(around - j, cost), j)
+                    for j in self._worst(around)
+                ]
+                total, before = max(factors, key=lambda factor: float(factor[0].mid().log()))
+                for factor, _ in factors:
+                    total = total.max(factor)
+                value = total.log() + ball(self._window * cost)
+                if value.is_finite() and value.rad() * 2**80 < value:
+                    return value, before + 1
+        return ball(self._length * cost), 1  # ρ is within 10^-2000 of 1
+
+    def _worst(self, around: int) -> Iterator[int]:
+        """Yield numbers of records before a window; one of them is the worst (Theorem F2)."""
+        blocks, rest = divmod(around, self._steps)
+        for first, pairs in ((0, blocks), (rest + 1, blocks - 1)):
+            if pairs >= 0 and first < self._steps:
+                for k in range(max(pairs // 2 - 1, 0), min(pairs // 2 + 1, pairs) + 1):
+                    yield k * self._steps + first
+
+    def _factor(self, records: int, cost: Fraction) -> arb:
+        """Return E(n)."""
+        blocks, rest = divmod(records, self._steps)
+        c = ball(cost)
+        ratio = ball(self._kept) * (self._steps * c).exp()
+        power = ratio**blocks
+        factor = power * (rest * c).exp()
+        if blocks:
+            fresh = ball(1 - self._kept) * ((self._steps - 1) * c).exp()
+            factor += fresh * (1 - power) / (1 - ratio)
+        return factor
 
 
 class _Least(NamedTuple):
@@ -77,6 +139,18 @@ class _Least(NamedTuple):
         return best
 
 
+LossBound: TypeAlias = ProcessLoss | MixingLoss | _Least
+"""Upper bounds of the loss of all c-DP mechanisms, and smallest scales by them."""
+
+
+class Part(NamedTuple):
+    """A part of a family: a chain of a finite one, or the whole family."""
+
+    family: Family
+    bound: LossBound | None
+    why: str = ""  # the reason if there is no bound, or a remark
+
+
 @singledispatch
 def loss_bounds(family: Family, length: int, protection: Protection) -> list[Part]:
     """Return bounds for the parts of a family, whose largest loss and largest scale count.
@@ -87,20 +161,13 @@ def loss_bounds(family: Family, length: int, protection: Protection) -> list[Par
 
 
 def _of_chain(
-    family: Family,
-    chain: MarkovChain | HiddenChain,
-    k: int,
-    length: int,
-    protection: Protection,
+    family: Family, chain: MarkovChain | HiddenChain, k: int, length: int, protection: Protection
 ) -> Part:
     if k > MAX_BLOCK_STATES:
         why = f"of {k} states other bounds would take minutes, they are computed for at most "
         return Part(family, None, f"{why}{MAX_BLOCK_STATES}")
-    return Part(family, kept(_made, of_chain, chain, length, protection, pairs=k <= MAX_STATES))
-
-
-def _made(process: Callable[..., Process], *arguments: Any, **options: Any) -> LossBound:
-    return ProcessLoss(process(*arguments, **options))
+    (bound,) = _bounds(of_chain, chain, length, protection, pairs=k <= MAX_STATES)
+    return Part(family, bound)
 
 
 @loss_bounds.register
@@ -121,8 +188,7 @@ def _(family: HiddenChain, length: int, protection: Protection) -> list[Part]:
         limit = f"where there are at most {MAX_HISTORIES}, not {hidden}"
         why = f"histories of {histories.shape[1]} observations are compared {limit}"
         return [part._replace(why=why)]
-    other = kept(_made, of_histories, family, length, protection)
-    return [Part(family, _Least((part.bound, other)))]
+    return [Part(family, _Least((part.bound, *_bounds(of_histories, family, length, protection))))]
 
 
 @loss_bounds.register
@@ -133,8 +199,8 @@ def _(family: BoundedFamily, length: int, protection: Protection) -> list[Part]:
         return [Part(family, None, why)]
     if k > MAX_ROBUST_STATES and protection.side_information == "none":
         why = f"couplings are computed for at most {MAX_ROBUST_STATES} states, not for {k}"
-    bound = kept(_made, of_sets, family, length, protection, pairs=k <= MAX_ROBUST_STATES)
-    return [Part(family, bound, not_mixing(family) or why)]
+    (bound,) = _bounds(of_sets, family, length, protection, pairs=k <= MAX_ROBUST_STATES)
+    return [Part(family, bound, why)]
 
 
 @loss_bounds.register
@@ -143,41 +209,19 @@ def _(family: PeriodicChain, length: int, protection: Protection) -> list[Part]:
         limit = f"at most {MAX_STATES} states, not {family.states}"
         why = f"couplings at every phase are computed for {limit}"
         return [Part(family, None, why)]
-    return [Part(family, bound) for bound in kept(_at_phases, family, length, protection)]
+    return [Part(family, bound) for bound in _bounds(of_periodic, family, length, protection)]
 
 
-def _at_phases(*arguments: Any) -> list[LossBound]:
-    return [ProcessLoss(process) for process in of_periodic(*arguments)]
-
-
-def not_mixing(family: BoundedFamily) -> str:
-    """Return the sets of states that chains may never leave, as a reason; empty if chains mix."""
-    for rows in (family.rows, *([] if family.backward is None else [family.backward.rows])):
-        if (apart := rows.kept_apart()) is not None:
-            these, those = (_listed(states) for states in apart)
-            return (
-                f"under these bounds a chain may stay for ever in {these}, and for ever in "
-                f"{those}, so it need not mix; merge these states with others, or fit to more "
-                "records"
-            )
-    return ""
-
-
-def _listed(states: tuple[int, ...]) -> str:
-    names = [str(x + 1) for x in states]
-    if len(names) == 1:
-        return f"state {names[0]}"
-    return f"states {', '.join(names[:-1])} and {names[-1]}"
-
-
-def kept(make: Callable[..., _Made], *arguments: Any, **options: Any) -> _Made:
-    """Return the bounds of a family, shared by all calls of a thread on the same objects.
+def _bounds(make: Callable[..., Any], *arguments: Any, **options: Any) -> list[ProcessLoss]:
+    """Return the bounds of one or more processes, shared by all calls of a thread.
 
     Couplings of one ε are the start for the next one.
     """
     key = threading.get_ident(), make, *arguments, *options.items()
-    made = _kept.pop(key, None) or make(*arguments, **options)
+    if (bounds := _kept.pop(key, None)) is None:
+        made = make(*arguments, **options)
+        bounds = [ProcessLoss(each) for each in (made if isinstance(made, list) else [made])]
     while len(_kept) >= _KEPT:
         _kept.popitem(last=False)
-    _kept[key] = made
-    return made
+    _kept[key] = bounds
+    return bounds

@@ -5,7 +5,7 @@ distribution that underflows.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,28 +14,25 @@ import numpy as np
 
 from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._util.types import Bools, Floats, Ints
-from pufferflow.bounds.affine import AffineRows
-from pufferflow.bounds.blocks import Blocks, blocks_of, blocks_of_sets
+from pufferflow.bounds.blocks import Blocks, block, blocks_of, blocks_of_sets
 from pufferflow.bounds.distribution_sets import (
     DistributionSet,
     ExactRows,
     ReweightedRows,
     conditional,
     reweighted_rows,
-    reweighted_within,
 )
-from pufferflow.bounds.periodic import Cycle
-from pufferflow.bounds.robust import MAX_ORDERED_STATES, VertexRows
+from pufferflow.bounds.robust import MAX_ORDERED_STATES, AffineRows, VertexRows
 from pufferflow.bounds.roots import TOLERANCE
+from pufferflow.bounds.rounds import Cycle
 from pufferflow.bounds.walks import Stretch
 from pufferflow.errors import ChainError
-from pufferflow.models.bounded import BoundedFamily
+from pufferflow.models.bounded import BoundedFamily, RowSets
 from pufferflow.models.chain import MarkovChain
+from pufferflow.models.families import Protection
 from pufferflow.models.hidden import HiddenChain
 from pufferflow.models.periodic import PeriodicChain
-from pufferflow.models.powers import followed, matrix_power
-from pufferflow.models.protection import Protection
-from pufferflow.models.row_sets import RowSets
+from pufferflow.models.powers import Supports, followers, matrix_power
 
 _EXACT_WORK = 20_000
 _EXACT_NODES, _EXACT_STATES = 400, 12
@@ -69,8 +66,6 @@ class Side:
         Bounds of all leakages through several steps.
     early : Stretch, optional
         The first nodes, after one without a neighbour.
-    margin : float
-        Addend to a leakage for rounding of the rows.
     cycle : Cycle, optional
         The steps of a period, for periodic chains, instead of all others.
     """
@@ -78,7 +73,6 @@ class Side:
     sets: tuple[DistributionSet, ...] = ()
     blocks: Blocks = field(default_factory=Blocks)
     early: Stretch | None = None
-    margin: float = 0.0
     cycle: Cycle | None = None
 
 
@@ -90,35 +84,36 @@ class Process:
     ----------
     length, window : int
         T, and records of a window.
-    distance : float array, shape (k, k)
-        Number of records of a query's input in which two values differ.
+    secrets : bool array, shape (m, k, k)
+        Pairs of values that differ in a record; values are histories of m records, usually of one.
     forward, backward : Side
     exact : bool
         Whether every node is computed, rather than bounded together with others.
     possible : list of bool array, shape (k,)
         Values that the first record of a window can have after 0, 1, … early nodes, and later.
-    step : float array, shape (k, k), optional
-        The matrix of a step, for possible last records of a window; any value by default.
-    histories : int array, shape (k, m), optional
-        The records of each value, the latest last.
-    observed : callable, optional
-        Function of the number of a node: the distributions of its value given each observation, if
-        these are known.
+    last : bool array, shape (k, k), optional
+        Values of a window's last record that can follow each of its first one; any by default.
+    observed : list of ExactRows or None
+        Distributions of the value given each observation, if known, of the first nodes and later.
     tolerance : float
         Relative tolerance of the loss at a scale, below ε.
     """
 
     length: int
     window: int
-    distance: Floats
+    secrets: Bools
     forward: Side
     backward: Side
     exact: bool
     possible: list[Bools]
-    step: Floats | None = None
-    histories: Ints | None = None
-    observed: Callable[[int], ExactRows | None] | None = None
+    last: Bools | None = None
+    observed: Sequence[ExactRows | None] = (None,)
     tolerance: float = TOLERANCE
+
+    @cached_property
+    def distance(self) -> Floats:
+        """Number of records in which two values differ, shape (k, k)."""
+        return np.asarray(self.secrets.sum(axis=0, dtype=np.float64))
 
     @property
     def around(self) -> int:
@@ -129,6 +124,14 @@ class Process:
     def phases(self) -> int:
         """Number of phases of the later nodes."""
         return 1 if self.forward.cycle is None else self.forward.cycle.chain.period
+
+
+def _different(k: int) -> Bools:
+    return ~np.eye(k, dtype=np.bool_)[None]
+
+
+def _every(k: int) -> Bools:
+    return np.ones(k, dtype=np.bool_)
 
 
 def of_sets(
@@ -144,23 +147,20 @@ def of_sets(
 
     def sets(rows: RowSets) -> DistributionSet:
         if not coupled:
-            return reweighted_within(rows.log_ratios())
+            return ReweightedRows(rows.log_ratios())
         return VertexRows(rows) if k <= MAX_ORDERED_STATES else AffineRows(rows)
 
     def blocks(columns: bool) -> Blocks:
         return Blocks(blocks_of_sets(family.rows, length, columns=columns))
 
     forward = Side((sets(family.rows),), Blocks() if coupled else blocks(False))
-    past: list[DistributionSet] = [reweighted_within(family.rows.log_column_ratios())]
+    past: list[DistributionSet] = [ReweightedRows(family.rows.log_column_ratios())]
     if family.backward is not None:
         past.append(sets(family.backward.rows))
     backward = Side(tuple(past), blocks(True))
     work = sum(each.work for side in (forward, backward) for each in side.sets)
     exact = length <= max(2, min(_SETS_NODES, _SETS_WORK // max(work, 1)))
-    everything = np.ones(k, dtype=np.bool_)
-    return Process(
-        length, window, 1 - np.eye(k), forward, backward, exact, [everything, everything]
-    )
+    return Process(length, window, _different(k), forward, backward, exact, [_every(k)] * 2)
 
 
 def of_histories(family: HiddenChain, length: int, protection: Protection) -> Process:
@@ -173,18 +173,14 @@ def of_histories(family: HiddenChain, length: int, protection: Protection) -> Pr
     assert histories is not None
     k, order = histories.shape
     power, support = matrix_power(family.chain.transition_matrix, order)
-    rows = np.where(support, power, 0.0)
-    margin = 16 * order * (k + 3) * UNIT_ROUNDOFF  # of a cross ratio of four entries
-    if (support & (power < SAFE_MINIMUM)).any():
-        margin = math.inf
-    distance = (histories[:, None, :] != histories[None, :, :]).sum(axis=-1, dtype=np.float64)
     forward, backward = (
-        Side((reweighted_rows(weights),), margin=margin) for weights in (rows, rows.T)
+        Side((found.rows,))
+        for ways in ((power, support), (power.T, support.T))
+        if (found := block(order, ways, _different(k)[0], None, pairwise=True)).rows is not None
     )
-    everything, window = np.ones(k, dtype=np.bool_), min(protection.window, length)
-    return Process(
-        length, window, distance, forward, backward, False, [everything] * 2, histories=histories
-    )
+    secrets = histories.T[:, :, None] != histories.T[:, None]
+    window = min(protection.window, length)
+    return Process(length, window, secrets, forward, backward, False, [_every(k)] * 2)
 
 
 def of_periodic(chain: PeriodicChain, length: int, protection: Protection) -> list[Process]:
@@ -193,16 +189,15 @@ def of_periodic(chain: PeriodicChain, length: int, protection: Protection) -> li
     Segments may begin at any phase.
     """
     k, period, window = chain.states, chain.period, min(protection.window, length)
-    informed, everything = protection.side_information == "any", np.ones(k, dtype=np.bool_)
+    informed = protection.side_information == "any"
     reversible = chain.start == "stationary" and not informed and chain.stationary_error < 1
     if reversible:
         steps = chain.transition_matrices[chain.transition_matrices > 0]
         rarest = chain.stationary_distributions[chain.possible].min() * steps.min()
         reversible = bool(rarest >= SAFE_MINIMUM)
-    forward = Cycle(chain, forward=True, known=not informed)
-    backward = Cycle(chain, forward=False, known=reversible)
-    shared = length, window, 1 - np.eye(k)
-    possible = [everything, everything]
+    forward = Cycle(chain, length - window, forward=True, known=not informed)
+    backward = Cycle(chain, length - window, forward=False, known=reversible)
+    shared, possible = (length, window, _different(k)), [_every(k)] * 2
     if length * period > _EXACT_STEPS or length * period * k**3 > _EXACT_WORK:
         tolerance = _SLOWLY if forward.is_slow else TOLERANCE
         sides = Side(cycle=forward), Side(cycle=backward)
@@ -235,7 +230,7 @@ def of_chain(
     if chain.start == "stationary":  # transient states never occur
         seen = None if seen is None else seen[chain.initial_support]
         chain = chain.restricted(chain.initial_support)
-    return _ChainProcess(chain, length, protection, pairs, seen, early).process
+    return _ChainProcess(chain, length, protection, pairs, seen, early).process()
 
 
 class _ChainProcess:
@@ -263,50 +258,71 @@ class _ChainProcess:
         self.early = min(self.count, early, most) if pairs else 1
         self.error = 2 * chain.stationary_error + 4 * UNIT_ROUNDOFF
         self.reversal: Floats | None = None
-        self._seen_rows: dict[int, ExactRows | None] = {}
         if chain.is_irreducible and not self.informed:
             with suppress(ChainError):  # stationary probabilities too small to divide by
                 reversal, pi = chain.time_reversal, chain.stationary_distribution
                 if (self.matrix.T * pi)[self.matrix.T > 0].min() >= SAFE_MINIMUM:
                     self.reversal = reversal
+        # of the early nodes: values, distributions from a given start, spreads (Lemma 7)
+        supports = Supports(chain.initial_support, self.matrix > 0, self.early)
+        self.possible = [supports.at(node) for node in range(1, self.early + 1)]
+        self.given: list[Floats] = []
+        if chain.start == "given" and (now := chain.initial_distribution) is not None:
+            while len(self.given) < self.early:
+                self.given.append(now)
+                now = now @ self.matrix
+        self.spreads = np.zeros(1) if chain.start == "stationary" else self._spreads()
 
-    @cached_property
+    def _spreads(self) -> Floats:
+        """Return the largest spread of log m(x)/π(x) over distributions m of each early node.
+
+        It is ∞ without a unique π > 0, or if a probability is too small.
+        """
+        spreads, rounding = np.full(self.early, np.inf), 4 * (self.chain.states + 3) * UNIT_ROUNDOFF
+        if self.reversal is not None:
+            rows = self.given[0][None] if self.given else np.eye(self.chain.states)
+            for node in range(self.early):
+                if rows.min() > SAFE_MINIMUM:
+                    logs = np.log(rows / self.chain.stationary_distribution)
+                    spreads[node] = (logs.max(axis=1) - logs.min(axis=1)).max()
+                    spreads[node] += self.error + (node + 1) * rounding
+                rows = rows @ self.matrix
+        return spreads
+
     def process(self) -> Process:
         """Return the process."""
-        k, distance = self.chain.states, 1 - np.eye(self.chain.states)
-        if self.seen is not None:
-            distance = (self.seen[:, None] != self.seen[None, :]).astype(np.float64)
-        exact = self.pairs and self.early == self.count
-        looks = self.pairs and self.window == 1 and self.seen is not None and not self.informed
+        stationary, k = self.chain.start == "stationary", self.chain.states
+        seen = np.arange(k) if self.seen is None else self.seen
         forward, backward = self._forward(), self._backward()
-        possible = self._possible[:1] if backward.early is None else self._possible
-        later = followed(np.ones(k, dtype=np.bool_), self.matrix > 0, 1)
-        if self.chain.start == "stationary":
-            later = self.chain.initial_support
+        later: Bools = self.chain.initial_support if stationary else self.matrix.max(axis=0) > 0
+        observed: list[ExactRows | None] = [None]
+        if self.pairs and self.window == 1 and self.seen is not None and not self.informed:
+            nodes = range(1 if stationary else self.early + 1)
+            observed = [self._of_observations(node) for node in nodes]
         return Process(
             self.length,
             self.window,
-            distance,
+            np.not_equal.outer(seen, seen)[None],
             forward,
             backward,
-            exact,
-            [*possible, later],
-            step=self.matrix,
-            observed=self._observed if looks else None,
+            self.pairs and self.early == self.count,
+            [*(self.possible if backward.early else self.possible[:1]), later],
+            last=followers(self.matrix, self.window),
+            observed=observed,
         )
 
-    @property
-    def _farthest(self) -> int:
-        """Length of blocks: powers of P are not used if observations of hidden states are known.
+    def _blocks(self, rows: Floats, *, pairwise: bool = False) -> Blocks:
+        """Return blocks of steps with these weights, which may be reweighted in any way.
 
-        Known records end the leakage, known observations do not.
+        Known records end the leakage, known observations of hidden states do not: then powers of
+        P are not used.
         """
-        return 2 if self.informed and self.seen is not None else self.count
+        farthest = 2 if self.informed and self.seen is not None else self.count
+        return Blocks(blocks_of(rows, None, farthest, pairwise=pairwise))
 
     def _forward(self) -> Side:
         if self.informed:
-            blocks = Blocks(blocks_of(self.matrix, None, self._farthest))
-            return Side((reweighted_rows(self.matrix),) * self.pairs, blocks)
+            return Side((reweighted_rows(self.matrix),) * self.pairs, self._blocks(self.matrix))
         rows = (ExactRows(self.matrix),) * self.pairs
         return Side(rows, Blocks(blocks_of(self.matrix, 0.0, self.count)))
 
@@ -315,115 +331,48 @@ class _ChainProcess:
             blocks = Blocks(blocks_of(self.reversal, self.error, self.count))
             return Side((ExactRows(self.reversal, self.error),) * self.pairs, blocks)
         pairwise = self.pairs and self.early > 1 and not self.informed
-        blocks = Blocks(blocks_of(self.matrix.T, None, self._farthest, pairwise=pairwise))
+        blocks = self._blocks(self.matrix.T, pairwise=pairwise)
         if not self.pairs:
             return Side((), blocks)
-        sets: list[DistributionSet] = []
-        if self.reversal is not None and (spread := self._spread(self.early - 1)) < NEAR:
-            sets.append(ExactRows(self.reversal, self.error, spread=spread))
-        return Side((*sets, reweighted_rows(self.matrix.T)), blocks, self._stretch(blocks))
-
-    # -- early nodes -------------------------------------------------------------------------------
+        sets: list[DistributionSet] = [reweighted_rows(self.matrix.T)]
+        if self.reversal is not None and (spread := float(self.spreads[-1])) < NEAR:
+            sets.insert(0, ExactRows(self.reversal, self.error, spread=spread))
+        return Side(tuple(sets), blocks, self._stretch(blocks))
 
     def _stretch(self, blocks: Blocks) -> Stretch:
         """Return the first nodes, each with the distributions of the one before it."""
-        n, possible = self.early - 1, np.array(self._possible)
+        possible, matrix, k = np.array(self.possible), self.matrix, self.chain.states
         before, which = np.unique(possible[:-1], axis=0, return_inverse=True)
-        tables = [reweighted_rows((self.matrix * states[:, None]).T) for states in before]
-        reweighted: list[ReweightedRows | None] = [tables[i] for i in which]
+        roots = [reweighted_rows((matrix * states[:, None]).T).roots for states in before]
         rows, error, spreads = None, 0.0, None
-        if self.chain.start == "given" and not self.informed:
-            rows, unsure = self._conditionals(possible)
-            error = 2 * self.early * (self.chain.states + 3) * UNIT_ROUNDOFF
+        if self.given and not self.informed:
+            given, error = np.array(self.given), 2 * self.early * (k + 3) * UNIT_ROUNDOFF
+            joint, there = given[:-1, None] * matrix.T, possible[:-1, None] & (matrix.T > 0)
+            rare: Bools = np.asarray(((given < SAFE_MINIMUM) & possible).any(axis=1))
+            unsure = ((joint < SAFE_MINIMUM) & there).any(axis=(1, 2)) | rare[1:] | rare[:-1]
+            rows, which = conditional(joint), np.where(unsure, which, -1)
             spreads = np.append(np.where(unsure, np.inf, 0.0), 0.0)
-            reweighted = [
-                table if spread else None
-                for table, spread in zip(reweighted, spreads, strict=False)
-            ]
         elif self.chain.start == "any" and self.reversal is not None:
-            rows, error = self.reversal[None], self.error
-            spreads = np.array([self._spread(node) for node in range(n + 1)])
+            rows, error, spreads = self.reversal[None], self.error, self.spreads
         return Stretch(
             possible,
             rows,
             error,
             spreads=spreads,
-            reweighted=reweighted or [None],
+            which=which,
+            roots=roots,
             blocks=blocks.pairwise,
         )
 
-    def _conditionals(self, possible: Bools) -> tuple[Floats, Bools]:
-        """Return the distributions of the node before each early one, and a mask of underflow."""
-        given = np.array(self._given[: self.early])
-        rare: Bools = np.asarray(((given < SAFE_MINIMUM) & possible).any(axis=1))
-        joint = given[:-1, None, :] * self.matrix.T
-        there = possible[:-1, None, :] & (self.matrix.T > 0)
-        rows, unsure = conditional(joint), ((joint < SAFE_MINIMUM) & there).any(axis=(1, 2))
-        return rows, unsure | rare[1:] | rare[:-1]
-
-    @cached_property
-    def _possible(self) -> list[Bools]:
-        """Return the values that each of the early nodes can have."""
-        possible = [self.chain.initial_support]
-        while len(possible) < self.early:
-            possible.append(followed(possible[-1], self.matrix > 0, 1))
-        return possible
-
-    @cached_property
-    def _given(self) -> list[Floats]:
-        """Return the distributions of the early nodes and the next one, from a given start."""
-        (first,) = [self.chain.initial_distribution]
-        assert first is not None
-        given = [first]
-        while len(given) <= self.early:
-            given.append(given[-1] @ self.matrix)
-        return given
-
-    # -- spreads (Lemma 7) -------------------------------------------------------------------------
-
-    def _spread(self, node: int) -> float:
-        """Return the largest spread of log m(x)/π(x) over distributions m of a node.
-
-        Early nodes are 0, 1, …; it is ∞ without a unique π > 0, or if a probability is too small.
-        """
-        if self.reversal is None:
-            return math.inf
-        rounding = 4 * (node + 1) * (self.chain.states + 3) * UNIT_ROUNDOFF
-        return self._spreads[node] + self.error + rounding
-
-    @cached_property
-    def _spreads(self) -> list[float]:
-        def spreads() -> Iterator[float]:
-            rows = np.eye(self.chain.states) if self.chain.start == "any" else self._given[0][None]
-            for _ in range(self.early + 1):
-                with np.errstate(divide="ignore", under="ignore"):
-                    logs = np.log(rows / self.chain.stationary_distribution)
-                    spread = float((logs.max(axis=1) - logs.min(axis=1)).max())
-                    least = 1e-290 if len(rows) > 1 else SAFE_MINIMUM
-                    yield spread if rows.min() > least else math.inf
-                    rows = np.dot(rows, self.matrix)
-
-        return list(spreads())
-
-    # -- observations ------------------------------------------------------------------------------
-
-    def _observed(self, node: int) -> ExactRows | None:
-        """Return the distributions of the state of node 0, 1, … given its observation, or None."""
-        node = 0 if self.chain.start == "stationary" else min(node, self.early)
-        if node not in self._seen_rows:
-            self._seen_rows[node] = self._of_observations(node)
-        return self._seen_rows[node]
-
     def _of_observations(self, node: int) -> ExactRows | None:
+        """Return the distributions of the state of node 0, 1, … given its observation, or None."""
         assert self.seen is not None
         k, spread = self.chain.states, 0.0
-        if self.chain.start == "given" and node < self.early:
-            known, states = self._given[node], self._possible[node]
+        if self.given and node < self.early:
+            known, states = self.given[node], self.possible[node]
             error = 2 * (node + 1) * (k + 3) * UNIT_ROUNDOFF
         else:
-            if self.chain.start != "stationary":
-                spread = self._spread(min(node, self.early - 1))
-            if spread == math.inf:
+            if (spread := float(self.spreads[min(node, len(self.spreads) - 1)])) == math.inf:
                 return None
             known, error = self.chain.stationary_distribution, 2 * self.chain.stationary_error
             states = known > 0

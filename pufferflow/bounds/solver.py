@@ -7,14 +7,11 @@ from pufferflow.bounds.distribution_sets import (
     DENSE,
     DistributionSet,
     PairBound,
-    clear_diagonal,
-    costs_of,
 )
 
 SLACK, _ROUNDING = 1e-7, 1e-14
 """Excess of a post-fixed point over rounding errors: relative, and per state."""
 
-ZERO = np.zeros(())
 _SWEEPS = 40
 _FINE = 1e-10  # tolerance of iterative solutions
 
@@ -29,64 +26,43 @@ def beginning(rows: DistributionSet) -> Floats:
     return np.random.default_rng(0).random((states, states)) / 2
 
 
-class LeakageEquation:
-    """A = max(min(Φ_c(A) + extra, cap), floor), for a floor below the cap.
+def post_fixed_point(
+    side: PairBound,
+    costs: Floats,
+    cap: Floats,
+    start: Floats,
+    *,
+    extra: Floats | float = 0.0,
+    floor: Floats | float = 0.0,
+) -> Floats:
+    """Return A ≥ ``floor`` with min(Φ(costs + A) + ``extra``, cap) ≤ A, close to the smallest one.
 
-    ``cost`` is c (or a matrix, c where values are distinguishable). ``cap`` bounds the leakages
-    otherwise.
+    ``costs`` has c where values are distinguishable. ``cap`` bounds the leakages otherwise, with
+    zeros on the diagonal; ``floor`` is below it.
+
+    Newton's method on A = max(min(Φ + extra, cap), floor) from ``start``, whose derivative is the
+    matrix of the tilted flows: policy iteration over couplings.
     """
 
-    def __init__(
-        self,
-        side: PairBound,
-        cost: Floats | float,
-        cap: Floats,
-        *,
-        extra: Floats = ZERO,
-        floor: Floats = ZERO,
-    ) -> None:
-        self._side, self._cost, self._extra, self._floor = side, cost, extra, floor
-        self.cap: Floats = np.minimum(cap, np.maximum(side.limit + extra, floor))
-        """The largest possible leakages."""
-        clear_diagonal(self.cap)
-
-    def image(self, now: Floats) -> Floats:
-        """Return the right side."""
-        image = self._side.bound(costs_of(now, self._cost)) + self._extra
+    def image_of(now: Floats) -> Floats:
         # NaN proves nothing
-        image = np.fmin(np.maximum(image, self._floor), self.cap)
-        clear_diagonal(image)
-        return np.asarray(image)
+        return np.fmin(np.maximum(side.bound(now + costs) + extra, floor), cap)
 
-    def newton_step(self, now: Floats, wanted: Floats, image: Floats) -> Floats:
-        """Return the Newton step from ``now``, with this image, to a right side of ``wanted``."""
-        return newton_step(
-            self._side, now, wanted, (image >= self.cap) | (image <= self._floor), _FINE
-        )
-
-
-def post_fixed_point(equation: LeakageEquation, start: Floats) -> Floats:
-    """Return A ≥ ``floor`` with min(Φ_c(A), cap) ≤ A, close to the smallest one.
-
-    It bounds every node of at most ``length``.
-
-    Newton's method on A = Φ_c(A) from ``start``, whose derivative is the matrix of the tilted
-    flows: policy iteration over couplings.
-    """
-    cap, now = equation.cap, np.fmin(start, equation.cap)
-    more = _ROUNDING * (len(now) + 8)
+    cap = np.minimum(cap, np.maximum(side.limit + extra, floor))
+    now, more = np.fmin(start, cap), _ROUNDING * (len(cap) + 8)
     for _ in range(_SWEEPS):
-        image = equation.image(now)
+        image = image_of(now)
         wanted = np.minimum(image * (1 + SLACK) + more, cap)
         if (image <= now).all() and (now <= wanted * (1 + SLACK) + more).all():
             return now
-        now = np.clip(now + equation.newton_step(now, wanted, image), 0.0, cap)
+        fixed = (image >= cap) | (image <= floor)
+        now = np.clip(now + newton_step(side, now, wanted, fixed, _FINE), 0.0, cap)
         if np.isnan(now).any():  # a numerically singular system
             break
     # slower and reliable: from above every iterate is a post-fixed point
     now = cap
     for _ in range(_SWEEPS):
-        now = np.minimum(now, equation.image(now))
+        now = np.minimum(now, image_of(now))
     return now
 
 

@@ -9,12 +9,11 @@ from numpy.typing import NDArray
 
 from pufferflow._util.jit import constant
 from pufferflow._util.rounding import UNIT_ROUNDOFF
-from pufferflow._util.types import Bools, Floats
+from pufferflow._util.types import Bools, Floats, Ints
 from pufferflow.bounds._step_kernels import walk
 from pufferflow.bounds.blocks import Block
 from pufferflow.bounds.distribution_sets import (
     PORTION,
-    ReweightedRows,
     Trees,
     each_pair,
     largest_log_ratios,
@@ -44,8 +43,11 @@ class Stretch:
     spreads : float array, shape (n + 1,), optional
         Distances of the distributions from those of the rows, from the neighbour of the first node
         on; ∞ if the rows do not apply to the following node. 0 by default.
-    reweighted : sequence of n or 1 ReweightedRows or None
-        Distributions that may be reweighted in any way, if available; one serves all nodes.
+    which : int array, shape (n,), or int
+        For every node the number of the ``roots`` of its neighbour's distributions, if these may be
+        reweighted in any way, otherwise −1.
+    roots : sequence of float arrays, shape (k, k, k)
+        As :attr:`ReweightedRows.roots`.
     blocks : sequence of Block
         Blocks to such distributions some steps away.
     every : bool
@@ -59,7 +61,8 @@ class Stretch:
         error: float = 0.0,
         *,
         spreads: Floats | None = None,
-        reweighted: Sequence[ReweightedRows | None] = (None,),
+        which: Ints | int = -1,
+        roots: Sequence[Floats] = (),
         blocks: Sequence[Block] = (),
         every: bool = True,
     ) -> None:
@@ -78,18 +81,16 @@ class Stretch:
         error = 2 * error + 4 * UNIT_ROUNDOFF
         self._exact = constant(rows), error, constant(alike), constant(spreads), (pairs, starts)
         self._limits = limits
-        tables = list(dict.fromkeys(table for table in reweighted if table is not None))
-        which = np.array([-1 if table is None else tables.index(table) for table in reweighted])
-        which = np.broadcast_to(which, (self.count,))
-        roots = np.array([table.roots for table in tables]) if tables else np.zeros((0, k, k, k))
-        self._which, self._roots = constant(which), constant(roots)
+        self._which = constant(np.full(self.count, which, dtype=np.int64))
+        self._roots = constant(np.reshape(roots, (-1, k, k, k)))
         self._blocks = list(blocks)
         steps = np.array([block.steps for block in blocks], dtype=np.int64)
-        block_roots = [block.rows.roots for block in blocks if block.rows is not None]
+        far = [block.rows for block in blocks if block.rows is not None]
+        self._margins = np.array([rows.margin for rows in far])
         self._stacked: tuple[Any, ...] = (
             constant(steps),
             constant(np.ones_like(steps) if every else steps),
-            constant(np.array(block_roots) if block_roots else np.zeros((0, k, k, k))),
+            constant(np.array([rows.roots for rows in far]).reshape(-1, k, k, k)),
         )
 
     def walk(
@@ -107,7 +108,8 @@ class Stretch:
         kernel returns often enough for signals.
         """
         tables = start, start.copy(), np.empty_like(start), np.empty_like(start)
-        extra = np.array([block.extra(float(costs.max())) for block in self._blocks])
+        between = [block.between(float(costs.max())) for block in self._blocks]
+        extra = np.array(between) + self._margins
         reweighted = self._which, self._roots, (*self._stacked, extra)
         limits = costs, constant(np.minimum(cap, self._limits))
         out, place = np.zeros((self.count + 1, *start.shape), dtype=np.float32), 0

@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array
 
 from pufferflow._util.types import Bools, Floats
-from pufferflow.bounds.affine import AffineRows, RobustFlows
 from pufferflow.bounds.blocks import Blocks
-from pufferflow.bounds.distribution_sets import ExactRows, costs_of, reweighted_within
+from pufferflow.bounds.distribution_sets import ExactRows, ReweightedRows
 from pufferflow.bounds.loss import ProcessLoss
 from pufferflow.bounds.process import of_chain
-from pufferflow.bounds.solver import LeakageEquation, beginning, post_fixed_point
-from pufferflow.models.protection import Protection
-from pufferflow.verify import MAX_WORK, CertificateError
+from pufferflow.bounds.robust import AffineRows, RobustFlows
+from pufferflow.bounds.solver import beginning, post_fixed_point
+from pufferflow.errors import CertificateError
+from pufferflow.models.families import Protection
+from pufferflow.verify import MAX_WORK
 from pufferflow.verify.balls import Table, Work, below
 from pufferflow.verify.interpret import Interpreter
 from pufferflow.verify.model import Node, Position, SetModel
@@ -175,7 +176,7 @@ class Writer:
             powers = [m for m in _POWERS if m <= min(power, i)]
         found = []
         for m in powers:
-            costs = costs_of(logs[max(i - m, 0)], self.costs)
+            costs = logs[max(i - m, 0)] + self.costs
             sets = self._sets_of(forward, phase, m)
             bound = np.minimum.reduce([rows.bound(costs) for rows in sets])
             found.append((m, np.minimum(bound + (m - 1) * self.cost, self.cap)))
@@ -188,7 +189,7 @@ class Writer:
             values = _mask(node.values, self.k)
             found, bound = self._trees(_floats(node.rows), values, leakages)
             return found, bound + math.log(min(float(node.excess), 1e300)) * self.away
-        costs = costs_of(leakages, self.cost)
+        costs = leakages + self.costs
         with np.errstate(over="ignore"):
             growth = np.exp(costs)
         affine, pairs = self._affine(forward), np.argwhere(self.away).tolist()
@@ -199,7 +200,7 @@ class Writer:
         """Return the best trees for distributions of a neighbour with these leakages."""
         if not np.array_equal(self._last.rows, rows):  # otherwise the last ones are nearly the best
             self._last = ExactRows(rows, 1e-15, possible)  # an error: equal rows have a tree too
-        bound = self._last.bound(costs_of(leakages, self.costs))
+        bound = self._last.bound(leakages + self.costs)
         return [[x + 1, y + 1, parents] for x, y, parents in self._last.parents()], bound
 
     # -- leakages, in floats -----------------------------------------------------------------------
@@ -267,7 +268,7 @@ class Writer:
             with np.errstate(divide="ignore", invalid="ignore"):
                 logs = np.log(high)[:, None, :] - np.log(low)[None, :, :]
             logs[np.broadcast_to(high[:, None, :] == 0, logs.shape)] = -np.inf
-            found.append(reweighted_within(logs))
+            found.append(ReweightedRows(logs))
         return found
 
     def _fixed(self, maps: list[Map], extra: float, floor: Floats | float) -> Floats:
@@ -275,9 +276,8 @@ class Writer:
         away = self.away * (extra + _MARGIN * self.cost)
         floor = np.minimum(np.maximum(floor, np.where(maps[-1][1], np.inf, 0.0)), self.cap)
         period = _Period(maps, self.costs, self.cost, self.cap)
-        equation = LeakageEquation(period, self.costs, self.cap, extra=away, floor=floor)
-        start = beginning(maps[0][0]) * self.cost
-        return post_fixed_point(equation, np.clip(start, floor, self.cap))
+        start = np.clip(beginning(maps[0][0]) * self.cost, floor, self.cap)
+        return post_fixed_point(period, self.costs, self.cap, start, extra=away, floor=floor)
 
 
 class _Period:
@@ -295,7 +295,7 @@ class _Period:
             far = history[max(len(history) - power, 0)]
             table = np.fmin(side.bound(far), side.limit) + (power - 1) * self.cost
             table = np.where(outside, self.cap, np.minimum(table, self.cap))
-            history.append(costs_of(table, self.costs))
+            history.append(table + self.costs)
         return np.asarray(table)
 
     def derivative(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:

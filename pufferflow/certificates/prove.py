@@ -16,18 +16,17 @@ from pufferflow.bounds.roots import crossing
 from pufferflow.certificates.exact_families import exact_family
 from pufferflow.certificates.programs import Writer, early_nodes
 from pufferflow.certificates.quilts import quilts_of_chain
-from pufferflow.errors import ChainError, ParameterError
+from pufferflow.errors import CertificateError, ChainError, ParameterError
 from pufferflow.influence.quilts import QuiltSearch, influence_tables
 from pufferflow.models.bounded import BoundedFamily
 from pufferflow.models.chain import MarkovChain
-from pufferflow.models.families import BinaryInterval, ChainFamily, Family
+from pufferflow.models.families import BinaryInterval, ChainFamily, Family, Protection
 from pufferflow.models.mixing import MixingFamily
 from pufferflow.models.periodic import PeriodicChain
-from pufferflow.models.protection import Protection
-from pufferflow.verify import PRECISIONS, VERSION, CertificateError, proved_loss
+from pufferflow.verify import PRECISIONS, proved_loss
 from pufferflow.verify.balls import UndecidedError
+from pufferflow.verify.parse import VERSION, Proof, parse, read
 from pufferflow.verify.parse import Claim as Exact
-from pufferflow.verify.parse import Proof, parse, read
 
 _SLACK = "1e-9"
 """Slack above 2^-30, that of the plans of :mod:`pufferflow.audit.wasserstein`."""

@@ -4,9 +4,10 @@ from bisect import bisect_left
 from operator import itemgetter
 from typing import Any, TypeAlias
 
+from pufferflow.errors import CertificateError
 from pufferflow.influence.quilts import QuiltSearch, influence_tables
 from pufferflow.models.chain import MarkovChain
-from pufferflow.verify import MAX_WORK, CertificateError
+from pufferflow.verify import MAX_WORK
 from pufferflow.verify.balls import Work
 from pufferflow.verify.interpret import Interpreter
 from pufferflow.verify.parse import Claim, Proof

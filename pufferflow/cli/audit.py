@@ -19,8 +19,8 @@ from pufferflow.accounting.event import influence_curve
 from pufferflow.cli.printing import show, table
 from pufferflow.cli.scale import add_common, scales_of
 from pufferflow.errors import ChainError, ParameterError
+from pufferflow.models.families import SideInformation
 from pufferflow.models.files import read_public_model
-from pufferflow.models.protection import SideInformation
 
 COLUMNS = ("mechanism", "scale", "guarantee", "loss", "ratio", "node", "pair", "output", "status")
 

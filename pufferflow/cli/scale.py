@@ -23,9 +23,8 @@ from pufferflow.errors import ParameterError
 from pufferflow.mechanisms import MECHANISMS, NoiseScale, compute_scale, find_mechanism
 from pufferflow.mechanisms.base import requested
 from pufferflow.mechanisms.registry import scale_work
-from pufferflow.models.families import Family, GapKind
+from pufferflow.models.families import PROTECTION, Family, GapKind
 from pufferflow.models.files import read_public_model
-from pufferflow.models.protection import PROTECTION
 
 COLUMNS = ("mechanism", "epsilon", "scale", "node", "quilt", "private", "status", "reason")
 FEWER = "give fewer states, other mechanisms (--mechanism) or shorter segments"

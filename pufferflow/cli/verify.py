@@ -9,8 +9,8 @@ import argparse
 
 from pufferflow._util.files import read_bounded
 from pufferflow.cli.printing import add_bounds, show
-from pufferflow.verify import MAX_WORK, CertificateError, read_certificate, verify_certificate
-from pufferflow.verify.proved import ask_proved_checker
+from pufferflow.errors import CertificateError
+from pufferflow.verify import MAX_WORK, ask_proved_checker, read_certificate, verify_certificate
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

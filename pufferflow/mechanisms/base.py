@@ -8,8 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from pufferflow._util.checks import Lengths, check_epsilon, check_positive, longest, shown_name
 from pufferflow.errors import ParameterError
-from pufferflow.models.families import AnyFamily, as_family
-from pufferflow.models.protection import Protection, SideInformation
+from pufferflow.models.families import AnyFamily, Protection, SideInformation, as_family
 
 
 class Quilt(NamedTuple):
@@ -90,7 +89,7 @@ class NoiseScale:
         with the reason.
         """
         from pufferflow.certificates.prove import Claim, prove  # loads the interval arithmetic
-        from pufferflow.verify import MECHANISMS
+        from pufferflow.verify.parse import MECHANISMS
 
         if self.mechanism not in tuple(MECHANISMS):
             why = f"only the scales of {', '.join(MECHANISMS)} have proofs"

@@ -10,8 +10,7 @@ from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF, divide_up
 from pufferflow._util.types import Floats
 from pufferflow.mechanisms.base import NoiseScale, requested
 from pufferflow.models.chain import MarkovChain
-from pufferflow.models.families import AnyFamily, as_family
-from pufferflow.models.protection import PROTECTION, SideInformation
+from pufferflow.models.families import PROTECTION, AnyFamily, SideInformation, as_family
 
 SOLVED_NODES = 100_000
 """Longest chain whose linear system is solved by gk16; longer ones use the larger limit T → ∞."""

@@ -10,8 +10,7 @@ from pufferflow.bounds.roots import SMALLEST_EPSILON
 from pufferflow.mechanisms.base import NoiseScale, requested
 from pufferflow.mechanisms.baselines import group_dp
 from pufferflow.mechanisms.quilts import mqm_exact
-from pufferflow.models.families import AnyFamily, as_family, standing_chains
-from pufferflow.models.protection import Protection, SideInformation
+from pufferflow.models.families import AnyFamily, Protection, SideInformation, as_family
 
 
 @of_epsilons
@@ -40,8 +39,7 @@ def leakage(
     ----------
     family : Family or MarkovChain
         Θ. In an ``IntervalFamily`` or a ``TotalVariationFamily`` every step may have other rows
-        within the bounds; bounds of the reversed chain (``backward``) reduce the scale. If such
-        chains need not mix, ``reason`` names the states to merge.
+        within the bounds; bounds of the reversed chain (``backward``) reduce the scale.
     length, epsilon, window
         As for :func:`pufferflow.mqm_exact`. A window includes all its parts.
     side_information : {"none", "any"}
@@ -60,7 +58,7 @@ def leakage(
     parts = loss_bounds(theta, asked.length, protection)
     scales = [_scale(part, asked) for part in parts]
     index = max(range(len(scales)), key=lambda i: scales[i].scale or math.inf)
-    chain = index if standing_chains(theta) else None
+    chain = index if theta.standing_chains else None
     return replace(scales[index], mechanism="leakage", chain=chain)
 
 
@@ -101,7 +99,7 @@ def leakage_loss(
 def _scale(part: Part, asked: NoiseScale) -> NoiseScale:
     """Return the scale of a part, or the smallest of other mechanisms if that is smaller."""
     side = asked.side_information
-    other = mqm_exact if standing_chains(part.family) and side == "none" else group_dp
+    other = mqm_exact if part.family.standing_chains and side == "none" else group_dp
     known = other(
         part.family, asked.length, asked.epsilon, window=asked.window, side_information=side
     )

@@ -9,8 +9,7 @@ from pufferflow._util.checks import Lengths
 from pufferflow._util.grids import of_epsilons
 from pufferflow.errors import ChainError
 from pufferflow.mechanisms.base import Count, NoiseScale, requested
-from pufferflow.models.families import AnyFamily, finite_chains
-from pufferflow.models.protection import PROTECTION, SideInformation
+from pufferflow.models.families import PROTECTION, AnyFamily, SideInformation, finite_chains
 
 MAX_WORK = 1e11
 """Largest number of multiplications: some minutes."""

@@ -17,10 +17,9 @@ from pufferflow.mechanisms.entry_couplings import leakage
 from pufferflow.mechanisms.one_count import wasserstein
 from pufferflow.mechanisms.quilts import mqm_approx, mqm_exact
 from pufferflow.models.bounded import BoundedFamily
-from pufferflow.models.families import AnyFamily, as_family, standing_chains
+from pufferflow.models.families import PROTECTION, AnyFamily, as_family
 from pufferflow.models.hidden import HiddenChain
 from pufferflow.models.periodic import PeriodicChain
-from pufferflow.models.protection import PROTECTION
 
 MECHANISMS: dict[str, Callable[..., NoiseScale]] = {
     "leakage": leakage,
@@ -98,11 +97,8 @@ def certify(
         Plain JSON types. ``float(certificate["scale"])`` is the scale, at which the verifier's
         bound of the loss is at most ε.
 
-    Raises
-    ------
-    ParameterError
-        An argument is out of range, the mechanism is not applicable, or there is no proof for this
-        mechanism or this kind of family.
+    Raises ParameterError: the mechanism is not applicable, or there is no proof for it or for this
+    kind of family.
     """
     least = None if scale is None else check_positive(scale, "scale", or_zero=True)
     found = compute_scale(mechanism, family, length, epsilon, **options)
@@ -123,7 +119,7 @@ def scale_work(name: str, family: AnyFamily, length: Lengths, certified: bool = 
     theta = as_family(family)
     if isinstance(theta, HiddenChain):
         theta = as_family(theta.chain)
-    chains = standing_chains(theta)
+    chains = theta.standing_chains
     count, k = max(len(chains), 1), float(theta.states or 0)
     work: float = SMALL + count * CUBES.get(name, 0.0) * k**3
     if name == "wasserstein":  # multiplications of the distributions of a count at all nodes

@@ -2,19 +2,116 @@
 
 from __future__ import annotations
 
-from math import fsum, nextafter
-from typing import Any, Self
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pufferflow._util.checks import check_numbers, check_type
-from pufferflow._util.rounding import SUM_TOLERANCE
+from pufferflow._util.rounding import SUM_TOLERANCE, UNIT_ROUNDOFF
 from pufferflow._util.types import Floats
 from pufferflow.errors import ChainError
 from pufferflow.models.chain import ANY, MarkovChain, checked_matrix
 from pufferflow.models.families import Family
-from pufferflow.models.row_sets import Masses, RowSets, between
+
+
+class Masses(NamedTuple):
+    """All e with 0 ≤ e ≤ ``widths`` and Σ e = ``totals``, one row per state."""
+
+    widths: Floats
+    totals: Floats
+
+
+@dataclass(frozen=True)
+class RowSets:
+    """The row of state x is a sum of ``base[x]`` and of one element of each of ``parts``.
+
+    Intervals have one part: the mass above the lower bounds. Balls in total variation have two: the
+    mass that stays and the mass that moves. For h ≥ 0 and a row p of the set, p·h is largest
+    (smallest) if every part fills the states with the largest (smallest) h first; so these
+    *vertices* depend on the order of h alone. Floats have a relative error of a few roundings,
+    totals an absolute one of k.
+    """
+
+    base: Floats
+    parts: tuple[Masses, ...]
+
+    @property
+    def states(self) -> int:
+        """Number of states, k."""
+        return len(self.base)
+
+    @property
+    def error(self) -> float:
+        """Bound of the relative error of the entries of vertices."""
+        return 4 * (1 + len(self.parts)) * UNIT_ROUNDOFF
+
+    @property
+    def _tolerance(self) -> float:
+        """Bound of the error of a sum of widths."""
+        return 8 * self.states * UNIT_ROUNDOFF
+
+    def high(self) -> Floats:
+        """Upper bounds of the entries, shape (k, k)."""
+        total = self.base.copy()
+        for widths, totals in self.parts:
+            total += np.minimum(widths, totals[:, None] + self._tolerance)
+        return np.minimum(total * (1 + self.error), 1.0)
+
+    def vertex(self, row: int, order: Sequence[int], largest: bool) -> Floats:
+        """Return the row whose parts fill the states in this order, up to :attr:`error`.
+
+        Entries are rounded up if ``largest``, otherwise down.
+        """
+        found: Floats = self.base[row].copy()
+        slack = self._tolerance if largest else -self._tolerance
+        for widths, totals in self.parts:
+            gone = [-float(totals[row]), -slack]
+            for z in order:
+                width = float(widths[row, z])
+                # rounded once, so that orders with the same vertex give the same numbers
+                found[z] += min(max(-math.fsum(gone), 0.0), width)
+                gone.append(width)
+        return found
+
+    def vertices(self, row: int, largest: bool) -> Floats:
+        """Return vertices for all orders of the states, shape (k!, k)."""
+        orders = permutations(range(self.states))
+        return np.array([self.vertex(row, o if largest else o[::-1], largest) for o in orders])
+
+    def distances(self) -> Floats:
+        """Return bounds of the total variation distance of rows of x and x' ≠ x, rounded up."""
+        excess = self.high()[:, None, :] - self.base[None, :, :]
+        one_way = np.maximum(excess, 0.0).sum(axis=2)
+        both = np.maximum(excess, excess.transpose(1, 0, 2)).sum(axis=2) / 2  # Σ |p − q| / 2
+        apart = np.minimum(np.minimum(one_way, one_way.T), both) * (1 + self._tolerance)
+        np.fill_diagonal(apart, 0.0)
+        return np.asarray(np.minimum(apart, 1.0))
+
+    def log_ratios(self) -> Floats:
+        """Return bounds of log p(z)/q(z), rows p of x and q of x', by x, x', z; −∞ for p(z) = 0."""
+        return _logs(self.high()[:, None, :], self.base[None, :, :])
+
+    def log_column_ratios(self) -> Floats:
+        """Return bounds of log p(x) / p(x') over the rows p of z, by x, x', z, as above."""
+        return _logs(self.high().T[:, None, :], self.base.T[None, :, :])
+
+
+def between(low: Floats, high: Floats) -> RowSets:
+    """Return the distributions between two bounds, with one part."""
+    left = np.array([math.fsum([1.0, *(-row)]) for row in low])
+    return RowSets(low, (Masses(high - low, np.maximum(left, 0.0)),))
+
+
+def _logs(above: Floats, below: Floats) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        one, other = np.log(above), np.log(below)
+        table = one - other + 8 * UNIT_ROUNDOFF * (1 + np.abs(one) + np.abs(other))
+    return np.where(np.broadcast_to(above == 0, table.shape), -np.inf, table)
 
 
 class BoundedFamily(Family):
@@ -57,7 +154,7 @@ class BoundedFamily(Family):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.states} states{', both ways' * bool(self.backward)})"
 
-    def text(self, public: bool) -> str:
+    def text(self) -> str:
         """Return a description of these chains."""
         which = "read forwards and backwards" if self.backward else "from any start"
         return f"any chain on these {self.states} states between the bounds of the model, {which}"
@@ -134,7 +231,7 @@ class TotalVariationFamily(BoundedFamily):
 
 def _tighten(low: Floats, high: Floats, row: int) -> None:
     """Tighten the bounds of one row by its sum, in place, rounded outward."""
-    least, most = fsum(low), fsum(high)
+    least, most = math.fsum(low), math.fsum(high)
     if least > 1 + SUM_TOLERANCE:
         wrong = f"the lower bounds sum to {least:.12g}, above 1; lower some of them"
         raise ChainError(f"row {row}: {wrong}")
@@ -150,10 +247,10 @@ def _tighten(low: Floats, high: Floats, row: int) -> None:
     given_low, given_high = low.tolist(), high.tolist()
     for z in range(len(low)):
         # the sums are correctly rounded, so one step outward covers them
-        room = fsum([1.0, *(-p for p in given_low[:z] + given_low[z + 1 :])])
-        need = fsum([1.0, *(-p for p in given_high[:z] + given_high[z + 1 :])])
-        high[z] = max(min(given_high[z], nextafter(room, 2.0)), given_low[z])
-        low[z] = min(max(given_low[z], nextafter(need, -1.0)), high[z])
+        room = math.fsum([1.0, *(-p for p in given_low[:z] + given_low[z + 1 :])])
+        need = math.fsum([1.0, *(-p for p in given_high[:z] + given_high[z + 1 :])])
+        high[z] = max(min(given_high[z], math.nextafter(room, 2.0)), given_low[z])
+        low[z] = min(max(given_low[z], math.nextafter(need, -1.0)), high[z])
 
 
 def _radii(radius: float | ArrayLike, states: int) -> Floats:

@@ -17,6 +17,7 @@ from pufferflow._util.checks import check_numbers, check_whole, shown
 from pufferflow._util.rounding import SAFE_MINIMUM, SUM_TOLERANCE, UNIT_ROUNDOFF
 from pufferflow._util.types import Bools, Floats
 from pufferflow.errors import ChainError, ParameterError
+from pufferflow.models.powers import followed
 
 STATIONARY: Literal["stationary"] = "stationary"
 ANY: Literal["any"] = "any"
@@ -98,13 +99,8 @@ class MarkovChain(ByValue):
     @cached_property
     def _reached(self) -> Bools:
         """Mask of the states that can be reached from each, itself included, shape (k, k)."""
-        reached = np.eye(self.states, dtype=np.bool_) | (self.transition_matrix > 0)
-        while not reached.all():
-            further = (reached.astype(np.float32) @ reached) > 0
-            if (further == reached).all():
-                break
-            reached = further
-        return reached
+        still = np.eye(self.states, dtype=np.bool_)
+        return followed(still, still | (self.transition_matrix > 0), 1 << self.states.bit_length())
 
     @cached_property
     def initial_support(self) -> Bools:

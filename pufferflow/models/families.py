@@ -1,14 +1,14 @@
-"""Families Θ: the chains that an adversary may have as prior."""
+"""Families Θ, the chains that an adversary may have as prior; secrets and side information."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from inspect import getattr_static
 from numbers import Real
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias
+from typing import Any, ClassVar, Literal, Protocol, Self, TypeAlias, TypedDict, get_args
 
 import numpy as np
 
-from pufferflow._util.checks import check_list, check_type, shown
+from pufferflow._util.checks import check_choice, check_list, check_type, check_whole, shown
 from pufferflow._util.rounding import SAFE_MINIMUM
 from pufferflow._util.types import Bools
 from pufferflow.errors import ChainError, ParameterError
@@ -20,13 +20,38 @@ STARTS = {"stationary": "its stationary start", "any": "any start", "given": "it
 """Descriptions of the kinds of initial distributions."""
 
 
+SideInformation: TypeAlias = Literal["none", "any"]
+"""Side information: none, or any other records of the participant."""
+
+PROTECTION = ("window", "side_information")
+"""The fields of :class:`Protection`, which are options of mechanisms."""
+
+
+@dataclass(frozen=True)
+class Protection:
+    """Secrets and adversaries of a Pufferfish guarantee; ParameterError: one is out of range."""
+
+    window: int = 1
+    """Number of consecutive records of one segment whose values are the secret."""
+    side_information: SideInformation = "none"
+
+    def __post_init__(self) -> None:
+        check_choice(self.side_information, "side_information", get_args(SideInformation))
+        object.__setattr__(self, "window", check_whole(self.window, "window"))
+
+
+class ProtectionOptions(TypedDict, total=False):
+    """The fields of :class:`Protection` as options."""
+
+    window: int
+    side_information: SideInformation
+
+
 class Family(ByValue):
     """A class Θ of processes; subclasses override the attributes that differ."""
 
     no_chains: ClassVar[str] = ""
     """Reason why no finite set of chains has the scale of the whole family, and advice."""
-    is_chosen: ClassVar[bool] = False
-    """Whether it has only a few chosen numbers, which do not depend on records."""
     members: tuple[MarkovChain, ...] = ()
     """All chains of Θ if there are finitely many, otherwise none."""
     states: int | None = None
@@ -45,6 +70,11 @@ class Family(ByValue):
         raise ChainError(self.no_chains)
 
     @property
+    def standing_chains(self) -> tuple[MarkovChain, ...]:
+        """:attr:`chains`, or an empty tuple if there are none."""
+        return () if self.no_chains else self.chains
+
+    @property
     def has_given_start(self) -> bool:
         """Whether one of its chains has a given initial distribution."""
         return any(chain.start == "given" for chain in self.members)
@@ -55,13 +85,12 @@ class Family(ByValue):
         possible = [chain.occurring for chain in self.members]
         return np.logical_and.reduce(possible) if possible else None
 
-    @property
-    def unresolved(self) -> str:
-        """Missing information that computations need, as a sentence; empty if there is none."""
-        return ""
+    def in_steps(self, step_seconds: int | None) -> Self:
+        """Return the family with times in steps; raises ParameterError: the step is missing."""
+        return self
 
-    def text(self, public: bool) -> str:
-        """Return a description of these chains, with their numbers if they are ``public``."""
+    def text(self) -> str:
+        """Return a description of these chains, without numbers that may depend on records."""
         raise NotImplementedError
 
     def document(self) -> dict[str, Any]:
@@ -109,7 +138,7 @@ class ChainFamily(Family):
     def __repr__(self) -> str:
         return f"ChainFamily({', '.join(map(repr, self.chains))})"
 
-    def text(self, public: bool) -> str:
+    def text(self) -> str:
         """Return a description of these chains."""
         kinds = " or ".join(dict.fromkeys(STARTS[chain.start] for chain in self.chains))
         several = f"one of the {len(self.chains)} chains of the model,"
@@ -120,7 +149,6 @@ class ChainFamily(Family):
         return {self.kind: [chain.document() for chain in self.chains]}
 
 
-@dataclass(frozen=True, eq=False)
 class BinaryInterval(Family):
     """All binary chains with P(0|0) and P(1|1) in [low, high], and every initial distribution.
 
@@ -129,19 +157,18 @@ class BinaryInterval(Family):
     (``docs/leakage.md``, section 14).
     """
 
-    low: float
-    high: float
-    kind, parameters, states = "binary_interval", ("low", "high"), 2
+    kind, states = "binary_interval", 2
 
-    def __post_init__(self) -> None:
-        ends = self.low, self.high
-        if not (all(isinstance(end, Real) for end in ends) and 0 < self.low <= self.high < 1):
-            low, high = map(shown, ends)
-            raise ChainError(f"binary interval [{low}, {high}]: needs 0 < low ≤ high < 1")
-        for name, end in zip(("low", "high"), ends, strict=True):
-            object.__setattr__(self, name, float(end))
-        # the only chain of a class with one
-        object.__setattr__(self, "members", self.chains if self.low == self.high else ())
+    def __init__(self, low: float, high: float) -> None:
+        if not (isinstance(low, Real) and isinstance(high, Real) and 0 < low <= high < 1):
+            ends = f"[{shown(low)}, {shown(high)}]"
+            raise ChainError(f"binary interval {ends}: needs 0 < low ≤ high < 1")
+        self.low: float = float(low)
+        self.high: float = float(high)
+        self.members = self.chains if low == high else ()  # the only chain of a class with one
+
+    def __repr__(self) -> str:
+        return f"BinaryInterval({self.low}, {self.high})"
 
     @property
     def chains(self) -> tuple[MarkovChain, ...]:
@@ -149,10 +176,9 @@ class BinaryInterval(Family):
         stay = self.high if 1 - self.high <= self.low else self.low
         return (MarkovChain([[stay, 1 - stay], [1 - stay, stay]], ANY),)
 
-    def text(self, public: bool) -> str:
-        """Return a description of these chains, with probabilities if they are ``public``."""
-        interval = f"in [{self.low:g}, {self.high:g}]"
-        bounds = interval if public else "between the bounds of the model"
+    def text(self) -> str:
+        """Return a description of these chains."""
+        bounds = "between the bounds of the model"
         return f"any binary chain that stays with probabilities {bounds}, from any start"
 
     def document(self) -> dict[str, Any]:
@@ -183,9 +209,7 @@ AnyFamily: TypeAlias = Family | MarkovChain | HasFamily
 def as_family(family: AnyFamily) -> Family:
     """Return a family unchanged, a chain as a family, or the family of an object; or raise."""
     if isinstance(family, Family):
-        if family.unresolved:
-            raise ParameterError(family.unresolved)
-        return family
+        return family.in_steps(None)
     if isinstance(family, MarkovChain):
         return ChainFamily([family])
     if getattr_static(family, "family", None) is not None:
@@ -195,12 +219,6 @@ def as_family(family: AnyFamily) -> Family:
         "IntervalFamily, a TotalVariationFamily, a MixingFamily, or what fit or "
         "read_public_model returns"
     )
-
-
-def standing_chains(family: AnyFamily) -> tuple[MarkovChain, ...]:
-    """Return :attr:`Family.chains`, an empty tuple if there are none."""
-    theta = as_family(family)
-    return () if theta.no_chains else theta.chains
 
 
 def finite_chains(family: AnyFamily, who: str) -> tuple[MarkovChain, ...]:

@@ -23,7 +23,6 @@ from pufferflow.errors import ParameterError
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import Family, as_family
 from pufferflow.models.files import PublicModel, read_public_model
-from pufferflow.models.mixing import MixingFamily
 from pufferflow.publish.statistics import parse_statistics
 from pufferflow.records.options import hides, made_from, pays, reads, shows, writes
 from pufferflow.records.schema import Reading, Schema
@@ -170,8 +169,8 @@ class Request:
         known = model.records if isinstance(model, PublicModel) else None
         self.records, self.schema = known or Schema(), table.schema(known)
         family = model.family if isinstance(model, PublicModel) else model
-        final = family is None or isinstance(family, MixingFamily)
-        self._theta: Family | None = family if final else as_family(family)
+        plain = family is None or isinstance(family, Family)
+        self._theta: Family | None = family if plain else as_family(family)
 
     def level(self, step_seconds: int | None, protect: str | int | None = None) -> Level:
         """Return this level or another; raises ParameterError: a time without a known step."""
@@ -180,5 +179,4 @@ class Request:
 
     def family(self, step_seconds: int | None) -> Family | None:
         """Return Θ in steps."""
-        known = self._theta
-        return known.in_steps(step_seconds) if isinstance(known, MixingFamily) else known
+        return None if self._theta is None else self._theta.in_steps(step_seconds)

@@ -52,16 +52,12 @@ class Steps:
         times, the participant's number of the row.
     value, state : float and int array, shape (n,), or None
         Numbers, and states of the schema, if there are any.
-    people, groups : tuple of str
-        Names; one participant "" and one group "all" without columns of them.
-    group_of : int array, shape (people,)
-        Group of each participant.
+    people, groups, group_of : tuples of str, and int array, shape (people,)
+        Names, by default one participant "" and one group "all"; group of each participant.
     step_seconds, zone : int and str, or None
         None without times; the zone in which hours of the day are counted.
-    columns : mapping
-        The column of each role, None if it has none.
-    rows : int
-        Rows that were read, those without a value included.
+    columns, rows : mapping and int
+        The column of each role or None; rows that were read, also those without a value.
     extent : (int, int) or None
         First and last second of the rows; None without times and for a private fit.
     """
@@ -84,10 +80,7 @@ class Steps:
 
     @classmethod
     def of(cls, seconds: Any, *, person: Any = 0, **facts: Any) -> Steps:
-        """Return the steps of valid readings, in any order.
-
-        ``person`` counts from 0; the other facts are the attributes of this class.
-        """
+        """Return the steps of valid readings in any order; ``facts`` are further attributes."""
         seconds = np.asarray(seconds, dtype=np.int64)
         person = np.broadcast_to(person, seconds.shape)
         none = np.zeros(len(facts.get("people", "1")), dtype=np.int32)
@@ -155,8 +148,7 @@ def read(
 
     Parameters
     ----------
-    source : path, Series, DataFrame or Table
-    schema : Schema
+    source, schema
     first, last : int, optional
         First and last second of the rows, in the time base of the table (or UTC).
     total : bool
@@ -206,39 +198,35 @@ def read(
     return replace(steps, value=value, state=states.encode_numbers(value))
 
 
+@dataclass(eq=False, repr=False)
 class _Rows:
     """The rows of a table with a participant and a time that may lie in the range.
 
     Iterating yields the numbers of rows with a value in the range, their keys of participant (of
     ``people``) and time, and their values: numbers, or codes of categories. Raises DataError as
-    :func:`read`.
+    :func:`read`, whose arguments the fields are.
     """
 
-    def __init__(
-        self, table: Table, schema: Schema, first: int | None, last: int | None, total: bool
-    ) -> None:
-        self.asked = table, schema, first, last, total
-        self.table, self.schema, self.total = table, schema, total
-        self.columns = find_columns(table, schema)
-        self.times = _parts(table, self.columns["time"])
-        self.signs = bool(schema.thousands) or schema.decimal not in (None, ".")
+    table: Table
+    schema: Schema
+    first: int | None
+    last: int | None
+    total: bool
+
+    def __post_init__(self) -> None:
+        self.columns = find_columns(self.table, self.schema)
+        self.times = _parts(self.table, self.columns["time"])
+        self.signs = bool(self.schema.thousands) or self.schema.decimal not in (None, ".")
         self.people: dict[str, int] = {} if self.columns["participant"] else {"": 0}
         self.groups: dict[str, int] = {}
         self.group_of = np.zeros(0, dtype=np.int32)
         self.named: dict[str, int] = {}  # also those without a row in the range
         self.before: dict[int, int] = {}  # time of the last row of each of them
         self.kind = -1  # kind of the first time, an index of KINDS
-        self.whole = first is last is None
-        self.low = CALENDAR[0] if first is None else max(first, CALENDAR[0])
-        self.high = 2 * CALENDAR[1] if last is None else last
+        self.time_base: TimeBase = "utc" if self.times else "none"
+        self.low = max(CALENDAR[0] if self.first is None else self.first, CALENDAR[0])
+        self.high = 2 * CALENDAR[1] if self.last is None else self.last
         self.count, self.begin, self.end = 0, self.high, self.low  # of rows in the range
-
-    @property
-    def time_base(self) -> TimeBase:
-        """The time base of the times."""
-        if not self.times:
-            return "none"
-        return "utc" if self.total or self.kind != 1 or self.schema.timezone else "local"
 
     def __iter__(self) -> Iterator[tuple[NDArray[Any], Integers, Floats]]:
         named = [name for role in ROLES[1:] if (name := self.columns[role]) is not None]
@@ -274,10 +262,7 @@ class _Rows:
 
     def held(self) -> tuple[Integers, Floats]:
         """Return all keys in order, and their values, with at most 24 bytes of memory per row."""
-        keys, values = [], []
-        for _, key, value in self:
-            keys.append(key)
-            values.append(value)
+        keys, values = map(list, zip(*(rows[1:] for rows in self), strict=True))
         key = np.concatenate(keys)
         del keys
         value = np.concatenate(values)
@@ -295,16 +280,14 @@ class _Rows:
         states, entries = self.schema.states, distinct.tolist()
         if states is not None and states.edges is None:
             if lost := next((n for n in states.listed if n.lower() in NULL_TEXTS), None):
-                what = f"is missing, but may be the state {lost!r} that was read as missing; read "
-                what += "the table with keep_default_na=False, or rename the state"
+                what = f"is missing, but may be the state {lost!r}; use keep_default_na=False"
                 self._refuse(column.isna(), column.index, "value", what)
             texts = [_text(value) for value in entries]  # numbers with a decimal point
             texts = [plain if shortest(plain := self._plain(text)) else text for text in texts]
             known = states.encode_names(texts).astype(np.float64)
             bad = known == UNKNOWN
             known[known < 0] = math.nan
-            what = "is none of the public states; name it among them, or give the state other, so "
-            what += "that such values have one (this message reveals that one occurs)"
+            what = "is none of the public states; name it among them, or give the state other"
         else:
             try:  # at once: the number of calls must not depend on the values
                 numbers = [*map(self._number if self.signs else float, entries)]
@@ -329,8 +312,7 @@ class _Rows:
         self.group_of = np.append(self.group_of, new)
         group, fresh = self._named(frame, "group", self.groups), self.group_of[person] < 0
         self.group_of[person[fresh][::-1]] = group[fresh][::-1]  # the first of several rows
-        what = "is missing or differs from the participant's first one, of whom it must be a "
-        what += "fact; correct it, or name the column of the participants (`participant`)"
+        what = "is missing, or not the participant's first one; correct it, or name `participant`"
         self._refuse((group < 0) | (group != self.group_of[person]), frame.index, "group", what)
 
     def _settled(self, frame: pd.DataFrame) -> Integers:
@@ -358,7 +340,7 @@ class _Rows:
         if not count:
             what = "no row of data below the header, or between `first` and `last`; check the file"
             raise DataError(f"{self.table.where}: {what}")
-        alone = count < 2 * people and self.whole
+        alone = count < 2 * people and self.first is self.last is None
         if column is not None and (alone or all(map(is_time, self.people))):
             what = f"{people:,} participants in {count:,} rows" if alone else "times, not names"
             what = f"the column {shown(column)} of the participants has {what}"
@@ -367,8 +349,7 @@ class _Rows:
     def find_step(self, key: Integers) -> int:
         """Return the given step, else the most common difference of times, the smallest of equals.
 
-        Raises DataError: two rows are of one time, times are not whole steps apart, or an hour is
-        left out.
+        Raises DataError if times are not different and whole steps apart, or an hour is left out.
         """
         wait = np.diff(key)
         counted = Counter[int]()
@@ -376,13 +357,11 @@ class _Rows:
             counted.update(wait[at : at + ROWS].tolist())
         number = {one: n for one, n in counted.items() if one < 2 ** (TIME_BITS - 1)}
         if 0 in number:
-            what = "is there twice; remove one of the two rows, name the column that "
-            what += "distinguishes participants (`participant`) or, in local time when daylight "
-            what += "saving ends, its zone (`timezone`)"
-            self._refuse_late(key[1:][wait == 0], what)
+            what = "is there twice; remove one row, or name `participant` or, if daylight "
+            self._refuse_late(key[1:][wait == 0], what + "saving ends, `timezone`")
         if self.schema.step_seconds is None and not number:
-            what = "one reading only of each participant, so that no time step can be seen"
-            raise DataError(f"{self.table.where}: {what}; give `step`")
+            what = "one reading only of each participant, so no time step; give `step`"
+            raise DataError(f"{self.table.where}: {what}")
         common = min(number, key=lambda one: (-number[one], one), default=1)
         step = self.schema.step_seconds or common
         if odd := [one for one in number if one % step]:
@@ -393,15 +372,14 @@ class _Rows:
             late = key[1:][wait == HOUR + step]
             then = pd.DatetimeIndex(_time(late).astype("datetime64[s]"))
             spring = then.month.isin([3, 4, 9, 10, 11]) & (then.day_of_week == 6) & (then.hour <= 4)
-            what = "comes an hour late, as in local time when daylight saving begins; give "
-            what += "its zone (`timezone`), or UTC if the clock never jumps"
+            what = "comes an hour late, as when daylight saving begins; give its `timezone`, or UTC"
             self._refuse_late(late[spring & (_time(late) % HOUR < step)], what)
         return step
 
     def _refuse_late(self, keys: Integers, what: str) -> None:
         """Raise if there are keys with a wrong time, naming their first row."""
         if len(keys):
-            found = [rows[own == keys[0]] for rows, own, _ in _Rows(*self.asked)]
+            found = [rows[own == keys[0]] for rows, own, _ in replace(self)]
             place = self.table.place(int(np.concatenate(found)[-1]))
             raise DataError(f"{self.table.where}, {place}: the time {what}")
 
@@ -420,14 +398,15 @@ class _Rows:
             column = (day + " " + hour).str.strip()
         codes, distinct = self._different(column)
         early, late, kind = (found[codes] for found in moments(pd.Series(distinct), form, zone))
-        written = "such as 2017-05-14T09:00:00 or in unix seconds; correct it or give `time_format`"
-        what = "is not a time in whole seconds "
-        what += written if form is None else f"written as {form}; correct either"
+        written = f"written as {form}" if form else "such as 2017-05-14T09:00:00 or unix seconds"
+        what = f"is not a time in whole seconds {written}; correct it or set `time_format`"
         if zone not in (None, "UTC"):
             what += f"; the clocks of {zone} leave some out where daylight saving begins"
         self._refuse(early == NOWHEN, frame.index, "time", what)
         if self.kind < 0 and len(kind):
             self.kind = int(kind[0])
+            if self.kind == 1 and not zone and not self.total:
+                self.time_base = "local"
         what = f"is not written as the first time, which {KINDS[self.kind]}; write all in one way"
         self._refuse(kind != self.kind, frame.index, "time", what)
         return early, late
@@ -456,8 +435,8 @@ class _Rows:
         """Return a number in Python's notation, "none" if it has other signs than given."""
         if not self.signs:
             return text
-        text, decimal, thousands = text.strip(), self.schema.decimal or ".", self.schema.thousands
-        mark, group = re.escape(decimal), re.escape(thousands or "")
+        decimal, thousands = self.schema.decimal or ".", self.schema.thousands
+        text, mark, group = text.strip(), re.escape(decimal), re.escape(thousands or "")
         whole = rf"(?:[1-9]\d{{0,2}}(?:{group}\d{{3}})+|\d*)" if thousands else r"\d*"
         if not re.fullmatch(rf"[+-]?(?:{whole}(?:{mark}\d*)?(?:[eE][+-]?\d+)?|inf)", text):
             return "none"
@@ -472,11 +451,7 @@ def _time(key: Integers, out: Integers | None = None) -> Integers:
 
 
 def find_columns(table: Table, schema: Schema) -> dict[str, str | None]:
-    """Return the column of each role, None for a role without a column.
-
-    Raises DataError: a column that was named is missing, or it is not clear which holds the times
-    or the values.
-    """
+    """Return the column of each role or None; raises DataError if it is missing or not clear."""
     present, columns = list(table.columns), {role: getattr(schema, role) for role in ROLES}
 
     def refuse(what: str) -> NoReturn:
@@ -487,8 +462,7 @@ def find_columns(table: Table, schema: Schema) -> dict[str, str | None]:
     if columns["value"] is None and any(
         is_time(name) or shortest(name.replace(sign, ".")) for name in present
     ):
-        what = "this seems to be data, not a header; add a line of names such as time,value"
-        refuse(f"{what}, or name the column of the values (`value`)")
+        refuse("this seems to be data, not a header; add a line of names, or name the `value`")
     for role, named in columns.items():
         if not {*_parts(table, named)} <= {*present}:
             refuse(f"there is no column {shown(named)} for the {role}; correct `{role}`")
@@ -510,8 +484,7 @@ def find_columns(table: Table, schema: Schema) -> dict[str, str | None]:
             refuse(f"two columns are called {shown(name)}; rename one")
     left = len({*present} - used)
     if left and columns["time"] is None and not schema.rows_are_steps:
-        what = f"{left} column(s) not used; name the time (`time`), or give `rows_are_steps`"
-        refuse(f"{what} if every row is one step after the row before")
+        refuse(f"{left} column(s) not used; name the `time`, or give `rows_are_steps`")
     return columns
 
 
@@ -531,7 +504,7 @@ def stamp(steps: Steps, seconds: int) -> str:
 
 
 def _text(value: Any) -> str:
-    """Return a name as string; whole numbers from CSV and Parquet files are the same."""
+    """Return a name as string; whole numbers are the same with and without a decimal point."""
     return as_text(value).strip()
 
 

@@ -17,15 +17,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from pufferflow._util.checks import (
-    check_confidence,
-    check_epsilon,
-    check_positive,
-    check_text,
-    check_type,
-    check_whole,
-    shown,
-)
+from pufferflow._util import checks
 from pufferflow._util.json import only_keys, record
 from pufferflow.errors import ModelError, ParameterError
 from pufferflow.records.options import reads
@@ -51,7 +43,7 @@ class Fitted:
     records: int
 
     def __post_init__(self) -> None:
-        check_whole(self.records, "fitted: records")
+        checks.check_whole(self.records, "fitted: records")
         try:
             _ = self.period
         except (TypeError, ValueError):
@@ -93,22 +85,21 @@ class FittedPrivately:
     token: str
 
     def __post_init__(self) -> None:
-        check_type(self.token, "token", str)
-        check_epsilon(self.epsilon)
-        check_confidence(self.confidence, "confidence")
-        check_whole(self.participants, "participants")
-        check_whole(self.most_transitions, "most_transitions")
-        check_positive(self.noise_scale, "noise_scale")
+        checks.check_type(self.token, "token", str)
+        checks.check_epsilon(self.epsilon)
+        checks.check_confidence(self.confidence, "confidence")
+        checks.check_whole(self.participants, "participants")
+        checks.check_whole(self.most_transitions, "most_transitions")
+        checks.check_positive(self.noise_scale, "noise_scale")
 
     @property
     def statement(self) -> str:
         """The sentence that the file is safe to publish, with the assumption."""
         return (
-            f"This file is safe to publish: whatever the readings of one of {self.participants} "
-            "participants are, no content of it gets likelier by more than the factor e^epsilon, "
-            f"epsilon = {self.epsilon:g}. The states, the time step and the number of participants "
-            f"are public. The intervals contain the chain with confidence {self.confidence:g} if "
-            "all participants are independent draws of it."
+            "This file is safe to publish: all readings of one participant change the odds of any "
+            f"content by a factor of at most e^{self.epsilon:g}. States, time step and number of "
+            "participants are public. The intervals contain the chain with confidence "
+            f"{self.confidence:g} if all participants are independent draws of it."
         )
 
 
@@ -135,32 +126,31 @@ class Reading:
     rows_are_steps: bool = reads(False, "Every row is one step, regardless of times.")
 
     def __post_init__(self) -> None:
-        check_type(self.rows_are_steps, "rows_are_steps", bool)
+        checks.check_type(self.rows_are_steps, "rows_are_steps", bool)
         given = self.given()
         for name, text in given.items():
             if name != "rows_are_steps":
-                check_text(text, name)
+                checks.check_text(text, name)
         if self.rows_are_steps and self.time is not None:
             raise ParameterError("`rows_are_steps` and `time` contradict each other; give one")
         for name in SIGNS:
             sign = str(given.get(name, ";"))
-            byte = name != "separator" or sign.isascii()
-            if len(sign) != 1 or sign.isalnum() or sign in '+-\r\n"' or not byte:
-                what = f"{name} is {shown(sign)}; it must be one character"
+            wide = name == "separator" and not sign.isascii()
+            if len(sign) != 1 or sign.isalnum() or sign in '+-\r\n"' or wide:
+                what = f"{name} is {checks.shown(sign)}; it must be one character"
                 raise ParameterError(f"{what}, and none of which numbers are made")
         if self.thousands == (self.decimal or "."):
-            what = f"`thousands` and `decimal` are both {self.thousands!r}"
-            raise ParameterError(f"{what}; correct either")
+            raise ParameterError("`thousands` and `decimal` are the same; correct either")
         try:
             ZoneInfo("UTC" if self.timezone is None else self.timezone)
         except (ValueError, OSError, KeyError):  # KeyError: there is no such zone
-            what = f"timezone {shown(self.timezone)} is unknown; give a name such as Europe/Paris"
-            raise ParameterError(what) from None
+            what = f"timezone {checks.shown(self.timezone)} is unknown"
+            raise ParameterError(f"{what}; give a name such as Europe/Paris") from None
 
     def given(self) -> dict[str, str | bool]:
         """Return the read options that differ from the default."""
         options = {field.name: getattr(self, field.name) for field in fields(Reading)}
-        return {k: v for k, v in options.items() if v is not None and v is not False}
+        return {name: value for name, value in options.items() if value not in (None, False)}
 
 
 @dataclass(frozen=True)
@@ -185,9 +175,9 @@ class Schema(Reading):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.states is not None:
-            check_type(self.states, "states", StateSpace)
+            checks.check_type(self.states, "states", StateSpace)
         if self.step_seconds is not None:
-            step = check_whole(self.step_seconds, "step_seconds", 1, MAX_SECONDS)
+            step = checks.check_whole(self.step_seconds, "step_seconds", 1, MAX_SECONDS)
             object.__setattr__(self, "step_seconds", step)
 
     def to_dict(self) -> dict[str, Any]:
@@ -215,13 +205,10 @@ def parse_schema(value: object) -> Schema:
     states, where = found.get("states"), "records: states"
     try:
         if isinstance(states, dict) and "edges" in states:
-            edges = only_keys(states, ("edges",), where)["edges"]
-            if not (isinstance(edges, list) and all(type(edge) in (int, float) for edge in edges)):
-                raise ModelError("records: edges must be a list of numbers")
-            space = StateSpace.numeric(edges)
+            space = StateSpace.numeric(**only_keys(states, ("edges",), where))
         else:
             states = {"names": (), "other": False} | only_keys(states, ("names", "other"), where)
-            check_type(states["other"], "other", bool)
+            checks.check_type(states["other"], "other", bool)
             space = StateSpace.categories(**states)
         fits: dict[str, Any] = {}
         if found.get("fitted") is not None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pufferflow._util.checks import check_list, check_numbers
+from pufferflow._util.checks import check_finite, check_list
 from pufferflow.errors import ParameterError
 from pufferflow.records.table import ROWS
 
@@ -55,8 +55,8 @@ class StateSpace:
 
         Raises ParameterError: an edge is not finite or not larger than the one before.
         """
-        numbers = tuple(check_numbers(check_list(edges, "edges"), "edges").tolist())
-        if not all(map(math.isfinite, numbers)) or any(b <= a for a, b in pairwise(numbers)):
+        numbers = tuple(check_finite(edge, "an edge") for edge in check_list(edges, "edges"))
+        if any(b <= a for a, b in pairwise(numbers)):
             raise ParameterError("edges must be finite numbers, each larger than the one before")
         if not 1 <= len(numbers) < MAX_STATES:
             raise ParameterError(f"{len(numbers)} edges; give 1 to {MAX_STATES - 1}")

@@ -17,7 +17,6 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
 from pufferflow._util.checks import check_path
 from pufferflow._util.optional import load
@@ -133,23 +132,19 @@ def _csv_table(path: str, separator: str | None) -> Table:
             bad.append(row)
             return "error"
 
-        options: dict[str, Any] = {
-            "read_options": arrow.ReadOptions(
-                use_threads=False, block_size=BLOCK, skip_rows=1, column_names=numbers
-            ),
-            "parse_options": arrow.ParseOptions(
-                delimiter=separator,
-                ignore_empty_lines=False,
-                invalid_row_handler=refuse,
-            ),
-            "convert_options": arrow.ConvertOptions(
-                column_types=dict.fromkeys(numbers, string()),
-                include_columns=[numbers[i] for i in positions],
-                strings_can_be_null=False,
-            ),
-        }
+        rows = arrow.ReadOptions(
+            use_threads=False, block_size=BLOCK, skip_rows=1, column_names=numbers
+        )
+        lines = arrow.ParseOptions(
+            delimiter=separator, ignore_empty_lines=False, invalid_row_handler=refuse
+        )
+        texts = arrow.ConvertOptions(
+            column_types=dict.fromkeys(numbers, string()),
+            include_columns=[numbers[i] for i in positions],
+            strings_can_be_null=False,
+        )
         with _unpacked(path, bad) as stream:
-            for batch in arrow.open_csv(stream, **options):
+            for batch in arrow.open_csv(stream, rows, lines, texts):
                 for column in batch.columns:
                     broken = compute.index(compute.match_substring(column, "\n"), True).as_py()
                     if broken >= 0:
@@ -187,24 +182,18 @@ def _parquet_table(path: str) -> Table:
 
 @contextmanager
 def _unpacked(path: str, bad: Sequence[Any] = ()) -> Iterator[Any]:
-    """Open a file, decompressed, with a progress bar.
+    """Open a file, decompressed; errors of a reader become messages of our own.
 
-    Errors of a reader become messages of our own; ``bad`` may get the row with a wrong number of
-    fields.
+    ``bad`` may get the row with a wrong number of fields.
     """
     import pyarrow as pa
 
-    shown: Any = {"desc": "reading", "total": os.path.getsize(path), "disable": None}
     try:
-        with (
-            open(path, "rb") as file,
-            tqdm.wrapattr(file, "read", leave=False, **shown) as raw,
-        ):
+        with pa.OSFile(path, "rb") as file:
             head = file.read(4)
             file.seek(0)
             packing: Any = next((PACKED[sign] for sign in PACKED if head.startswith(sign)), None)
-            stream = pa.PythonFile(raw, mode="r")  # type: ignore[arg-type]
-            yield stream if packing is None else pa.CompressedInputStream(stream, packing)
+            yield file if packing is None else pa.CompressedInputStream(file, packing)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         text = str(error)
         if bad:

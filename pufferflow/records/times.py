@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import re
 from contextlib import suppress
-from datetime import date
+from datetime import date, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas as pd
@@ -100,14 +101,13 @@ def parse_range(
             ends.append(None)
             continue
         written = str(text).strip()
-        days = int(name == "to" and len(written) == len("2024-01-31"))
         try:
             if not is_time(written):
                 raise ValueError
-            moment = pd.Timestamp(written) + pd.Timedelta(days=days)
-            if moment.tzinfo is None:
-                zone = timezone or "UTC"
-                moment = moment.tz_localize(zone, ambiguous=True, nonexistent="shift_forward")
+            moment = datetime.fromisoformat(written)
+            moment += timedelta(days=name == "to" and len(written) == len("2024-01-31"))
+            if moment.tzinfo is None:  # a time that daylight saving repeats is the first one
+                moment = moment.replace(tzinfo=ZoneInfo(timezone or "UTC"))
         except (ValueError, OverflowError):
             advice = "give a time such as 2024-01-31 or 2024-01-31T12:00"
             raise ParameterError(f"{name} is {shown(text)}; {advice}") from None

@@ -4,31 +4,32 @@ A certificate states a family of chains as exact numbers, ε, the length T, a La
 program that proves the scale; :mod:`pufferflow.certificates` describes the format. ``parse`` turns
 the file into typed records, ``model`` has chains in balls (Arb: balls that contain the exact
 numbers), ``rules`` the bounds of one step, and ``interpret`` runs the program. ``counts`` checks
-the distributions of a single count.
+the distributions of a single count. The soundness of another checker, built by ``make proofs``, is
+proved (``docs/proofs.md``).
 """
 
+import subprocess
 from dataclasses import dataclass
 from decimal import ROUND_CEILING
 from fractions import Fraction
+from pathlib import Path
+from shutil import which
 
 from flint import ctx
 
+from pufferflow.errors import CertificateError, ParameterError
 from pufferflow.verify.balls import UndecidedError, Work, ball
 from pufferflow.verify.interpret import interpret
-from pufferflow.verify.parse import (
-    MECHANISMS,
-    VERSION,
-    Approximate,
-    CertificateError,
-    Claim,
-    decimal,
-    parse,
-    read_certificate,
-    require,
-)
+from pufferflow.verify.parse import Claim, decimal, parse, require
+from pufferflow.verify.parse import read_certificate as read_certificate
 
 MAX_WORK = 6 * 10**7
 """Default largest number of operations of a check: half a minute to a minute."""
+
+SECONDS = 600
+"""Largest number of seconds of the proved checker: Lemma 6 takes k⁴ operations per step."""
+
+BUILT = Path(__file__).parents[2] / "proofs" / "_build" / "pufferflow-checker"
 
 PRECISIONS = (128, 256, 512, 1024, 2048, 4096)
 """Bits of the balls, increased until they are narrow enough to decide."""
@@ -90,14 +91,15 @@ def verify_certificate(document: object, *, most_work: float = MAX_WORK) -> Veri
         raise CertificateError(
             f"a loss of {decimal(loss, 6)} is not excluded, epsilon is {decimal(claim.epsilon)}"
         )
-    if claim.approximate:
-        _check_delta(claim, claim.approximate)
+    _check_delta(claim)
     scale = str(dict(document)["scale"])  # type: ignore[call-overload]
     return Verification(claim.subject, scale, loss, precision)
 
 
-def _check_delta(claim: Claim, given: Approximate) -> None:
+def _check_delta(claim: Claim) -> None:
     """Require δ·c ≥ δ0(e^ε − 1), c = 1/scale, with c·e^(−a²/2 − 1)/a² in δ0, a = c/√2ρ."""
+    if not (given := claim.approximate):
+        return
     require(claim.mechanism == "leakage", "a delta needs a bound for all mechanisms: leakage")
     with ctx.workprec(PRECISIONS[0]):
         cost, event = ball(1 / claim.scale), ball(given.event_delta)
@@ -128,12 +130,27 @@ def proved_loss(claim: Claim, most_work: float = MAX_WORK) -> tuple[Fraction, in
     raise CertificateError(f"{precision} bits do not decide whether the scale suffices")
 
 
-__all__ = [
-    "MAX_WORK",
-    "MECHANISMS",
-    "VERSION",
-    "CertificateError",
-    "Verification",
-    "read_certificate",
-    "verify_certificate",
-]
+def proved_checker() -> str | None:
+    """Return the path of the checker, if it was built here or is installed."""
+    return str(BUILT) if BUILT.exists() else which("pufferflow-checker")
+
+
+def ask_proved_checker(text: bytes) -> str:
+    """Return "accepted", or "unproved rule: …" if no theorem covers the certificate.
+
+    Raises CertificateError: it refuses or takes too long; ParameterError: there is no checker.
+    """
+    if (checker := proved_checker()) is None:
+        raise ParameterError("the proved checker is not built; run make proofs, or verify without")
+    try:
+        answer = subprocess.run(
+            [checker, "-"], input=text, capture_output=True, check=False, timeout=SECONDS
+        )
+    except subprocess.TimeoutExpired as late:
+        raise CertificateError(
+            f"the proved checker: no answer within {SECONDS} s; verify without it"
+        ) from late
+    found = answer.stdout.decode(errors="replace").strip()
+    if answer.returncode not in (0, 2) or not found:
+        raise CertificateError(f"the proved checker: {found or 'it ended without an answer'}")
+    return found

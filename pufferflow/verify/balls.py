@@ -20,6 +20,12 @@ class UndecidedError(Exception):
     """The balls are too wide at the current precision."""
 
 
+def decide(proved: bool, why: str = "") -> None:
+    """Raise UndecidedError, with the reason, unless the condition is proved."""
+    if not proved:
+        raise UndecidedError(why)
+
+
 class Work:
     """The limit on operations on balls of 128 bits."""
 
@@ -49,8 +55,7 @@ def exact(end: arb) -> Fraction:
 def certain(matrix: arb_mat) -> Table:
     """Return the entries of a matrix, each provably positive or exactly 0."""
     table: Table = matrix.tolist()
-    if not all(p > 0 or p.is_zero() for row in table for p in row):
-        raise UndecidedError
+    decide(all(p > 0 or p.is_zero() for row in table for p in row))
     return table
 
 
@@ -65,8 +70,8 @@ def below(one: Table, other: Table) -> bool:
     return all(p <= q for rows in pairs for p, q in zip(*rows, strict=True))
 
 
-def transposed(matrix: Iterable[Row]) -> Table:
-    """Return columns as rows."""
+def columns(matrix: Iterable[Row]) -> Table:
+    """Return the columns of a matrix."""
     return [list(column) for column in zip(*matrix, strict=True)]
 
 

@@ -25,17 +25,12 @@ and
 
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import (
-    accumulate,
-    combinations,
-    combinations_with_replacement,
-    permutations,
-)
+from itertools import accumulate, combinations, combinations_with_replacement, permutations
 from typing import Any, NamedTuple, TypeAlias
 
 from flint import arb, arb_poly, fmpz_poly
 
-from pufferflow.verify.balls import UndecidedError, Work, ball, exact
+from pufferflow.verify.balls import Work, ball, decide, exact
 from pufferflow.verify.model import Model
 from pufferflow.verify.parse import Chain, Claim, Count, Proof, require
 
@@ -67,8 +62,8 @@ def count_loss(claim: Claim, known: Any, proof: Proof, work: Work) -> Fraction:
     for length in sorted(set(count.lengths)):
         work.spend((2 if count.slack else 1) * _operations(known, length, count))
         for node, given in distributions_at_nodes(model, length, count.weights):
-            secrets = [x for x, starts in enumerate(given) if any(one.possible for one in starts)]
-            for x, y in permutations(secrets, 2):
+            never = [all(one.total.is_zero() for one in starts) for starts in given]
+            for x, y in permutations([x for x in range(known.states) if not never[x]], 2):
                 moved = within(given[x], given[y], count.W, count.slack)
                 why = f"{length} records, node {node}: given states {x + 1} and {y + 1} the "
                 require(moved, why + f"distributions of the count are not within W = {count.W}")
@@ -89,21 +84,15 @@ def _operations(known: Chain, length: int, count: Count) -> int:
 
 
 class Given(NamedTuple):
-    """Balls around P(N = n, X_i = x) for a start, and the same of N ≤ n and N > n."""
+    """Balls around P(N = n, X_i = x) for a start, the same of N ≤ n and N > n, and P(X_i = x).
+
+    All are exactly 0 for an impossible state.
+    """
 
     masses: list[arb]
     below: list[arb]
     above: list[arb]
-
-    @property
-    def total(self) -> arb:
-        """P(X_i = x)."""
-        return self.below[-1]
-
-    @property
-    def possible(self) -> bool:
-        """Whether the state is possible; otherwise all are exactly 0."""
-        return not self.total.is_zero()
+    total: arb
 
 
 def distributions_at_nodes(
@@ -142,8 +131,8 @@ def _given(past: arb_poly, future: arb_poly, width: int) -> Given:
     masses, possible = (past * future).coeffs(), (_support(past) * _support(future)).coeffs()
     masses = [p if some else arb(0) for p, some in zip(masses, possible, strict=True)]
     masses += [arb(0)] * (width - len(masses))
-    above = [*list(accumulate(reversed(masses[1:])))[::-1], arb(0)]
-    return Given(masses, list(accumulate(masses)), above)
+    below, above = list(accumulate(masses)), list(accumulate(reversed(masses[1:])))
+    return Given(masses, below, [*above[::-1], arb(0)], below[-1])
 
 
 def _support(polynomial: arb_poly) -> fmpz_poly:
@@ -180,8 +169,7 @@ def _copositive(entries: list[list[arb]]) -> bool:
 
 def _certainly(true: bool, false: bool) -> bool:
     """Return the proved truth value, or raise UndecidedError."""
-    if not (true or false):
-        raise UndecidedError
+    decide(true or false)
     return true
 
 

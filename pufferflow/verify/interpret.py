@@ -23,33 +23,10 @@ from operator import mul
 
 from flint import arb
 
-from pufferflow.verify.balls import (
-    ONE,
-    Table,
-    UndecidedError,
-    Work,
-    ball,
-    below,
-    certain,
-    exact,
-    largest,
-    members,
-    transposed,
-)
+from pufferflow.verify.balls import ONE, Table, Work, ball, below, decide, exact, largest, members
 from pufferflow.verify.counts import count_loss
 from pufferflow.verify.model import Model, Position, SetModel
-from pufferflow.verify.parse import (
-    Chain,
-    Claim,
-    Matrix,
-    Member,
-    Mixing,
-    Proof,
-    Quilt,
-    RowSet,
-    Step,
-    require,
-)
+from pufferflow.verify.parse import Chain, Claim, Matrix, Member, Mixing, Proof, Step, require
 from pufferflow.verify.rules import by_flows, by_tree, largest_ratios, overlapping, reweighted
 
 _LARGEST = 10**6  # largest cost m·c of a block for which mixing is used
@@ -126,7 +103,7 @@ class Interpreter:
             bounds = [between * way[x][y] for way in ways]
             if node.rows is not None and (x, y) in listed:
                 p, q, witness = node.rows[x], node.rows[y], listed[x, y]
-                if isinstance(p, RowSet):
+                if isinstance(model, SetModel):
                     bounds.append(by_flows(p, q, witness, near))
                 else:
                     bounds.append(node.excess * by_tree(p, q, witness, node.neighbours, near))
@@ -183,8 +160,7 @@ class Interpreter:
         positions = [(phase, len(early), False) for phase in phases]
         begin = self.begin(early[-max(step.power or 1 for step in cycle) :], side.start)
         begin, *rest = self.follow(forward, begin, positions, cycle)
-        if not below(rest[-1], begin):
-            raise UndecidedError("a period does not end at or below its start")
+        decide(below(rest[-1], begin), "a period does not end at or below its start")
         return early, dict(zip(phases, rest, strict=True))
 
     # -- READ --------------------------------------------------------------------------------------
@@ -192,10 +168,14 @@ class Interpreter:
     def losses(self) -> Iterator[Fraction]:
         """Yield the loss at every node that represents others."""
         proof, around = self.proof, self.around
-        if isinstance(self.member, Mixing):
-            yield self.mixing(self.member)
+        if isinstance(self.member, Mixing):  # it has no program
+            few = around > 0 and self.member.steps <= _LARGEST * self.claim.scale
+            if few and self.claim.side_information == "none":
+                yield self.loss(overlapping(self.member, self.cost, around), self.claim.hidden)
+            else:
+                yield self.together
         elif proof.quilts is not None:
-            yield from self.quilts(proof.quilts)
+            yield from self.quilts()
         elif proof.forward is None or proof.backward is None or around == 0:
             yield self.together
         else:
@@ -260,19 +240,12 @@ class Interpreter:
             worst = worst.max(revealed)
         return max(self.loss(ONE, 1), self.loss(worst, 0))  # at least that of the record itself
 
-    def mixing(self, family: Mixing) -> Fraction:
-        """Return the loss of a mixing family, which has no program."""
-        informed = self.claim.side_information == "any"
-        if not self.around or informed or family.steps > _LARGEST * self.claim.scale:
-            return self.together
-        return self.loss(overlapping(family, self.cost, self.around), self.claim.hidden)
-
     # -- RATIO -------------------------------------------------------------------------------------
 
-    def quilts(self, quilts: Sequence[Quilt]) -> Iterator[Fraction]:
+    def quilts(self) -> Iterator[Fraction]:
         """Yield losses of ranges of nodes, if every node is in exactly one and the quilts fit."""
         windows, covered = self.claim.windows, 0
-        for first, last, left, right in quilts:
+        for first, last, left, right in self.proof.quilts or []:
             why = f"nodes {first} to {last} do not follow node {covered} of {windows}"
             require(first == covered + 1 and first <= last <= windows, why)
             fits = (left is None or 1 <= left < first) and (
@@ -297,7 +270,7 @@ class Interpreter:
             forward = self._ratios(True, right, model.everything)
         if left is not None:
             sources = model.values(first - left - 1, last - left - 1)
-            node = self._of_node(first - 1, first == last)
+            node = zip(*self._of_node(first - 1, first == last), strict=True)
             backward = _entrywise(mul, self._ratios(False, left, sources), node)
         sets = model.sets(first - 1, last - 1)
         position = 0, first - 1, False
@@ -310,14 +283,15 @@ class Interpreter:
         return _entrywise(mul, self.count(n - 1), largest_ratios(rows, values))
 
     def _ratios_of_node(self, node: int, single: bool) -> Table:
-        """Return bounds of m(y) / m(x) for a node, and for later ones unless ``single``.
+        """Return bounds of m(x) / m(y) for a node, and for later ones unless ``single``.
 
-        Those are mixtures of the rows of P^n, and a ratio of mixtures is at most the largest one.
+        A ratio of mixtures is at most the largest one of what is mixed.
         """
-        one = single or self.model.start == "stationary"
-        rows = self.model.distribution(node) if one else certain(self.model.power(node))
-        return transposed(largest_ratios(rows, (1 << len(rows)) - 1))
+        rows = self.model.distribution(node, later=not single)
+        return largest_ratios(rows, (1 << len(rows)) - 1)
 
 
-def _entrywise(rule: Callable[[arb, arb], arb], one: Table, other: Table) -> Table:
+def _entrywise(
+    rule: Callable[[arb, arb], arb], one: Table, other: Iterable[Iterable[arb]]
+) -> Table:
     return [list(map(rule, *rows)) for rows in zip(one, other, strict=True)]

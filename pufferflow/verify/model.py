@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache, cached_property, reduce
-from operator import and_, mul, or_
+from operator import and_, or_
 from typing import Any, NamedTuple, TypeAlias
 
 from flint import arb, arb_mat
@@ -23,9 +23,10 @@ from pufferflow.verify.balls import (
     Work,
     ball,
     certain,
+    columns,
+    decide,
     largest,
     members,
-    transposed,
     union,
 )
 from pufferflow.verify.parse import Balls, Chain, Intervals, require
@@ -45,8 +46,8 @@ class Node(NamedTuple):
     """
 
     values: int
-    neighbours: int
-    rows: list[Any] | None
+    neighbours: int = 0
+    rows: list[Any] | None = None
     excess: arb = ONE
 
 
@@ -54,7 +55,7 @@ class Model:
     """A chain, at the current precision; ``informed``: with any side information."""
 
     def __init__(self, chain: Chain, work: Work, informed: bool = False) -> None:
-        self.chain, self.work, self.informed = chain, work, informed
+        self.work, self.informed = work, informed
         self.k, self.period, self.start = chain.states, chain.period, chain.initial_distribution
         work.spend(self.k**2 * self.period)
         self.hidden = chain.observations is not None
@@ -63,8 +64,7 @@ class Model:
         self.rows: list[Table] = [
             [[ball(p) for p in row] for row in matrix] for matrix in chain.transition_matrices
         ]
-        self._doubled = cache(self._power_of_two)
-        self._reached = cache(lambda n: list(map(_support, certain(self.power(n)))))
+        self.power = cache(self._product)
         self._following = [list(map(_support, matrix)) for matrix in chain.transition_matrices]
         self._sets, self._again = self._possible_sets()
 
@@ -116,46 +116,38 @@ class Model:
         if self.period > 1 and w > 1:
             last = list(members(self.possible(phase + w - 1)))
             return dict.fromkeys(members(values), last)
-        reached = self._reached(w - 1)
-        return {x: list(members(reached[x])) for x in members(values)}
+        reached = certain(self.power(w - 1, 0))
+        return {x: list(members(_support(reached[x]))) for x in members(values)}
 
     # -- distributions -----------------------------------------------------------------------------
 
-    def _power_of_two(self, j: int, phase: int) -> arb_mat:
-        """Return the product of the next 2^j matrices."""
-        if j == 0:
-            return arb_mat(self.rows[phase])
-        first, half = self._doubled(j - 1, phase), (phase + (1 << (j - 1))) % self.period
-        self.work.spend(self.k**3 // 8)
-        return first * self._doubled(j - 1, half)
-
-    def _after(self, rows: arb_mat, n: int, phase: int = 0) -> arb_mat:
-        """Return rows at a phase after n steps."""
-        self.work.spend(rows.nrows() * self.k**2 * n.bit_count() // 8)
-        for j in range(n.bit_length()):
-            if n >> j & 1:
-                rows = rows * self._doubled(j, phase % self.period)
-                phase += 1 << j
-        return rows
-
-    def power(self, n: int, phase: int = 0) -> arb_mat:
+    def _product(self, n: int, phase: int) -> arb_mat:
         """Return the product of the next n matrices from a phase on."""
-        identity = arb_mat([[int(x == y) for y in range(self.k)] for x in range(self.k)])
-        return self._after(identity, n, phase)
+        if n == 0:
+            return arb_mat([[int(x == y) for y in range(self.k)] for x in range(self.k)])
+        if n == 1:
+            return arb_mat(self.rows[phase])
+        self.work.spend(self.k**3 // 8)
+        half = n // 2
+        return self.power(half, phase) * self.power(n - half, (phase + half) % self.period)
 
-    def distribution(self, node: int) -> Table:
-        """Return the distribution of a node, or at a phase, up to a factor; one for each start."""
+    def distribution(self, node: int, later: bool = False) -> Table:
+        """Return the distribution of a node, or at a phase, up to a factor; one for each start.
+
+        If ``later`` those of which the distributions of all nodes from there on are mixtures.
+        """
         if self.start == "stationary":
             return [self.stationary[node % self.period]]
-        if isinstance(self.start, list):
-            return certain(self._after(arb_mat([list(map(ball, self.start))]), node))
-        return certain(self.power(node))
+        rows = self.power(node, 0)
+        if isinstance(self.start, list) and not later:
+            rows = arb_mat([list(map(ball, self.start))]) * rows
+        return certain(rows)
 
     @cached_property
     def stationary(self) -> Table:
         """Return the stationary distribution at every phase, up to a factor."""
         self.work.spend(self.k**3 * self.period)
-        whole = certain(reduce(mul, map(arb_mat, self.rows)))
+        whole = certain(self.power(self.period, 0))
         inside = list(members(self._closed))
         system = arb_mat([[-whole[x][y] for x in inside] for y in inside])
         for i, x in enumerate(inside):
@@ -165,10 +157,8 @@ class Model:
             weights = system.solve(arb_mat([[int(i == 0)] for i in range(len(inside))]))
         except ZeroDivisionError:
             raise UndecidedError from None
-        row = arb_mat(1, self.k)
-        for i, x in enumerate(inside):
-            row[0, x] = weights[i, 0]
-        found = []
+        given = dict(zip(inside, weights.entries(), strict=True))
+        row, found = arb_mat([[given.get(x, ZERO) for x in range(self.k)]]), Table()
         for rows in self.rows:
             found += certain(row)
             row = row * arb_mat(rows)
@@ -177,7 +167,7 @@ class Model:
     def distance(self, node: int) -> arb:
         """Return the largest quotient of m(x)/π(x) over a node's distributions m, or ∞."""
         factor = ONE
-        if self._closed != self.everything:
+        if self.period > 1 or self._closed != self.everything:
             return INFINITE
         for row in self.distribution(node):
             if any(p.is_zero() for p in row):
@@ -203,32 +193,33 @@ class Model:
     def node(self, forward: bool, position: Position, growth: Table) -> Node:
         """Return the distributions at a position."""
         phase, j, early = position
+        values = self.everything if forward else self.before(position, 0)
+        if self.informed:
+            return Node(values)
         if forward:
-            rows = None if self.informed else self.rows[phase]
-            return Node(self.everything, self.everything, rows)
-        values, neighbours = self.before(position, 0), self.before(position, 1)
-        if self.informed or (self.period > 1 and self.start == "any"):
-            return Node(values, neighbours, None)
-        if self.start == "stationary" or (early and self.start != "any"):
-            [weights] = self.distribution(j - 1 if early else phase - 1)
-            return Node(values, neighbours, _before(weights, self.rows[phase - 1], values))
-        excess = self._excess(j - 1, j if early else j - 1, growth)
-        if not excess.is_finite():
-            return Node(values, neighbours, None)
-        rows = _before(self.stationary[0], self.rows[0], values)
-        return Node(values, self.everything, rows, excess)
+            return Node(values, values, self.rows[phase])
+        weights, excess = self._own((phase - 1, j - 1, early), j if early else j - 1, growth)
+        if not weights:
+            return Node(values)
+        rows = _before(weights, self.rows[phase - 1], values)
+        return Node(values, _support(weights), rows, excess)
 
-    def _excess(self, node: int, after: int, growth: Table) -> arb:
-        """Return the factor of Lemma 7 of ``docs/leakage.md`` for a node that is nearly stationary.
+    def _own(self, position: Position, after: int, growth: Table) -> tuple[Row, arb]:
+        """Return the distribution of a node up to a factor, nothing if it is unknown.
 
-        e^ω, e^ω' are the distances of the node and of the one ``after`` it, of which later ones
-        have none larger, e^W is the largest growth.
+        It may be nearly the stationary one: then the other factor is that of Lemma 7 of
+        ``docs/leakage.md``, with e^ω, e^ω' the distances of the node and of the one ``after`` it,
+        of which later ones have none larger, and e^W the largest growth.
         """
+        phase, node, early = position
+        if self.start == "stationary" or (early and self.start != "any"):
+            return self.distribution(node if early else phase)[0], ONE
         here = self.distance(node)
         if not here.is_finite():
-            return here
+            return [], here
         through = 1 + (1 - 1 / here) * (largest(map(largest, growth)) - 1)
-        return (here * (here if after == node else self.distance(after))).min(through * through)
+        excess = here * (here if after == node else self.distance(after))
+        return self.stationary[0], excess.min(through * through)
 
     @property
     def observations(self) -> list[int]:
@@ -237,20 +228,15 @@ class Model:
 
     def given(self, position: Position, growth: Table) -> Node:
         """Return distributions of a node's own value given each possible observation."""
-        _, node, early = position
-        values, excess = self.everything, ONE
-        if self.start == "stationary" or (early and self.start != "any"):
-            [weights], values = self.distribution(node), self.possible(node)
-        else:
-            excess = self._excess(node, node, growth)
-            if not excess.is_finite():
-                return Node(values, values, None)
-            weights = self.stationary[0]
-        rows = []
-        for name in self.observations:
-            parts = [p if x == name else ZERO for p, x in zip(weights, self.seen, strict=True)]
-            rows.append([] if all(p.is_zero() for p in parts) else shares(parts))
-        return Node(values, values, rows, excess)
+        weights, excess = self._own(position, position[1], growth)
+        if not weights:
+            return Node(0)
+        each = [
+            [p if x == name else ZERO for p, x in zip(weights, self.seen, strict=True)]
+            for name in self.observations
+        ]
+        rows = [shares(parts) if _support(parts) else [] for parts in each]
+        return Node(0, _support(weights), rows, excess)
 
     def weights(self, forward: bool, phase: int, power: int) -> list[tuple[Table, Table]]:
         """Return bounds, up to a factor, of the weights of values of a node some steps away."""
@@ -258,7 +244,7 @@ class Model:
         ended = power == 1 or not (self.hidden and self.informed)
         require(ended, "powers above 1 are for chains whose records are known, if any are")
         rows = certain(self.power(power, phase if forward else (phase - power) % self.period))
-        rows = transposed(rows) if forward else rows
+        rows = columns(rows) if forward else rows
         return [(rows, rows)]
 
 
@@ -273,8 +259,9 @@ class SetModel(Model):
     def node(self, forward: bool, position: Position, growth: Table) -> Node:
         """Return the distributions at a position."""
         known = self.family if forward else self.family.backward
-        rows = None if self.informed or known is None else known.rows
-        return Node(self.everything, self.everything, rows)
+        if self.informed or known is None:
+            return Node(self.everything)
+        return Node(self.everything, self.everything, known.rows)
 
     def weights(self, forward: bool, phase: int, power: int) -> list[tuple[Table, Table]]:
         """Return bounds, up to a factor, of the weights of values of a node some steps away."""
@@ -283,7 +270,7 @@ class SetModel(Model):
         found = [] if forward else [entry_bounds(self.family.rows, power)]
         if known is not None:
             low, high = entry_bounds(known.rows, power)
-            found.append((transposed(low), transposed(high)))
+            found.append((columns(low), columns(high)))
         return found
 
 
@@ -301,6 +288,5 @@ def _before(distribution: Row, matrix: Table, values: int) -> Table:
 
 def shares(weights: Row) -> Row:
     """Return weights divided by their sum."""
-    if not (total := sum(weights, ZERO)) > 0:
-        raise UndecidedError
+    decide((total := sum(weights, ZERO)) > 0)
     return [weight / total for weight in weights]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import typing
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
@@ -16,17 +17,7 @@ from functools import cache, cached_property
 from math import lcm
 from operator import le, sub
 from types import NoneType, UnionType
-from typing import (
-    Annotated,
-    Any,
-    Literal,
-    NamedTuple,
-    TypeAlias,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, Union, get_args, get_origin
 
 from pufferflow.errors import CertificateError as CertificateError
 
@@ -97,7 +88,7 @@ def _shape(kind: Any) -> tuple[Any, tuple[Any, ...], Any]:
     if origin is Annotated:
         return origin, inner, _shape(inner[0])[2]
     if is_dataclass(kind):
-        return kind, tuple(get_type_hints(kind, include_extras=True).items()), dict
+        return kind, tuple(typing.get_type_hints(kind, include_extras=True).items()), dict
     written = {dict: list, tuple: list, Fraction: str, Literal: str}.get(origin, origin)
     return Union if origin is UnionType else origin, inner, written
 

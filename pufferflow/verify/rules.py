@@ -11,17 +11,7 @@ from operator import mul
 
 from flint import arb
 
-from pufferflow.verify.balls import (
-    INFINITE,
-    ONE,
-    ZERO,
-    Row,
-    Table,
-    ball,
-    largest,
-    members,
-    transposed,
-)
+from pufferflow.verify.balls import INFINITE, ONE, ZERO, Row, Table, ball, columns, largest, members
 from pufferflow.verify.parse import Flows, Mixing, Part, RowSet, Shares, Witness, require, total
 
 # -- exact distributions: trees (Lemma 3) ----------------------------------------------------------
@@ -133,13 +123,13 @@ def reweighted(low: Table, high: Table, values: int, growth: Table) -> Table:
 
 def largest_ratios(weights: Table, values: int) -> Table:
     """Return table[x][z] = max of weights[y][x] / weights[y][z] over y; 0/0 does not count."""
-    columns = transposed(weights[y] for y in members(values))
+    given = columns(weights[y] for y in members(values))
 
     def most(above: Row, below: Row) -> arb:
         pairs = zip(above, below, strict=True)
         return largest([ZERO, *(_ratio(p, q) for p, q in pairs if not p.is_zero())])
 
-    return [[ONE if p is q else most(p, q) for q in columns] for p in columns]
+    return [[ONE if p is q else most(p, q) for q in given] for p in given]
 
 
 # -- sets of distributions (Lemma I3) --------------------------------------------------------------
@@ -182,7 +172,7 @@ def _spread(rows: RowSet, given: list[Shares], growth: Table, sign: int) -> Row:
     """Return bounds, upper (1) or lower (−1), of the mass of base and parts at each value."""
     found = [ball(p) for p in rows.base]
     for part, shares in zip(rows.parts, given, strict=True):
-        for y, goes in enumerate(transposed(_shares(shares, len(found)))):
+        for y, goes in enumerate(columns(_shares(shares, len(found)))):
             here = [growth[z][y] if sign > 0 else 1 / growth[y][z] for z in range(len(found))]
             found[y] += greedy(part, list(map(mul, goes, here)), sign)
     return found
@@ -233,10 +223,10 @@ def entry_bounds(rows: list[RowSet], steps: int) -> tuple[Table, Table]:
 
     k, found = len(rows), []
     for sign in (-1, 1):
-        columns = [[arb(int(x == z)) for x in range(k)] for z in range(k)]
+        entries = [[arb(int(x == z)) for x in range(k)] for z in range(k)]
         for _ in range(steps):
-            columns = [[extreme(row, column, sign) for row in rows] for column in columns]
-        found.append(transposed(columns))
+            entries = [[extreme(row, column, sign) for row in rows] for column in entries]
+        found.append(columns(entries))
     return found[0], found[1]
 
 

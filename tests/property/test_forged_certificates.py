@@ -15,17 +15,16 @@ from certificate_truth import worst_loss
 from flint import ctx
 from hypothesis import example, given
 from hypothesis import strategies as st
-from processes import around
-from random_chains import chains
+from processes import around, chains
 
 import pufferflow as pf
 from pufferflow.cli import main
 from pufferflow.errors import CertificateError
 from pufferflow.mechanisms import MECHANISMS
+from pufferflow.verify import ask_proved_checker, proved_checker
 from pufferflow.verify.balls import UndecidedError, Work
 from pufferflow.verify.interpret import interpret
 from pufferflow.verify.parse import parse
-from pufferflow.verify.proved import ask_proved_checker, proved_checker
 
 LENGTHS = st.sampled_from([1, 2, 3, 10, 60, 1000, 10**6])
 EPSILONS = st.floats(-3, 1.3).map(lambda power: 10.0**power)
@@ -44,6 +43,9 @@ CYCLIC = pf.MarkovChain(
 @example(RARE, 10**6, 1.0)
 @example(ONCE, 2, 10**1.25)
 @example(CYCLIC, 1000, 10.0)
+@example(pf.MarkovChain([[1 - 1e-5, 1e-5], [0.5, 0.5]]), 1000, 0.01)
+@example(pf.MarkovChain([[1 - 1e-5, 1e-5], [0.5, 0.5]]), 1000, 30.0)
+@example(pf.MarkovChain([[0.5, 0.5, 0], [0, 1, 1e-300], [1, 0, 0]]), 50, 1000.0)
 @examples(8, 160)
 def test_certificates_of_chains_cost_little(chain, length, epsilon):
     """Never 1.25 times the scale that they certify."""
@@ -295,6 +297,6 @@ def test_the_command_asks_it(tmp_path, capsys):
 
 @needs_checker
 def test_it_is_not_waited_for_without_end(monkeypatch):
-    monkeypatch.setattr("pufferflow.verify.proved.SECONDS", 1e-4)
+    monkeypatch.setattr("pufferflow.verify.SECONDS", 1e-4)
     with pytest.raises(CertificateError, match="no answer within"):
         ask_proved_checker(json.dumps(made(0)).encode())

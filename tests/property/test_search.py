@@ -9,7 +9,7 @@ import pytest
 from cases import examples
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from random_chains import chains, distributions
+from processes import chains, distributions
 
 import pufferflow as pf
 from pufferflow.influence import _kernels, quilts

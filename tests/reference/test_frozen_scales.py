@@ -14,7 +14,7 @@ from frozen_families import BUILDERS, built
 import pufferflow as pf
 from pufferflow.errors import ParameterError
 from pufferflow.mechanisms import compute_scale
-from pufferflow.verify import MECHANISMS
+from pufferflow.verify.parse import MECHANISMS
 
 ROWS = pd.read_csv(Path(__file__).with_name("scales.csv"), keep_default_na=False).to_dict("records")
 TOLERANCE = {"leakage": 4e-6}

@@ -9,25 +9,13 @@ from decimal import Decimal, localcontext
 from itertools import permutations
 
 import pytest
-from certificate_truth import worst_loss
+from certificate_truth import chain, claim, worst_loss
 
 import pufferflow as pf
+from pufferflow import verify
 from pufferflow.errors import CertificateError
-from pufferflow.verify import proved
 
 NONE = {"prefix": []}
-
-
-def claim(family, epsilon, length, scale, proof, **fields):
-    head = {"certificate": "pufferflow", "version": 2, "mechanism": "leakage", "family": family}
-    head |= {"window": 1, "side_information": "none", "length": length}
-    head |= {"epsilon": str(epsilon), "scale": str(scale)}
-    return head | {"proofs": [proof]} | fields
-
-
-def chain(matrix, start="any"):
-    rows = [[str(p) for p in row] for row in matrix]
-    return {"chains": [{"transition_matrices": [rows], "initial_distribution": start}]}
 
 
 def table(k, entry):
@@ -600,9 +588,9 @@ def test_answers_of_the_proved_checker(tmp_path, monkeypatch, code, answer, coun
     checker = tmp_path / "checker"
     checker.write_text(f"#!/bin/sh\ncat > /dev/null\necho '{answer}'\nexit {code}\n")
     checker.chmod(0o700)
-    monkeypatch.setattr(proved, "BUILT", checker)
+    monkeypatch.setattr(verify, "BUILT", checker)
     if counts:
-        assert proved.ask_proved_checker(b"{}") == answer
+        assert verify.ask_proved_checker(b"{}") == answer
     else:
         with pytest.raises(CertificateError, match=answer or "ended without an answer"):
-            proved.ask_proved_checker(b"{}")
+            verify.ask_proved_checker(b"{}")
