@@ -114,7 +114,7 @@ class ReleaseOptions:
         None, "Also write a record for the OpenDP Deployments Registry, of this curator.", "CURATOR"
     )
     seed: int | None = writes(None, "Simulate with this seed: for planning, not private.", "SEED")
-    dry_run: bool = writes(False, "Check everything and show errors; draw, write, charge nothing.")
+    dry_run: bool = writes(False, "Check everything, show errors; charge nothing.")
 
 
 RECORDS = (StatisticOptions, GuaranteeOptions, ReleaseOptions, TableOptions)
