@@ -236,7 +236,7 @@ def test_what_is_accepted_is_true(certificate, share, wanted, tmp_path):
     """By linear programs over all sequences; refused in one sentence; and the proved checker agrees
     but for rules that no theorem covers.
     """
-    whole = [certificate(seed) for seed in range(10 if wanted < 1000 else 60)]
+    whole = [certificate(seed) for seed in range(max(wanted // 50, 10))]
     rngs = (np.random.default_rng([22, number]) for number in range(wanted))
     forged = [forge(whole[number % len(whole)], rng) for number, rng in enumerate(rngs)]
     documents = json.loads(json.dumps([*whole, *forged]))
