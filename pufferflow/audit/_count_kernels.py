@@ -1,4 +1,4 @@
-"""Compiled loops over distributions of counts.
+"""Compiled loops over distributions of counts, and over pairs of them.
 
 Probabilities are pairs (m, e) for m · 2^e, m about 1 or 0, so that far tails keep their digits. All
 terms are positive: relative errors only add up, and nothing is truncated.
@@ -21,19 +21,11 @@ NOTHING = -(2**40)
 SPREAD = 400
 """Largest range of a part in bits: products of two numbers do not overflow."""
 
+ROUNDING = 2.0**-42
+"""Relative error of computed products of densities, in their comparison."""
 
-@kernel()
-def shifted(m: float, e: Any) -> float:
-    """Return m · 2^e, or 0 where e ≤ −1000; as ldexp for e ≤ 1000, in a fifth of its time."""
-    return float(m * np.int64((e + 1023) << 52).view(np.float64)) if e > -1000 else 0.0
-
-
-@kernel()
-def taken_apart(value: float) -> tuple[Any, Any]:
-    """Return math.frexp of a normal number, from its bits, in a fifth of the time."""
-    bits = np.float64(value).view(np.int64)
-    mantissa = np.int64((bits & ~(0x7FF << 52)) | (1022 << 52)).view(np.float64)
-    return mantissa, (bits >> 52) - 1022
+Pair: TypeAlias = tuple[Any, Any]
+"""Logarithms, of two starts."""
 
 
 @kernel()
@@ -41,10 +33,10 @@ def _carried(value: float, base: Any, m: float, e: Any) -> tuple[float, Any]:
     """Return value · 2^base + m · 2^e, the value kept from 2^(−332) to about 2^300."""
     if m > 0:
         if value == 0 or e > base + 300:
-            value, base = shifted(value, base - e) if value > 0 else 0.0, e
-        value += shifted(m, e - base)
+            value, base = math.ldexp(value, base - e) if value > 0 else 0.0, e
+        value += math.ldexp(m, e - base)
     if value > 1e90 or 0 < value < 1e-100:
-        value, power = taken_apart(value)
+        value, power = math.frexp(value)
         base += power
     return value, base
 
@@ -54,7 +46,7 @@ def _log(value: float, base: Any) -> float:
     """Return the natural logarithm of value · 2^base."""
     if value == 0:
         return -np.inf
-    mantissa, power = taken_apart(value)
+    mantissa, power = math.frexp(value)
     return float(math.log(mantissa) + (base + power) * math.log(2.0))
 
 
@@ -75,7 +67,7 @@ def prepend_record(rows: Numbers, moves: Ints, given: Numbers, out: Numbers) -> 
                         )
             for n in range(len(row)):
                 if row[n] > 0:
-                    row[n], power = taken_apart(row[n])
+                    row[n], power = math.frexp(row[n])
                     tops[n] += power
 
 
@@ -88,7 +80,7 @@ def _parts(m: Floats, e: Ints) -> list[tuple[int, Any, Floats]]:
         if n == len(m) or (m[n] > 0 and max(high, e[n]) - min(low, e[n]) > SPREAD):
             values = np.empty(n - begin)
             for i in range(begin, n):
-                values[i - begin] = shifted(m[i], e[i] - high)
+                values[i - begin] = math.ldexp(m[i], e[i] - high)
             parts.append((begin, high, values))
             begin, low, high = n, np.int64(2**40), np.int64(NOTHING)
         if n < len(m) and m[n] > 0:
@@ -97,9 +89,7 @@ def _parts(m: Floats, e: Ints) -> list[tuple[int, Any, Floats]]:
 
 
 @kernel()
-def distributions(
-    past: Numbers, future: Numbers, secrets: Ints, sizes: Floats, out: Numbers
-) -> None:
+def distributions(past: Numbers, future: Numbers, secrets: Ints, sizes: Floats, out: Any) -> None:
     """Fill the distribution of past + own + future from each start, given each secret.
 
     A secret is (first, last, own): the past depends on its first state, the future on its last one,
@@ -130,10 +120,10 @@ def distributions(
                 total, base = _carried(total, base, row[n], exponents[n])
             sizes[s, number] = _log(total, base)
             if total > 0:
-                total, power = taken_apart(total)
+                total, power = math.frexp(total)
                 for n in range(len(row)):
                     if row[n] > 0:
-                        row[n], more = taken_apart(row[n] / total)
+                        row[n], more = math.frexp(row[n] / total)
                         exponents[n] += more - power - base
 
 
@@ -155,20 +145,19 @@ def fill_log_sums(given: Numbers, decay: float, below: Floats, above: Floats) ->
 
 @kernel()
 def smooth(values: Floats, decay: float) -> None:
-    """Replace values[a, w, b] by Σ_n decay^|w − n| values[a, n, b], in place."""
+    """Replace values[a, w, b] by S(w) = Σ_n decay^|w − n| values[a, n, b], in place.
+
+    With F(w) = values(w) + decay F(w − 1) it is S(w) = (1 − decay²) F(w) + decay S(w + 1).
+    """
     before, size, after = values.shape
-    falling = np.zeros((size, after))
+    rest = (1 - decay) * (1 + decay)
     for a in range(before):
-        block = values[a]
-        for w in range(size - 2, -1, -1):
-            for b in range(after):
-                falling[w, b] = decay * (falling[w + 1, b] + block[w + 1, b])
         for w in range(1, size):
             for b in range(after):
-                block[w, b] += decay * block[w - 1, b]
-        for w in range(size):
+                values[a, w, b] += decay * values[a, w - 1, b]
+        for w in range(size - 2, -1, -1):
             for b in range(after):
-                block[w, b] += falling[w, b]
+                values[a, w, b] = rest * values[a, w, b] + decay * values[a, w + 1, b]
 
 
 @kernel()
@@ -187,13 +176,153 @@ def movable(first: Numbers, second: Numbers, slack: float, reach: int) -> bool:
             if place >= len(q) or place > n + reach:
                 return False
             gap = q_exponents[place] - p_exponents[n]
-            here = shifted(room[place], min(gap, 900))
+            here = math.ldexp(room[place], min(gap, 900))
             if here > rest:
                 if gap < 900:  # otherwise the taken mass is negligible
-                    room[place] = shifted(here - rest, -gap)
+                    room[place] = math.ldexp(here - rest, -gap)
                 rest = 0.0
             else:
                 rest -= here
                 room[place] = 0.0
                 place += 1
     return True
+
+
+# -- Two conditional probabilities compared under every initial distribution ----------------------
+# Given one secret an event has probability F = Σ r_u p_u f_u / Σ r_u p_u, where r is the
+# distribution of X_1, p_u = P(secret | X_1 = u) and f_u the probability given both; another event
+# given another secret has G = Σ r_u q_u g_u / Σ r_u q_u. F ≤ G if and only if
+# Σ_uv r_u r_v c_uv ≥ 0, with c_uv = p_u q_v (g_v − f_u). This holds for all r if it holds for all
+# mixtures of two starts (proved in docs/histograms.md): if and only if s_uu ≥ 0 and
+# s_uv ≥ −√(s_uu s_vv) for all u and v, where s is the symmetric part of c. All arrays hold
+# logarithms.
+
+
+@kernel()
+def _add(a: float, b: float) -> float:
+    """Return log(e^a + e^b)."""
+    high, low = max(a, b), min(a, b)
+    return high if low == -np.inf else high + math.log1p(math.exp(low - high))
+
+
+@kernel()
+def _margin(a: float, tolerance: float) -> float:
+    """Return the margin by which a logarithm must exceed ``a`` to be proved no smaller."""
+    return tolerance * (1 + 2.0**-8 * abs(a)) if a > -np.inf else 0.0
+
+
+@kernel()
+def _own(p: float, q: float, f: float, g: float, tolerance: float) -> float:
+    """Return log p q (g − f), rounded down; −∞ if that is not proved positive."""
+    over = f + _margin(f, tolerance) - g
+    return p + q + g + math.log(-math.expm1(over)) if over < 0 and p + q > -np.inf else -np.inf
+
+
+@kernel()
+def exceeds(p: Pair, q: Pair, f: Pair, g: Pair, tolerance: float) -> tuple[bool, float]:
+    """Return whether F ≤ G is unproved for mixtures of two starts, with this ``tolerance``.
+
+    The second result is the weight of the other start at the minimum of the form, as log odds.
+    """
+    one, other = p[0] + q[1], p[1] + q[0]
+    near = max(one, other)
+    if near == -np.inf or (
+        f[0] + _margin(f[0], tolerance) <= g[1] and f[1] + _margin(f[1], tolerance) <= g[0]
+    ):
+        return False, 0.0
+    more = _add(one - near + g[1], other - near + g[0])
+    less = _add(one - near + f[0], other - near + f[1])
+    less += _margin(less, tolerance)
+    if more >= less:
+        return False, 0.0
+    left, right = _own(p[0], q[0], f[0], g[0], tolerance), _own(p[1], q[1], f[1], g[1], tolerance)
+    root = math.log(2.0) + (left + right) / 2 - near
+    return _add(more, root) < less, (max(left, -1e6) - max(right, -1e6)) / 2
+
+
+@kernel()
+def never_above(p: Floats, q: Floats, f: Floats, g: Floats, tolerance: float) -> bool:
+    """Return whether F ≤ G is proved for all initial distributions, with this ``tolerance``."""
+    for u in range(len(p)):
+        if p[u] + q[u] > -np.inf and not f[u] + _margin(f[u], tolerance) <= g[u]:
+            return False
+        for v in range(u):
+            pairs = (p[u], p[v]), (q[u], q[v]), (f[u], f[v]), (g[u], g[v])
+            if exceeds(*pairs, tolerance)[0]:
+                return False
+    return True
+
+
+@kernel()
+def raise_shift(
+    sizes: Floats, below: Floats, above: Floats, shift: int, tolerance: float, pair: Ints
+) -> int:
+    """Return the smallest w ≥ ``shift`` with P(N ≤ n | s) ≤ P(N ≤ n + w | s') for all n, s and s'.
+
+    ``sizes`` are log P(state | start), shape (starts, states); ``below`` and ``above``
+    log P(N ≤ n | start, state) and log P(N > n | start, state), either of which is a proof, shape
+    (starts, states, counts). ``pair`` is filled with the last two states that raised the value.
+    """
+    for x in range(sizes.shape[1]):
+        for y in range(sizes.shape[1]):
+            if x == y or sizes[:, x].max() == -np.inf or sizes[:, y].max() == -np.inf:
+                continue
+            first, other = sizes[:, x], sizes[:, y]
+            n = 0
+            while n + shift < below.shape[2] - 1:
+                m = n + shift
+                if never_above(first, other, below[:, x, n], below[:, y, m], tolerance) or (
+                    never_above(other, first, above[:, y, m], above[:, x, n], tolerance)
+                ):
+                    n += 1
+                else:
+                    shift += 1
+                    pair[0], pair[1] = x, y
+    return shift
+
+
+@kernel()
+def _mixed(p: Pair, f: Pair, odds: float) -> float:
+    """Return log F of a mixture of two starts."""
+    (first, other), weight = f, p[1] - p[0] + odds
+    if weight > 0:
+        first, other, weight = other, first, -weight
+    return float(first + _add(0.0, other - first + weight) - _add(0.0, weight))
+
+
+@kernel()
+def raise_gap(node: int, given: Any, tolerance: float, gaps: Floats, place: Ints) -> None:
+    """Raise the first two ``gaps``, attained and bound, to the largest log ratio of densities.
+
+    The maximum is over mixtures of starts, pairs of secrets, and outputs: while a mixture exceeds
+    the bound, it is raised to the value of the worst one (Dinkelbach).
+
+    ``given`` are log P(secret | start), shape (starts, secrets), the log densities, of shape
+    (starts, secrets, outputs), and the indices of the outputs that are compared. ``place`` has the
+    node, secrets and output of the third gap, replaced only by larger ones beyond the
+    ``tolerance``.
+    """
+    sizes, values, outputs = given
+    starts, secrets = sizes.shape
+    for x, y, u, v in np.ndindex(secrets, secrets, starts, starts):
+        if x == y or u < v:
+            continue
+        p, q = (sizes[u, x], sizes[v, x]), (sizes[u, y], sizes[v, y])
+        for w in outputs:
+            f = values[u, x, w], values[v, x, w]
+            low = values[u, y, w], values[v, y, w]
+            step = 2 * ROUNDING
+            while True:
+                level = gaps[1]
+                more, odds = exceeds(p, q, f, (low[0] + level, low[1] + level), ROUNDING)
+                if not more:
+                    break
+                gap = _mixed(p, f, odds) - _mixed(q, low, odds)
+                if gap > gaps[2] + tolerance:
+                    gaps[2], place[:] = gap, (node, x, y, w)
+                gaps[0] = max(gaps[0], gap)
+                if gap > level:
+                    gaps[1] = gap + 2 * ROUNDING
+                else:  # unproved inequalities may hold
+                    gaps[1] += step
+                    step *= 2

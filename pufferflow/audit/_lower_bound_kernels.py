@@ -2,7 +2,7 @@
 
 A side of a secret is a product K D_1 K D_2 … K D_n · end of a matrix K ≥ 0 and diagonal matrices:
 D_t is 1 on the states that the query counts t records away and ``low`` = e^(−c) on the others.
-Vectors are kept at a largest entry of 1; only ratios of their entries are used.
+Vectors are kept at a largest entry between 1/2 and 1.
 """
 
 import math
@@ -12,15 +12,18 @@ import numpy as np
 
 from pufferflow._util.jit import kernel
 
-TINY = 1e-270
-"""Smaller entries count as 0, or as twice this; errors of underflow are much smaller."""
+TINY, LEAST = 1e-150, 1e-130
+"""Smaller entries count as 0, or as twice this; nothing is known if the largest is below the other.
+
+Products that underflow, at most 5e-324 each, are much smaller than the product of the two.
+"""
 
 _TIE = 1e-13
 
 
 @kernel()
-def _step(rows: Any, values: Any, inside: Any, low: float, out: Any) -> None:
-    """Fill ``out`` with Σ_y values[y] D[y] · rows[y], over its largest entry."""
+def _step(rows: Any, values: Any, inside: Any, low: float, out: Any) -> int:
+    """Fill ``out`` with Σ_y values[y] D[y] · rows[y] over a power of 2, and return its exponent."""
     k = len(out)
     out[:] = 0.0
     for y in range(k):
@@ -29,25 +32,27 @@ def _step(rows: Any, values: Any, inside: Any, low: float, out: Any) -> None:
             for z in range(k):
                 out[z] += factor * rows[y, z]
     top = out.max()
-    if top > 0:
-        for z in range(k):
-            out[z] /= top
+    power = math.frexp(top)[1]
+    for z in range(k):
+        out[z] = math.ldexp(out[z], -power) if top > LEAST else np.nan
+    return int(power)
 
 
 @kernel()
-def pull_back(transposed: Any, end: Any, sets: Any, low: float, least: float, values: Any) -> None:
-    """Fill ``values[t]`` with K D_{t+1} … K D_n · end, over its largest entry, for t = n, …, 0.
+def pull_back(transposed: Any, end: Any, sets: Any, low: float, least: float, values: Any) -> int:
+    """Fill ``values[t]`` with K D_{t+1} … K D_n · end, over powers of 2, for t = n, …, 0.
 
-    Entries that underflow become ``least``: 0, or 2 · TINY for an upper bound. Every
-    other factor has a relative error of at most k + 6 roundings.
+    Entries that underflow become ``least``: 0, or 2 · TINY for an upper bound. Every other factor
+    has a relative error of at most k + 6 roundings. The result is the exponent of ``values[0]``.
     """
-    values[len(sets)] = end / end.max()
+    values[len(sets)], power = end / end.max(), 0
     for t in range(len(sets), -1, -1):
         for z in range(len(end)):
             if values[t, z] < TINY:
                 values[t, z] = least
         if t > 0:
-            _step(transposed, values[t], sets[t - 1], low, values[t - 1])
+            power += _step(transposed, values[t], sets[t - 1], low, values[t - 1])
+    return power
 
 
 @kernel()

@@ -12,6 +12,7 @@ from functools import partial
 from itertools import islice
 
 import numpy as np
+from tqdm import tqdm
 
 from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._util.types import Floats
@@ -81,7 +82,9 @@ def counts_at_records(
     forward, backward = (partial(prepend, numbers(each)) for each in (matrix, matrix.T))
     past = numbers(starts_of(chain)[:, :, None])
     futures = _last_first(numbers(np.ones((1, chain.states, 1))), forward, length - 1)
-    for m, e in islice(futures, window - 1, None):
+    nodes = islice(futures, window - 1, None)
+    total = length + 1 - window
+    for m, e in tqdm(nodes, "exact counts", total, delay=1, disable=None, leave=False):
         sizes = np.empty((len(past[0]), len(secrets)))
         given = empty_numbers(*sizes.shape, length * most + 1)
         distributions(past, (m[0], e[0]), np.array(secrets, dtype=np.int64), sizes, given)

@@ -4,23 +4,20 @@ Integer outputs from 0 to T suffice, larger scales lose less, and for any initia
 mixtures of two starts suffice: docs/histograms.md proves all three.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from decimal import Decimal
+from functools import cached_property
+from typing import Any, TypeAlias
 
 import numpy as np
-from tqdm import tqdm
 
-from pufferflow._util.checks import (
-    check_epsilon,
-    check_list,
-    check_positive,
-    check_type,
-    check_whole,
-)
+from pufferflow._util import checks
 from pufferflow._util.rounding import divide_up
-from pufferflow.audit._mixture_kernels import raise_gap
-from pufferflow.audit.densities import Densities, Value
+from pufferflow._util.types import Floats
+from pufferflow.audit import count_distributions as counts
+from pufferflow.audit._count_kernels import Numbers, raise_gap, smooth
 from pufferflow.audit.queries import CountQuery, HistogramQuery, Query
 from pufferflow.bounds.roots import crossing
 from pufferflow.errors import ParameterError
@@ -32,6 +29,18 @@ LARGEST_WORK = 3e12
 
 TOLERANCE = 1e-9
 """Relative tolerances of the smallest scale, and of its loss below ε."""
+
+Value: TypeAlias = int | tuple[int, ...]
+"""A state or the states of a window; a count or a histogram."""
+
+LARGEST_DECAY = 150.0
+"""The inverse of the smallest scale of a count."""
+
+LARGEST_EXPONENT = 500.0
+"""Largest T · bins / (2 · scale) of a histogram: its densities stay above e^(−500)."""
+
+LARGEST_MEMORY = 2**31
+"""Largest number of bytes of the densities of a histogram."""
 
 
 @dataclass(frozen=True)
@@ -115,19 +124,16 @@ def privacy_losses(
     family: AnyFamily, length: int, scales: Sequence[float], query: Query, *, window: int = 1
 ) -> list[PrivacyLoss]:
     """Return :func:`privacy_loss` at several scales, in little more time than at one."""
-    chains = finite_chains(family, "the exact loss")
     # the search for a scale may pass through very large ones
-    noises = [check_positive(scale, "scale") for scale in check_list(scales, "scales")]
+    noises = [checks.check_positive(one, "scale") for one in checks.check_list(scales, "scales")]
     if not noises:
         raise ParameterError("scales is empty; give at least one")
-    window = check_whole(window, "window")
-    check_work(family, length, query, window)
-    records = check_whole(length, "length")
-    of_chains = [_losses(i, c, records, noises, query, window) for i, c in enumerate(chains)]
+    of_chains = [one.losses(noises) for one in _of_chains(family, length, query, window)]
     found: list[PrivacyLoss] = []
     for losses in zip(*of_chains, strict=True):
-        worst = max(losses, key=lambda one: one.loss)
-        found.append(replace(worst, lower=max(one.lower for one in losses)))
+        index, worst = max(enumerate(losses), key=lambda one: one[1].loss)
+        lower = max(one.lower for one in losses)
+        found.append(replace(worst, lower=lower, chain=index))
     return found
 
 
@@ -154,10 +160,8 @@ def smallest_scale(
     ParameterError, ChainError
         As :func:`privacy_loss`, or ε is out of range.
     """
-    epsilon = check_epsilon(epsilon)
-    check_work(family, length, query, window)
-    length, chains = int(length), finite_chains(family, "the exact loss")
-    finest = max(Densities(chain, length, query).finest for chain in chains) * (1 + 1e-9)
+    epsilon, chains = checks.check_epsilon(epsilon), _of_chains(family, length, query, window)
+    finest = max(one.finest for one in chains) * (1 + 1e-9)
     enough = max(divide_up(length, epsilon), finest)
     proved = [privacy_loss(family, length, enough, query, window=window)]
 
@@ -172,70 +176,160 @@ def smallest_scale(
     return min(proved, key=lambda one: one.scale)
 
 
-def _losses(
-    index: int, chain: MarkovChain, length: int, scales: Sequence[float], query: Query, window: int
-) -> list[PrivacyLoss]:
-    densities = Densities(chain, length, query, window)
-    if min(scales) < densities.finest:
-        raise ParameterError(
-            f"scale is {min(scales)}; the exact loss of a {query} and {length} records is computed "
-            f"for scales of at least {densities.finest:.3g}"
-        )
-    decays = [1 / (query.lipschitz * scale) for scale in scales]
-    # both densities of a ratio, and the difference of their logarithms
-    errors = [2 * densities.error(decay) * (1 + 1e-9) for decay in decays]
-    gaps, places = np.zeros((len(scales), 3)), np.zeros((len(scales), 4), dtype=np.int64)
-    nodes = tqdm(densities, desc="exact loss", total=length, delay=1, disable=None, leave=False)
-    for node, (sizes, given) in enumerate(nodes, 1):
-        for decay, error, gap, place in zip(decays, errors, gaps, places, strict=True):
-            values = densities.logs(given, decay)
-            lowest = np.where(sizes[..., None] > -np.inf, values, np.inf).min(axis=(0, 1))
-            outputs = np.flatnonzero(values.max(axis=(0, 1)) - lowest > gap[1])
-            raise_gap(node, sizes, values, outputs, error, gap, place)
-    losses = []
-    for scale, error, gap, place in zip(scales, errors, gaps, places, strict=True):
-        attained, bound, _ = gap.tolist()
-        total = error + 4e-16 * bound if len(densities.secrets) > 1 else 0.0
-        # changing all records changes no density by more than the factor e^(T / scale)
-        loss, lower = min(bound + total, divide_up(length, scale)), max(attained - total, 0.0)
-        found = PrivacyLoss(query, length, scale, loss, lower, chain=index, window=window)
-        node, x, y, output = place.tolist()
-        if node:
-            pair, at = densities.named(x, y, output)
-            found = replace(found, node=node, pair=pair, output=at)
-        losses.append(found)
-    return losses
-
-
 def check_work(family: AnyFamily, length: int, query: Query, window: int = 1) -> float:
     """Return a cautious estimate of the multiplications of one loss.
 
     Raises ParameterError: they are too many, or the query does not fit.
     """
-    records = check_whole(length, "length")
-    check_type(query, "query", CountQuery, HistogramQuery)
+    return sum(one.work for one in _of_chains(family, length, query, window))
+
+
+def _of_chains(family: AnyFamily, length: int, query: Query, window: int) -> list["Densities"]:
+    """Return the densities of every chain; raises as :func:`check_work`."""
+    records, window = checks.check_whole(length, "length"), checks.check_whole(window, "window")
+    checks.check_type(query, "query", CountQuery, HistogramQuery)
     if window > 1 and not isinstance(query, CountQuery):
         raise ParameterError(
             f"window is {window}; the exact loss of windows is computed for counts (CountQuery)"
         )
     chains = finite_chains(family, "the exact loss")
-    total = sum(_work(Densities(chain, records, query, 1), window) for chain in chains)
-    if total > LARGEST_WORK:
+    found = [Densities(chain, records, query, window) for chain in chains]
+    if (total := sum(one.work for one in found)) > LARGEST_WORK:
         raise ParameterError(
             f"the exact loss of a {query} and {records} records takes about {total:.2g} "
             f"multiplications, above {LARGEST_WORK:.0g}; use a shorter length, fewer states or "
             "bins, or a given initial distribution for any; leakage_loss bounds it for every length"
         )
-    return total
+    return found
 
 
-def _work(densities: Densities, window: int) -> float:
-    """Return the work of passes, convolutions and smoothing, and of all pairs."""
-    k, n = densities.chain.states, float(densities.length)
-    starts = k if densities.chain.start == "any" else 1
-    places, outputs = (n + 1) ** densities.free, (n + 1) ** densities.axes
-    convolution = places**2 * n / 6
-    records = 25 * (1 + starts) * k**2 * places / 2 * n
-    secrets = k if window == 1 else k**2 * (min(window, n) + 1)
-    pairs = secrets**2 * (100 * outputs + 50_000) * n * (starts**2 if starts > 1 else 0.1) / 2
-    return records + starts * secrets * (convolution + 150 * outputs * n) + pairs
+class Densities:
+    """Densities of a noisy query of a chain at any scale, from its distribution without noise.
+
+    A histogram of T records in j bins has (T + 1)^(j − 1) values (the last count follows from the
+    others) and its density (T + 1)^j outputs; for a count, the bin of the other states has no
+    noise. Secrets may be the values of w consecutive records. The past depends on the first of them
+    alone, the future on the last, and the query on their sum: windows with equal first and last
+    states and sums have the same densities.
+
+    Raises ParameterError: the query does not fit, or is too large.
+    """
+
+    def __init__(self, chain: MarkovChain, length: int, query: Query, window: int = 1) -> None:
+        bins = query.bin_of_states(chain)
+        self.chain, self.length, self.query, self.window = chain, length, query, window
+        self._counts = isinstance(query, CountQuery)
+        self.axes = 1 if self._counts else max(bins) + 1
+        self.free = max(self.axes - 1, 1)
+        starts = chain.states if chain.start == "any" else 1
+        memory = 8 * (starts * chain.states + 2) * (length + 1) ** self.axes
+        if memory > LARGEST_MEMORY and not self._counts:
+            raise ParameterError(
+                f"a histogram of {self.axes} bins and {length} records has (T + 1)^{self.axes} "
+                f"outputs, {Decimal(memory) / 2**30:.3g} GiB of densities; use a shorter length or "
+                "fewer bins (HistogramQuery(bins=…))"
+            )
+        # addend of each state to the index of the query's value
+        self.moves = [(length + 1) ** (self.free - 1 - j) if j < self.free else 0 for j in bins]
+        # the smallest scale for which densities are computed
+        coarse = length * self.axes / (query.lipschitz * LARGEST_EXPONENT)
+        self.finest = 1 / LARGEST_DECAY if self._counts else coarse
+
+    @property
+    def work(self) -> float:
+        """A cautious estimate: passes, convolutions and smoothing, and all pairs."""
+        k, n = self.chain.states, float(self.length)
+        starts = k if self.chain.start == "any" else 1
+        places, outputs = (n + 1) ** self.free, (n + 1) ** self.axes
+        convolution = places**2 * n / 6
+        records = 25 * (1 + starts) * k**2 * places / 2 * n
+        secrets = k if self.window == 1 else k**2 * (min(self.window, n) + 1)
+        pairs = secrets**2 * (100 * outputs + 50_000) * n * (starts**2 if starts > 1 else 0.1) / 2
+        return records + starts * secrets * (convolution + 150 * outputs * n) + pairs
+
+    @cached_property
+    def secrets(self) -> dict[tuple[int, int, int], tuple[int, ...]]:
+        """The possible windows, one for each first state, last state and sum."""
+        edges = self.chain.transition_matrix > 0
+        paths: dict[tuple[int, int, int], tuple[int, ...]]
+        paths = {(x, x, own): (x,) for x, own in enumerate(self.moves)}
+        for _ in range(min(self.window, self.length) - 1):
+            longer: dict[tuple[int, int, int], tuple[int, ...]] = {}
+            for (x, z, own), states in paths.items():
+                for y in np.flatnonzero(edges[z]).tolist():
+                    longer.setdefault((x, y, own + self.moves[y]), (*states, y))
+            paths = longer
+        return paths
+
+    def losses(self, scales: Sequence[float]) -> list[PrivacyLoss]:
+        """Return the loss at each scale."""
+        chain, length, query, secrets = self.chain, self.length, self.query, list(self.secrets)
+        if min(scales) < self.finest:
+            raise ParameterError(
+                f"scale is {min(scales)}; the exact loss of a {query} and {length} records is "
+                f"computed for scales of at least {self.finest:.3g}"
+            )
+        decays = [1 / (query.lipschitz * scale) for scale in scales]
+        # both densities of a ratio, and the difference of their logarithms
+        errors = [2 * self._error(decay) * (1 + 1e-9) for decay in decays]
+        gaps, places = np.zeros((len(scales), 3)), np.zeros((len(scales), 4), dtype=np.int64)
+        window = min(self.window, length)
+        nodes = counts.counts_at_records(chain, length, self.moves, secrets, window)
+        for node, (sizes, given) in enumerate(nodes, 1):
+            for decay, error, gap, place in zip(decays, errors, gaps, places, strict=True):
+                values = self._logs(given, decay)
+                lowest = np.where(sizes[..., None] > -np.inf, values, np.inf).min(axis=(0, 1))
+                outputs = np.flatnonzero(values.max(axis=(0, 1)) - lowest > gap[1])
+                raise_gap(node, (sizes, values, outputs), error, gap, place)
+        found = []
+        for scale, error, gap, place in zip(scales, errors, gaps, places, strict=True):
+            attained, bound, _ = gap.tolist()
+            total = error + 4e-16 * bound if len(secrets) > 1 else 0.0
+            # changing all records changes no density by more than the factor e^(T / scale)
+            loss, lower = min(bound + total, divide_up(length, scale)), max(attained - total, 0.0)
+            node, x, y, at = place.tolist()
+            pair, output = self._named(x, y, at) if node else (None, None)
+            one = PrivacyLoss(query, length, scale, loss, lower, node or None, pair, output)
+            found.append(replace(one, window=self.window))
+        return found
+
+    def _named(self, x: int, y: int, place: int) -> tuple[tuple[Value, Value], Value]:
+        """Return two secrets and an output, given by their indices, as reported."""
+        windows = list(self.secrets.values())
+        first, other = (one if len(one) > 1 else one[0] for one in (windows[x], windows[y]))
+        output = np.unravel_index(place, (self.length + 1,) * self.axes)
+        return (first, other), place if self._counts else tuple(int(w) for w in output)
+
+    def _error(self, decay: float) -> float:
+        """Return a bound of the error of every log density under noise of scale 1 / ``decay``.
+
+        e^(−c), of relative error (c + 2)u, is used at most T times along every axis, in two passes
+        with 3 roundings each; a logarithm of size at most cT + log(T + 1) an axis has 7 relative
+        ones, and as many in mixtures of starts.
+        """
+        smoothing = self.length * 16 * (decay + 3) + 16 * math.log(self.length + 1)
+        places = (self.length + 1) ** self.free
+        return counts.relative_error(self.chain, self.length, places) + counts.roundings(
+            self.chain, self.axes * smoothing
+        )
+
+    def _logs(self, given: Numbers, decay: float) -> Floats:
+        """Return log densities under noise of scale 1 / ``decay``, up to a common term.
+
+        They have shape (starts, secrets, outputs), at the outputs with whole coordinates from 0 to
+        T; −∞ for secrets that are impossible.
+        """
+        if self._counts:
+            return np.asarray(np.logaddexp(*counts.log_sums(given, math.exp(-decay))))
+        size = self.length + 1
+        places = np.flatnonzero(given[0].any(axis=(0, 1)))
+        outputs = places
+        if self.axes > 1:  # the last coordinate is the rest of T
+            digits = np.unravel_index(places, (size,) * self.free)
+            outputs = places * size + self.length - np.sum(digits, axis=0)
+        values = np.zeros((*given[0].shape[:2], size**self.axes))
+        values[..., outputs] = np.ldexp(given[0][..., places], given[1][..., places])
+        for axis in range(self.axes):
+            smooth(values.reshape(-1, size, size**axis), math.exp(-decay))
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(values, out=values))

@@ -1,11 +1,11 @@
 """Queries whose exact loss can be computed: a count of states and a histogram."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from numbers import Integral
 from typing import TypeAlias
 
-from pufferflow._util.checks import check_list, named_type
+from pufferflow._util.checks import check_list, check_whole
 from pufferflow.errors import ParameterError
 from pufferflow.models.chain import MarkovChain
 
@@ -67,8 +67,7 @@ class HistogramQuery:
     def __init__(self, bins: Sequence[Iterable[int]] | None = None) -> None:
         parts = None
         if bins is not None:
-            listed = enumerate(check_list(bins, "bins"), 1)
-            parts = tuple(_states(part, f"bin {j}") for j, part in listed)
+            parts = tuple(_states(part, "the states of a bin") for part in check_list(bins, "bins"))
             if not parts or not all(parts):
                 raise ParameterError(
                     "a histogram needs at least one bin, and every bin at least one state"
@@ -91,17 +90,9 @@ Query: TypeAlias = CountQuery | HistogramQuery
 
 
 def _states(states: Iterable[int], name: str) -> frozenset[int]:
-    try:
-        listed = list(states)
-    except TypeError:
-        raise ParameterError(
-            f"{name} is {named_type(states)}; give a set of states, for example {{1}}"
-        ) from None
-    for state in listed:
-        if not isinstance(state, Integral) or isinstance(state, bool) or state < 0:
-            what = "a negative number" if isinstance(state, Integral) else named_type(state)
-            raise ParameterError(f"{name}: {what} is not a state; states are the integers from 0")
-    return frozenset(map(int, listed))
+    with suppress(ParameterError, TypeError):  # messages show no entry, as it may be a record
+        return frozenset(check_whole(state, name, 0) for state in states)
+    raise ParameterError(f"{name} must be integers from 0; give a set of them, for example {{1}}")
 
 
 def _bins(chain: MarkovChain, parts: Sequence[Iterable[int]]) -> list[int]:

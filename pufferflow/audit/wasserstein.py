@@ -8,7 +8,7 @@ The query is N = Σ_t f(X_t) with integer weights f; the secrets are X_i = x. Fo
 *Rounding.* Probabilities have small relative errors (:mod:`pufferflow.audit.count_distributions`)
 even far out in a tail; a tail of 1e-600 moves quantiles. Each inequality is proved by the smaller
 one of P(N ≤ n) and P(N > n), and for all initial distributions if any is possible
-(:mod:`pufferflow.audit._mixture_kernels`): W is an upper bound, and nearly always exact.
+(:mod:`pufferflow.audit._count_kernels`): W is an upper bound, and nearly always exact.
 
 *Ties.* P(N ≤ n | s) = P(N ≤ n + w | s') occurs, for example for independent records: then W∞
 depends on rounding of the last digit of P. In this case mass is moved explicitly: a plan that moves
@@ -25,13 +25,11 @@ from functools import lru_cache, partial
 from itertools import combinations_with_replacement, permutations, product
 
 import numpy as np
-from tqdm import tqdm
 
 from pufferflow._util.checks import check_list, check_type, longest, shown
 from pufferflow._util.rounding import UNIT_ROUNDOFF, divide_up
 from pufferflow._util.types import Floats
-from pufferflow.audit._count_kernels import NOTHING, Numbers, movable, prepend_record
-from pufferflow.audit._mixture_kernels import raise_shift
+from pufferflow.audit._count_kernels import NOTHING, Numbers, movable, prepend_record, raise_shift
 from pufferflow.audit.count_distributions import (
     counts_at_records,
     empty_numbers,
@@ -146,8 +144,7 @@ def _sensitivity(chain: MarkovChain, length: int, weights: tuple[int, ...]) -> C
     W, strict, node, pair = 0, 0, None, None
     secrets = [(x, x, own) for x, own in enumerate(weights)]
     records = counts_at_records(chain, length, weights, secrets)
-    shown = tqdm(records, desc="counts", total=length, delay=1, disable=None, leave=False)
-    for here, (sizes, given) in enumerate(shown, 1):
+    for here, (sizes, given) in enumerate(records, 1):
         decisive = np.empty(2, dtype=np.int64)
         upper = raise_shift(sizes, *log_sums(given), W, 2.0**-40 + 10 * error, decisive)
         strict, reach = max(strict, upper), upper

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from pufferflow._util.rounding import UNIT_ROUNDOFF
-from pufferflow._util.types import Bools, Floats
+from pufferflow._util.types import Floats
 from pufferflow.bounds.distribution_sets import (
     DistributionSet,
     ExactRows,
@@ -15,7 +15,7 @@ from pufferflow.bounds.distribution_sets import (
 )
 from pufferflow.bounds.process import Process, Side
 from pufferflow.bounds.roots import Loss, scale_below
-from pufferflow.bounds.rounds import Rounds, at_once
+from pufferflow.bounds.rounds import Cycle, at_once
 from pufferflow.bounds.solver import beginning, post_fixed_point
 from pufferflow.bounds.walks import Stretch
 from pufferflow.models.powers import largest_after
@@ -31,9 +31,9 @@ class ProcessLoss:
     def __init__(self, process: Process) -> None:
         self._process = process
         sides = process.forward, process.backward
-        self._rounds = [Rounds(side.cycle, process.around) for side in sides if side.cycle]
+        self._cycles = [side.cycle for side in sides if side.cycle]
         own = [_Leakages(process, side) for side in sides if not side.cycle]
-        both: Sequence[Rounds | _Leakages] = self._rounds or own
+        both: Sequence[Cycle | _Leakages] = self._cycles or own
         self._forward, self._backward = both
 
     def loss(self, cost: float) -> Loss:
@@ -56,8 +56,8 @@ class ProcessLoss:
         """Return the loss, starting from the post-fixed points of the last cost."""
         process, value, node = self._process, 0.0, 1
         most = process.length * cost
-        if self._rounds:
-            forward, backward = at_once(self._rounds, cost)
+        if self._cycles:
+            forward, backward = at_once(self._cycles, cost)
         else:
             forward, backward = self._forward.tables(cost), self._backward.tables(cost)
         ends, early = [self._of_windows(table) for table in forward], len(backward) - process.phases
@@ -65,8 +65,7 @@ class ProcessLoss:
             after = process.around - before
             if not process.exact:
                 after = (before + process.window - 1) % process.phases - process.phases
-            secrets = process.possible[min(before, len(process.possible) - 1)]
-            found = self._read(cost, before, ends[after], table, secrets[:, None] & secrets)
+            found = self._read(cost, before, ends[after], table)
             found = found if found < most else most  # NaN proves nothing
             if found > value:
                 value, node = found, before + 1
@@ -82,16 +81,16 @@ class ProcessLoss:
             return np.full_like(leakages, leakages.max())
         return largest_after(leakages, self._process.last)
 
-    def _read(
-        self, cost: float, node: int, after: Floats, before: Floats, possible: Bools
-    ) -> float:
+    def _read(self, cost: float, node: int, after: Floats, before: Floats) -> float:
         """Return the loss of a window that begins at a node, from the leakages of its sides."""
         process, both = self._process, after + before
+        values = process.possible[min(node, len(process.possible) - 1)]
+        possible = values[:, None] & values
         if process.window > 1:
             return max(process.window, len(process.secrets)) * cost + float(both[possible].max())
         both = both + cost * process.distance
         value = min(both[possible & pairs].max(initial=cost) for pairs in process.secrets)
-        if process.observed is not None and (rows := process.observed(node)) is not None:
+        if rows := process.observed[min(node, len(process.observed) - 1)]:
             value = max(cost, min(value, rows.bound(both).max()))
         return float(value)
 
@@ -116,7 +115,7 @@ class _Leakages:
         if isinstance(rows, ExactRows):
             return Stretch(possible, rows.rows[None], rows.error)
         if isinstance(rows, ReweightedRows):
-            return Stretch(possible, reweighted=[rows])
+            return Stretch(possible, which=0, roots=[rows.roots])
         return None
 
     def tables(self, cost: float) -> list[Floats]:

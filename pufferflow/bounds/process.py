@@ -5,7 +5,7 @@ distribution that underflows.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -32,7 +32,7 @@ from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import Protection
 from pufferflow.models.hidden import HiddenChain
 from pufferflow.models.periodic import PeriodicChain
-from pufferflow.models.powers import followed, followers, matrix_power
+from pufferflow.models.powers import Supports, followers, matrix_power
 
 _EXACT_WORK = 20_000
 _EXACT_NODES, _EXACT_STATES = 400, 12
@@ -93,9 +93,8 @@ class Process:
         Values that the first record of a window can have after 0, 1, … early nodes, and later.
     last : bool array, shape (k, k), optional
         Values of a window's last record that can follow each of its first one; any by default.
-    observed : callable, optional
-        Function of the number of a node: the distributions of its value given each observation, if
-        these are known.
+    observed : list of ExactRows or None
+        Distributions of the value given each observation, if known, of the first nodes and later.
     tolerance : float
         Relative tolerance of the loss at a scale, below ε.
     """
@@ -108,7 +107,7 @@ class Process:
     exact: bool
     possible: list[Bools]
     last: Bools | None = None
-    observed: Callable[[int], ExactRows | None] | None = None
+    observed: Sequence[ExactRows | None] = (None,)
     tolerance: float = TOLERANCE
 
     @cached_property
@@ -196,8 +195,8 @@ def of_periodic(chain: PeriodicChain, length: int, protection: Protection) -> li
         steps = chain.transition_matrices[chain.transition_matrices > 0]
         rarest = chain.stationary_distributions[chain.possible].min() * steps.min()
         reversible = bool(rarest >= SAFE_MINIMUM)
-    forward = Cycle(chain, forward=True, known=not informed)
-    backward = Cycle(chain, forward=False, known=reversible)
+    forward = Cycle(chain, length - window, forward=True, known=not informed)
+    backward = Cycle(chain, length - window, forward=False, known=reversible)
     shared, possible = (length, window, _different(k)), [_every(k)] * 2
     if length * period > _EXACT_STEPS or length * period * k**3 > _EXACT_WORK:
         tolerance = _SLOWLY if forward.is_slow else TOLERANCE
@@ -231,7 +230,7 @@ def of_chain(
     if chain.start == "stationary":  # transient states never occur
         seen = None if seen is None else seen[chain.initial_support]
         chain = chain.restricted(chain.initial_support)
-    return _ChainProcess(chain, length, protection, pairs, seen, early).process
+    return _ChainProcess(chain, length, protection, pairs, seen, early).process()
 
 
 class _ChainProcess:
@@ -259,48 +258,71 @@ class _ChainProcess:
         self.early = min(self.count, early, most) if pairs else 1
         self.error = 2 * chain.stationary_error + 4 * UNIT_ROUNDOFF
         self.reversal: Floats | None = None
-        self._seen_rows: dict[int, ExactRows | None] = {}
         if chain.is_irreducible and not self.informed:
             with suppress(ChainError):  # stationary probabilities too small to divide by
                 reversal, pi = chain.time_reversal, chain.stationary_distribution
                 if (self.matrix.T * pi)[self.matrix.T > 0].min() >= SAFE_MINIMUM:
                     self.reversal = reversal
+        # of the early nodes: values, distributions from a given start, spreads (Lemma 7)
+        supports = Supports(chain.initial_support, self.matrix > 0, self.early)
+        self.possible = [supports.at(node) for node in range(1, self.early + 1)]
+        self.given: list[Floats] = []
+        if chain.start == "given" and (now := chain.initial_distribution) is not None:
+            while len(self.given) < self.early:
+                self.given.append(now)
+                now = now @ self.matrix
+        self.spreads = np.zeros(1) if chain.start == "stationary" else self._spreads()
 
-    @cached_property
+    def _spreads(self) -> Floats:
+        """Return the largest spread of log m(x)/π(x) over distributions m of each early node.
+
+        It is ∞ without a unique π > 0, or if a probability is too small.
+        """
+        spreads, rounding = np.full(self.early, np.inf), 4 * (self.chain.states + 3) * UNIT_ROUNDOFF
+        if self.reversal is not None:
+            rows = self.given[0][None] if self.given else np.eye(self.chain.states)
+            for node in range(self.early):
+                if rows.min() > SAFE_MINIMUM:
+                    logs = np.log(rows / self.chain.stationary_distribution)
+                    spreads[node] = (logs.max(axis=1) - logs.min(axis=1)).max()
+                    spreads[node] += self.error + (node + 1) * rounding
+                rows = rows @ self.matrix
+        return spreads
+
     def process(self) -> Process:
         """Return the process."""
-        seen = np.arange(self.chain.states) if self.seen is None else self.seen
-        exact = self.pairs and self.early == self.count
-        looks = self.pairs and self.window == 1 and self.seen is not None and not self.informed
+        stationary, k = self.chain.start == "stationary", self.chain.states
+        seen = np.arange(k) if self.seen is None else self.seen
         forward, backward = self._forward(), self._backward()
-        possible = self._possible[:1] if backward.early is None else self._possible
-        later = followed(_every(len(seen)), self.matrix > 0, 1)
-        if self.chain.start == "stationary":
-            later = self.chain.initial_support
+        later: Bools = self.chain.initial_support if stationary else self.matrix.max(axis=0) > 0
+        observed: list[ExactRows | None] = [None]
+        if self.pairs and self.window == 1 and self.seen is not None and not self.informed:
+            nodes = range(1 if stationary else self.early + 1)
+            observed = [self._of_observations(node) for node in nodes]
         return Process(
             self.length,
             self.window,
             np.not_equal.outer(seen, seen)[None],
             forward,
             backward,
-            exact,
-            [*possible, later],
+            self.pairs and self.early == self.count,
+            [*(self.possible if backward.early else self.possible[:1]), later],
             last=followers(self.matrix, self.window),
-            observed=self._observed if looks else None,
+            observed=observed,
         )
 
-    @property
-    def _farthest(self) -> int:
-        """Length of blocks: powers of P are not used if observations of hidden states are known.
+    def _blocks(self, rows: Floats, *, pairwise: bool = False) -> Blocks:
+        """Return blocks of steps with these weights, which may be reweighted in any way.
 
-        Known records end the leakage, known observations do not.
+        Known records end the leakage, known observations of hidden states do not: then powers of
+        P are not used.
         """
-        return 2 if self.informed and self.seen is not None else self.count
+        farthest = 2 if self.informed and self.seen is not None else self.count
+        return Blocks(blocks_of(rows, None, farthest, pairwise=pairwise))
 
     def _forward(self) -> Side:
         if self.informed:
-            blocks = Blocks(blocks_of(self.matrix, None, self._farthest))
-            return Side((reweighted_rows(self.matrix),) * self.pairs, blocks)
+            return Side((reweighted_rows(self.matrix),) * self.pairs, self._blocks(self.matrix))
         rows = (ExactRows(self.matrix),) * self.pairs
         return Side(rows, Blocks(blocks_of(self.matrix, 0.0, self.count)))
 
@@ -309,115 +331,48 @@ class _ChainProcess:
             blocks = Blocks(blocks_of(self.reversal, self.error, self.count))
             return Side((ExactRows(self.reversal, self.error),) * self.pairs, blocks)
         pairwise = self.pairs and self.early > 1 and not self.informed
-        blocks = Blocks(blocks_of(self.matrix.T, None, self._farthest, pairwise=pairwise))
+        blocks = self._blocks(self.matrix.T, pairwise=pairwise)
         if not self.pairs:
             return Side((), blocks)
-        sets: list[DistributionSet] = []
-        if self.reversal is not None and (spread := self._spread(self.early - 1)) < NEAR:
-            sets.append(ExactRows(self.reversal, self.error, spread=spread))
-        return Side((*sets, reweighted_rows(self.matrix.T)), blocks, self._stretch(blocks))
-
-    # -- early nodes -------------------------------------------------------------------------------
+        sets: list[DistributionSet] = [reweighted_rows(self.matrix.T)]
+        if self.reversal is not None and (spread := float(self.spreads[-1])) < NEAR:
+            sets.insert(0, ExactRows(self.reversal, self.error, spread=spread))
+        return Side(tuple(sets), blocks, self._stretch(blocks))
 
     def _stretch(self, blocks: Blocks) -> Stretch:
         """Return the first nodes, each with the distributions of the one before it."""
-        n, possible = self.early - 1, np.array(self._possible)
+        possible, matrix, k = np.array(self.possible), self.matrix, self.chain.states
         before, which = np.unique(possible[:-1], axis=0, return_inverse=True)
-        tables = [reweighted_rows((self.matrix * states[:, None]).T) for states in before]
-        reweighted: list[ReweightedRows | None] = [tables[i] for i in which]
+        roots = [reweighted_rows((matrix * states[:, None]).T).roots for states in before]
         rows, error, spreads = None, 0.0, None
-        if self.chain.start == "given" and not self.informed:
-            rows, unsure = self._conditionals(possible)
-            error = 2 * self.early * (self.chain.states + 3) * UNIT_ROUNDOFF
+        if self.given and not self.informed:
+            given, error = np.array(self.given), 2 * self.early * (k + 3) * UNIT_ROUNDOFF
+            joint, there = given[:-1, None] * matrix.T, possible[:-1, None] & (matrix.T > 0)
+            rare: Bools = np.asarray(((given < SAFE_MINIMUM) & possible).any(axis=1))
+            unsure = ((joint < SAFE_MINIMUM) & there).any(axis=(1, 2)) | rare[1:] | rare[:-1]
+            rows, which = conditional(joint), np.where(unsure, which, -1)
             spreads = np.append(np.where(unsure, np.inf, 0.0), 0.0)
-            reweighted = [
-                table if spread else None
-                for table, spread in zip(reweighted, spreads, strict=False)
-            ]
         elif self.chain.start == "any" and self.reversal is not None:
-            rows, error = self.reversal[None], self.error
-            spreads = np.array([self._spread(node) for node in range(n + 1)])
+            rows, error, spreads = self.reversal[None], self.error, self.spreads
         return Stretch(
             possible,
             rows,
             error,
             spreads=spreads,
-            reweighted=reweighted or [None],
+            which=which,
+            roots=roots,
             blocks=blocks.pairwise,
         )
 
-    def _conditionals(self, possible: Bools) -> tuple[Floats, Bools]:
-        """Return the distributions of the node before each early one, and a mask of underflow."""
-        given = np.array(self._given[: self.early])
-        rare: Bools = np.asarray(((given < SAFE_MINIMUM) & possible).any(axis=1))
-        joint = given[:-1, None, :] * self.matrix.T
-        there = possible[:-1, None, :] & (self.matrix.T > 0)
-        rows, unsure = conditional(joint), ((joint < SAFE_MINIMUM) & there).any(axis=(1, 2))
-        return rows, unsure | rare[1:] | rare[:-1]
-
-    @cached_property
-    def _possible(self) -> list[Bools]:
-        """Return the values that each of the early nodes can have."""
-        possible = [self.chain.initial_support]
-        while len(possible) < self.early:
-            possible.append(followed(possible[-1], self.matrix > 0, 1))
-        return possible
-
-    @cached_property
-    def _given(self) -> list[Floats]:
-        """Return the distributions of the early nodes and the next one, from a given start."""
-        (first,) = [self.chain.initial_distribution]
-        assert first is not None
-        given = [first]
-        while len(given) <= self.early:
-            given.append(given[-1] @ self.matrix)
-        return given
-
-    # -- spreads (Lemma 7) -------------------------------------------------------------------------
-
-    def _spread(self, node: int) -> float:
-        """Return the largest spread of log m(x)/π(x) over distributions m of a node.
-
-        Early nodes are 0, 1, …; it is ∞ without a unique π > 0, or if a probability is too small.
-        """
-        if self.reversal is None:
-            return math.inf
-        rounding = 4 * (node + 1) * (self.chain.states + 3) * UNIT_ROUNDOFF
-        return self._spreads[node] + self.error + rounding
-
-    @cached_property
-    def _spreads(self) -> list[float]:
-        def spreads() -> Iterator[float]:
-            rows = np.eye(self.chain.states) if self.chain.start == "any" else self._given[0][None]
-            for _ in range(self.early + 1):
-                with np.errstate(divide="ignore", under="ignore"):
-                    logs = np.log(rows / self.chain.stationary_distribution)
-                    spread = float((logs.max(axis=1) - logs.min(axis=1)).max())
-                    least = 1e-290 if len(rows) > 1 else SAFE_MINIMUM
-                    yield spread if rows.min() > least else math.inf
-                    rows = np.dot(rows, self.matrix)
-
-        return list(spreads())
-
-    # -- observations ------------------------------------------------------------------------------
-
-    def _observed(self, node: int) -> ExactRows | None:
-        """Return the distributions of the state of node 0, 1, … given its observation, or None."""
-        node = 0 if self.chain.start == "stationary" else min(node, self.early)
-        if node not in self._seen_rows:
-            self._seen_rows[node] = self._of_observations(node)
-        return self._seen_rows[node]
-
     def _of_observations(self, node: int) -> ExactRows | None:
+        """Return the distributions of the state of node 0, 1, … given its observation, or None."""
         assert self.seen is not None
         k, spread = self.chain.states, 0.0
-        if self.chain.start == "given" and node < self.early:
-            known, states = self._given[node], self._possible[node]
+        if self.given and node < self.early:
+            known, states = self.given[node], self.possible[node]
             error = 2 * (node + 1) * (k + 3) * UNIT_ROUNDOFF
         else:
-            if self.chain.start != "stationary":
-                spread = self._spread(min(node, self.early - 1))
-            if spread == math.inf:
+            if (spread := float(self.spreads[min(node, len(self.spreads) - 1)])) == math.inf:
                 return None
             known, error = self.chain.stationary_distribution, 2 * self.chain.stationary_error
             states = known > 0

@@ -9,12 +9,11 @@ from numpy.typing import NDArray
 
 from pufferflow._util.jit import constant
 from pufferflow._util.rounding import UNIT_ROUNDOFF
-from pufferflow._util.types import Bools, Floats
+from pufferflow._util.types import Bools, Floats, Ints
 from pufferflow.bounds._step_kernels import walk
 from pufferflow.bounds.blocks import Block
 from pufferflow.bounds.distribution_sets import (
     PORTION,
-    ReweightedRows,
     Trees,
     each_pair,
     largest_log_ratios,
@@ -44,8 +43,11 @@ class Stretch:
     spreads : float array, shape (n + 1,), optional
         Distances of the distributions from those of the rows, from the neighbour of the first node
         on; ∞ if the rows do not apply to the following node. 0 by default.
-    reweighted : sequence of n or 1 ReweightedRows or None
-        Distributions that may be reweighted in any way, if available; one serves all nodes.
+    which : int array, shape (n,), or int
+        For every node the number of the ``roots`` of its neighbour's distributions, if these may be
+        reweighted in any way, otherwise −1.
+    roots : sequence of float arrays, shape (k, k, k)
+        As :attr:`ReweightedRows.roots`.
     blocks : sequence of Block
         Blocks to such distributions some steps away.
     every : bool
@@ -59,7 +61,8 @@ class Stretch:
         error: float = 0.0,
         *,
         spreads: Floats | None = None,
-        reweighted: Sequence[ReweightedRows | None] = (None,),
+        which: Ints | int = -1,
+        roots: Sequence[Floats] = (),
         blocks: Sequence[Block] = (),
         every: bool = True,
     ) -> None:
@@ -78,11 +81,8 @@ class Stretch:
         error = 2 * error + 4 * UNIT_ROUNDOFF
         self._exact = constant(rows), error, constant(alike), constant(spreads), (pairs, starts)
         self._limits = limits
-        tables = list(dict.fromkeys(table for table in reweighted if table is not None))
-        which = np.array([-1 if table is None else tables.index(table) for table in reweighted])
-        which = np.broadcast_to(which, (self.count,))
-        roots = np.array([table.roots for table in tables]).reshape(-1, k, k, k)
-        self._which, self._roots = constant(which), constant(roots)
+        self._which = constant(np.full(self.count, which, dtype=np.int64))
+        self._roots = constant(np.reshape(roots, (-1, k, k, k)))
         self._blocks = list(blocks)
         steps = np.array([block.steps for block in blocks], dtype=np.int64)
         far = [block.rows for block in blocks if block.rows is not None]

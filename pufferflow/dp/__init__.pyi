@@ -10,7 +10,6 @@ from .alpha_beta import check_views as check_views
 from .alpha_beta import choose_alpha_beta as choose_alpha_beta
 from .alpha_beta import publish as publish
 from .base2 import Base2Exponential as Base2Exponential
-from .base2 import Base2Laplace as Base2Laplace
 from .base2 import Eta as Eta
 from .classical import Exponential as Exponential
 from .classical import Laplace as Laplace
@@ -21,6 +20,4 @@ from .finite import FiniteMechanism as FiniteMechanism
 from .finite import PrivacyLevel as PrivacyLevel
 from .finite import add_or_remove_one as add_or_remove_one
 from .finite import change_one as change_one
-from .finite import composed as composed
-from .finite import grouped as grouped
 from .finite import sensitivity as sensitivity

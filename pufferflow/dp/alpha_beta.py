@@ -31,8 +31,8 @@ from numpy.typing import NDArray
 from pufferflow._util.checks import check_list, check_positive, check_type, check_whole
 from pufferflow._util.noise import randomness
 from pufferflow._util.numbers import Exact
+from pufferflow.dp.classical import bernoulli
 from pufferflow.dp.finite import check_exact
-from pufferflow.dp.sampling import bernoulli
 from pufferflow.errors import DataError, ParameterError
 
 Rows: TypeAlias = pd.DataFrame | Collection[tuple[Any, ...]]

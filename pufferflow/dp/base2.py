@@ -216,56 +216,12 @@ class Base2Exponential:
         return u // 1 + (self._random.randrange(u.denominator) < u.numerator % u.denominator)
 
     def _draw(self, weights: CumulativeWeights) -> int:
-        chosen = rejected = len(weights)
+        chosen = rejected = len(weights.lower)
         attempts = 0
         while chosen == rejected or attempts < self.minimum_attempts:
             index = weights.draw(self._random.getrandbits, bitwise=self.sampler == "bitwise")
             chosen, attempts = index if chosen == rejected else chosen, attempts + 1
         return chosen
-
-
-class Base2Laplace:
-    """Laplace-like release of a number: utility |f(d) − o| / Δ on a grid of outcomes o.
-
-    The outcomes are lower, lower + granularity, … ≤ upper, public; values outside are clamped.
-    ``sensitivity`` is Δ of the value. One release is 2η·ln 2 differentially private for any
-    granularity and Δ. ``options`` are ``sampler``, ``minimum_attempts`` and ``insecure_seed`` of
-    :class:`Base2Exponential`. Raises ParameterError for an empty range or a number out of range.
-    """
-
-    def __init__(
-        self,
-        eta: Eta,
-        lower: Number,
-        upper: Number,
-        granularity: Number,
-        *,
-        sensitivity: Number = 1,
-        **options: Any,
-    ) -> None:
-        self._ends = held_number(lower, "lower"), held_number(upper, "upper")
-        step = held_number(granularity, "granularity")
-        self._sensitivity = held_number(sensitivity, "sensitivity")
-        width = self._ends[1] - self._ends[0]
-        if width < 0 or step <= 0 or self._sensitivity <= 0:
-            raise ParameterError("granularity, sensitivity and upper − lower must be positive")
-        self.outcomes = [self._ends[0] + i * step for i in range(width // step + 1)]
-        largest = math.ceil(width / self._sensitivity)
-        self.mechanism = Base2Exponential(eta, 0, largest, len(self.outcomes), **options)
-        self.epsilon = self.mechanism.epsilon
-
-    def __repr__(self) -> str:
-        return f"Base2Laplace({self.mechanism})"
-
-    def utilities(self, value: Number) -> list[Fraction]:
-        """Return |value − o| / Δ of every outcome, the value clamped to the public range."""
-        low, high = self._ends
-        within = min(max(held_number(value, "the value"), low), high)
-        return [abs(within - o) / self._sensitivity for o in self.outcomes]
-
-    def release(self, value: Number) -> float:
-        """Return a release of ``value`` for ``epsilon``; raises ParameterError unless finite."""
-        return float(self.outcomes[self.mechanism.release(self.utilities(value))[0]])
 
 
 class CumulativeWeights:
@@ -296,16 +252,13 @@ class CumulativeWeights:
         self.lower = list(accumulate(floors[k] for k in exponents))
         self.upper = list(accumulate(floors[k] + 2 * (shift * k > bits) for k in exponents))
 
-    def __len__(self) -> int:
-        return len(self._exponents)
-
     @cached_property
     def width(self) -> int:
         """Bits of s: ``bits`` fractional ones, and ⌈log2 t⌉ before them, t ≥ 1 the total."""
         least, most = ((sums[-1] - 1).bit_length() for sums in (self.lower, self.upper))
         if least == most:
             return least
-        return (self.exact(len(self)) - 1).bit_length() - self.depth + self.bits
+        return (self.exact(len(self._exponents)) - 1).bit_length() - self.depth + self.bits
 
     def exact(self, count: int) -> int:
         """Return 2^depth · (sum of the first ``count`` weights)."""
@@ -315,18 +268,14 @@ class CumulativeWeights:
             total, last = total + times * power, k
         return int(total) << self.depth - self._shift * last
 
-    def locate(self, low: int, high: int) -> tuple[int, int]:
-        """Return bounds of the first i with c_i > s, s in [low, high) units of 2^-bits, or n."""
-        return bisect_right(self.upper, low), bisect_left(self.lower, high)
-
     def draw(self, getrandbits: Callable[[int], int], *, bitwise: bool) -> int:
         """Draw s, at once or bit by bit; return its outcome, or n if s ≥ t."""
-        s, left = 0, self.width
+        s, left, first, last = 0, self.width, 0, len(self.lower)
         step = 1 if bitwise else left
-        first, last = self.locate(0, 1 << left) if bitwise else (0, len(self))
         while first != last and left:
             s, left = s << step | getrandbits(step), left - step
-            first, last = self.locate(s << left, s + 1 << left)
+            low, high = s << left, s + 1 << left
+            first, last = bisect_right(self.upper, low), bisect_left(self.lower, high)
         if first < last:  # the sums need more bits than the enclosures
             s = s << self.depth - self.bits | getrandbits(self.depth - self.bits)
             first += bisect_right(range(first, last), s, key=lambda i: self.exact(i + 1))

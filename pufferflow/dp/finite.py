@@ -7,8 +7,8 @@ is the hockey-stick divergence Σ_y max(0, P(y) − f Q(y)). The least f at δ i
 
 >>> from pufferflow import dp
 >>> coins = dp.FiniteMechanism({"yes": ["3/4", "1/4"], "no": ["1/4", "3/4"]})
->>> coins.level().factor, coins.is_private(1.0986), coins.repeated(10).delta(3**6)
-(Fraction(3, 1), False, Fraction(3645, 16384))
+>>> coins.level().factor, coins.repeated(10).delta(3**6)
+(Fraction(3, 1), Fraction(3645, 16384))
 
 The sensitivity of a query, over all databases of a few possible records and their neighbours:
 
@@ -126,11 +126,6 @@ class FiniteMechanism:
                     least = max(least, (mass - allowed) / other if other else inf)
         return PrivacyLevel(least, allowed)
 
-    def is_private(self, epsilon: Exact, delta: Exact = 0) -> bool:
-        """Return whether the mechanism is (ε, δ)-DP; False if ε is within 2^-120 of the least."""
-        wanted, factor = check_exact(epsilon, "epsilon"), self.level(delta).factor
-        return isinstance(factor, Fraction) and wanted >= log_bound(factor)
-
     def group(self, size: int) -> FiniteMechanism:
         """Return the mechanism with inputs within ``size`` steps of each other as neighbours."""
         near = {x: {x} for x in self.distributions}
@@ -168,25 +163,6 @@ class FiniteMechanism:
         half = self.repeated(times // 2)
         twice = half.compose(half)
         return twice.compose(self) if times % 2 else twice
-
-
-def composed(levels: Iterable[PrivacyLevel]) -> PrivacyLevel:
-    """Return the level of several releases by basic composition: ε and δ add up."""
-    factor: Fraction | float = Fraction(1)
-    delta = Fraction(0)
-    for level in check_list(levels, "levels"):
-        check_type(level, "an entry of levels", PrivacyLevel)
-        factor, delta = factor * level.factor, delta + level.delta
-    return PrivacyLevel(factor, delta)
-
-
-def grouped(level: PrivacyLevel, size: int) -> PrivacyLevel:
-    """Return the level for inputs ``size`` steps apart: f^size and δ (1 + … + f^(size−1))."""
-    check_type(level, "level", PrivacyLevel)
-    factor, size = level.factor, check_whole(size, "size")
-    if not isinstance(factor, Fraction):
-        return level
-    return PrivacyLevel(factor**size, level.delta * sum(factor**i for i in range(size)))
 
 
 def change_one(values: Iterable[Any]) -> Neighbours:

@@ -1,6 +1,7 @@
 """Noisy Max: as a hidden Markov model, as an exact distribution and as a sampler."""
 
 import math
+import os
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,6 +12,7 @@ from itertools import accumulate, combinations_with_replacement, pairwise, produ
 from typing import Any, Literal, TypeAlias, get_args
 
 from pufferflow._util.checks import check_choice, check_list, check_type, check_whole
+from pufferflow._util.json import only_keys, read_json
 from pufferflow._util.noise import randomness
 from pufferflow._util.numbers import Exact, written_number
 from pufferflow.errors import ModelError, ParameterError
@@ -147,7 +149,7 @@ class NoisyMax:
         Each of the counts is a number, or a distribution on 0, …, m. Raises ModelError or
         ParameterError: there is none, one is impossible, or there are too many.
         """
-        noisy, values = self._noisy(counts, uncertain=True), range(len(self.rows[0]))
+        noisy, values = self._noisy(counts), range(len(self.rows[0]))
         n = len(noisy)
         if self.release == "value":  # at most v if each of them is
             columns = zip(*map(accumulate, noisy), strict=True)
@@ -162,31 +164,30 @@ class NoisyMax:
                 total[outcome] += p / len(released)
         return tuple(total)
 
-    def sample(self, counts: Sequence[int], *, insecure_seed: int | None = None) -> int:
+    def sample(
+        self, counts: Sequence[int | Sequence[Exact]], *, insecure_seed: int | None = None
+    ) -> int:
         """Return an exact draw from :meth:`distribution`, without floats.
 
         A seed is for experiments: it reveals the noise (default: the operating system's bits).
-        Raises ParameterError: there is no count, or one is outside 0, …, m.
         """
         source, drawn = randomness(insecure_seed), []
-        for weights, over in map(integers, self._noisy(counts, uncertain=False)):
+        for weights, over in map(integers, self._noisy(counts)):
             drawn.append(bisect_right(list(accumulate(weights)), source.randrange(over)))
         released = self._released(drawn)
         return released[source.randrange(len(released)) if len(released) > 1 else 0]
 
-    def _noisy(self, counts: Sequence[int | Sequence[Exact]], *, uncertain: bool) -> list[Vector]:
-        """Return the distributions of noisy counts, or of distributions if ``uncertain``."""
+    def _noisy(self, counts: Sequence[int | Sequence[Exact]]) -> list[Vector]:
+        """Return the distributions of the noisy counts; messages do not show a count."""
         noisy = []
         for i, count in enumerate(check_list(counts, "counts"), 1):
-            if uncertain and hasattr(count, "__len__") and not isinstance(count, str):
-                prior = distribution(count, "a count", self.largest + 1)
+            if hasattr(count, "__len__") and not isinstance(count, str):
+                prior = distribution(count, f"count {i}", self.largest + 1)
                 noisy.append(step(prior, self.rows))
-                continue
-            try:
-                noisy.append(self.rows[check_whole(count, "count", 0, self.largest)])
-            except ParameterError:  # its message shows the count, which is private
-                what = f"count {i} is not a whole number from 0 to {self.largest}"
-                raise ParameterError(what) from None
+            elif count in range(self.largest + 1) and not isinstance(count, bool):
+                noisy.append(self.rows[int(count)])
+            else:
+                raise ParameterError(f"count {i} is not a whole number from 0 to {self.largest}")
         if not noisy:
             raise ParameterError("there are no counts; give one per query")
         return noisy
@@ -260,6 +261,43 @@ def largest_value_ratio(
                     secret, neighbour = (" ".join(map(str, c[::-1])) for c in (one, other))
                     best = Witness(secret, neighbour, (str(v),), p, q)
     return best
+
+
+def read_hidden_markov_model(path: str | os.PathLike[str]) -> HiddenMarkovModel | PriorFamily:
+    """Return the model of a JSON file, with or without free parameters; ``"-"`` is standard input.
+
+    The file is one object (0.1 is one tenth; ``"1/3"`` is a third)::
+
+        {"transition_matrix": [[…]], "observation_matrix": [[…]],
+         "initial_distributions": {"ill": ["0", "1/2", "1/2"], "healthy": ["1/2", "1/2", "0"]},
+         "states": […], "observations": […], "pairs": [["ill", "healthy"]], "length": 2}
+
+    The last line is optional. With the key ``parameters`` it is a :class:`PriorFamily`. The key
+    ``noisy_max`` replaces the matrices; all but its ``priors`` are optional::
+
+        {"noisy_max": {"priors": {"ill": [["(1 - p)**2", "2*p*(1 - p)", "p**2"], [0, "1/2", "1/2"]],
+                       "healthy": …}, "release": "index", "largest": 2, "ties": "first",
+                       "mechanism": [[…]]},
+         "parameters": {"p": [0, 1]}, "pairs": […]}
+
+    Raises ModelError: the file cannot be read, is not JSON or does not describe a model.
+    """
+    return read_json(path, _parse, '{"transition_matrix": [[…]], …}', number=str)
+
+
+def _parse(document: object) -> HiddenMarkovModel | PriorFamily:
+    free = isinstance(document, dict) and "parameters" in document
+    if isinstance(document, dict) and "noisy_max" in document:
+        options = dict(only_keys(document, ("noisy_max", "parameters", "pairs"), "the model"))
+        names = ("priors", "largest", "mechanism", "release", "ties")
+        described = dict(only_keys(options.pop("noisy_max"), names, "noisy_max"))
+        priors = described.pop("priors", None)
+        noisy_max = NoisyMax(**described)
+        return (noisy_max.family if free else noisy_max.model)(priors, **options)
+    needed = ("transition_matrix", "observation_matrix", "initial_distributions")
+    known = (*needed, "states", "observations", "pairs", "length", "parameters")
+    parts = only_keys(document, known, "the model", needed)
+    return (PriorFamily if free else HiddenMarkovModel)(**parts)
 
 
 def _are_neighbours(one: tuple[int, ...], other: tuple[int, ...], relation: Relation) -> bool:

@@ -14,7 +14,7 @@ from pufferflow._util.checks import check_type, shown
 from pufferflow._util.numbers import Exact
 from pufferflow._util.optional import load
 from pufferflow.errors import ParameterError
-from pufferflow.hmm.checking import Verdict, Witness, Word, check_factor
+from pufferflow.hmm.checking import Verdict, Witness, check_factor
 from pufferflow.hmm.model import HiddenMarkovModel, requested_length
 
 SECONDS = 60
@@ -77,41 +77,37 @@ def check_by_solver(model: HiddenMarkovModel, factor: Exact, length: int | None 
 
     The query is the forward recursion with unknown observations, in linear real arithmetic; every
     step multiplies the cases by the number of observations. The witness has the full length.
-    Parameters are those of :func:`pufferflow.hmm.check`. Raises ParameterError: factor or length
-    are out of range, or the solver gave no answer in time.
+    Parameters and errors are those of :func:`pufferflow.hmm.check`; the solver may also give no
+    answer in time.
     """
     check_type(model, "model", HiddenMarkovModel)
     limit, steps = check_factor(factor), requested_length(model, length)
+    z3, rows = load("z3", "the solver"), model.observation_matrix
+    # columns of the transition matrix without zeros, as numbers of z3
+    into = [
+        {i: z3.RealVal(str(p)) for i, p in enumerate(column) if p}
+        for column in zip(*model.transition_matrix, strict=True)
+    ]
+    sequence = [z3.Real(f"observation_{t}") for t in range(steps)]
     for secret, other in model.directions():
-        word = _violation(model, secret, other, limit, steps)
-        if word is not None:
+        both = zip(*(model.initial_distributions[s] for s in (secret, other)), strict=True)
+        # of the two forward vectors only the difference matters, where one is positive
+        ahead = {i: z3.RealVal(str(p - limit * q)) for i, (p, q) in enumerate(both) if p or q}
+        constraints = []
+        for t, observed in enumerate(sequence):
+            seen = {i: z3.Real(f"seen_{t}_{i}") for i in ahead}
+            cases = (
+                [seen[i] == z3.RealVal(str(rows[i][o])) * ahead[i] for i in seen]
+                for o in range(len(model.observations))
+            )
+            constraints.append(z3.Or(*(z3.And(observed == o, *c) for o, c in enumerate(cases))))
+            ahead = {
+                j: z3.Sum([p * seen[i] for i, p in column.items() if i in seen])
+                for j, column in enumerate(into)
+                if column.keys() & seen.keys()
+            }
+        answer = _solved(z3, "QF_LRA", [*constraints, z3.Sum(list(seen.values())) > 0])
+        if answer is not None:
+            word = tuple(model.observations[answer.eval(o).as_long()] for o in sequence)
             return Verdict(False, limit, steps, False, Witness.of(model, secret, other, word))
     return Verdict(True, limit, steps, False, None)
-
-
-def _violation(
-    model: HiddenMarkovModel, secret: str, other: str, limit: Fraction, steps: int
-) -> Word | None:
-    """Return a sequence of the full length that violates in one direction, or None."""
-    z3, rows = load("z3", "the solver"), model.observation_matrix
-    both = zip(model.initial_distributions[secret], model.initial_distributions[other], strict=True)
-    # only nonzero differences of the two forward vectors matter
-    predicted = {i: z3.RealVal(str(p - limit * q)) for i, (p, q) in enumerate(both) if p or q}
-    sequence, constraints = [z3.Real(f"observation_{t}") for t in range(steps)], []
-    for t, observed in enumerate(sequence):
-        seen = {i: z3.Real(f"seen_{t}_{i}") for i in predicted}
-        cases = [
-            [observed == o, *(seen[i] == z3.RealVal(str(rows[i][o])) * predicted[i] for i in seen)]
-            for o in range(len(model.observations))
-        ]
-        constraints.append(z3.Or(list(map(z3.And, cases))))
-        terms: dict[int, list[Any]] = {}
-        for i, value in seen.items():
-            for j, p in enumerate(model.transition_matrix[i]):
-                if p:
-                    terms.setdefault(j, []).append(z3.RealVal(str(p)) * value)
-        predicted = {j: z3.Sum(of) for j, of in terms.items()}
-    answer = _solved(z3, "QF_LRA", [*constraints, z3.Sum(list(seen.values())) > 0])
-    if answer is None:
-        return None
-    return tuple(model.observations[answer.eval(o).as_long()] for o in sequence)

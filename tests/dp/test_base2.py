@@ -13,7 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from samplers import RARE, p_value
 
-from pufferflow.dp.base2 import Base2Exponential, Base2Laplace, CumulativeWeights, Eta
+from pufferflow.dp.base2 import Base2Exponential, CumulativeWeights, Eta
 
 HALF = Eta(1, 1)
 
@@ -150,11 +150,3 @@ def test_large_outcome_sets_and_ranges(span):
     assert max(mechanism.release(range(75_000), 50)) < 40
     wide = Base2Exponential(Eta(51_040, 16), 0, span, 3, sampler="bitwise", insecure_seed=5)
     assert wide.release([span, 0, span - 1]) == [1]
-
-
-def test_laplace_on_a_grid():
-    laplace = Base2Laplace(HALF, -2, 2, 0.5, sensitivity=2, insecure_seed=1)
-    assert laplace.outcomes == [Fraction(i, 2) for i in range(-4, 5)]
-    assert laplace.utilities(0)[2:7] == [Fraction(i, 4) for i in (2, 1, 0, 1, 2)]
-    assert laplace.utilities(99) == laplace.utilities(2)
-    assert laplace.release(0.3) in laplace.outcomes

@@ -13,7 +13,7 @@ from samplers import RARE, p_value
 from scipy.stats import kstest, laplace
 
 from pufferflow import dp
-from pufferflow.dp.sampling import bernoulli
+from pufferflow.dp.classical import bernoulli
 
 EPSILONS = (0.01, 0.3, 1.0, 4.0)
 UTILITIES, NOISE = [0.0, 1.0, 2.0, 4.5], range(-60, 61)

@@ -12,12 +12,12 @@ from enumeration import random_chain, random_matrix
 from hypothesis import example, given
 from hypothesis import strategies as st
 from plain_counts import conditional_densities, largest_ratios, log_fraction
-from random_chains import chains
+from processes import chains
 from sequence_programs import sequence_law
 
 import pufferflow as pf
 from pufferflow.audit import CountQuery, HistogramQuery
-from pufferflow.audit.densities import Densities
+from pufferflow.audit.loss import Densities
 from pufferflow.errors import ChainError, ParameterError
 
 THETA = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [1, 0])

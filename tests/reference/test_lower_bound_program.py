@@ -1,6 +1,7 @@
 """Lower bounds: attained by the stated query, and not above linear programs over sequences."""
 
 from fractions import Fraction
+from itertools import permutations
 
 import flint
 import numpy as np
@@ -13,6 +14,7 @@ from processes import a_start, matrices
 from sequence_programs import largest_loss, sequence_law
 
 import pufferflow as pf
+from pufferflow.audit import _lower_bound_kernels as kernels
 from pufferflow.errors import ChainError
 
 
@@ -98,3 +100,29 @@ def test_the_query_that_is_stated_tells_epsilon(seed):
         if found.scale:
             with flint.ctx.workprec(300):
                 assert stated_loss(matrix, law, found) > epsilon
+
+
+@given(st.integers(0, 2**32 - 1))
+@examples(60, 3000)
+def test_products_of_hostile_entries_are_enclosed(seed):
+    """Against fractions: entries of 1e-320 and less, tilts of e^-199. Nothing or a true bound."""
+    rng = np.random.default_rng(seed)
+    k, records = int(rng.integers(2, 4)), int(rng.integers(1, 12))
+    powers = rng.choice([0, 0, -1, -40, -100, -200, -290, -300, -307, -320, -400], (k, k))
+    matrix = np.array([[float(f"{rng.uniform(1, 9)}e{n - 1}") for n in row] for row in powers])
+    end = np.array([1, *(float(f"1e{n}") for n in rng.choice([0, 0, -100, -250], k - 1))])
+    sets, low = rng.random((records, k)) < 0.5, float(np.exp(-rng.choice([0.1, 5, 60, 199])))
+    tables, columns = np.empty((2, records + 1, k)), np.ascontiguousarray(matrix.T)
+    powers = [
+        kernels.pull_back(columns, end, sets, low, least, table)
+        for least, table in zip((0.0, 2 * kernels.TINY), tables, strict=True)
+    ]
+    exact = [Fraction(x) for x in end]
+    for inside in sets[::-1]:
+        tilted = [v if kept else v * Fraction(low) for v, kept in zip(exact, inside, strict=True)]
+        exact = [sum(Fraction(p) * v for p, v in zip(row, tilted, strict=True)) for row in matrix]
+    if np.isfinite(tables).all():
+        lower, upper = ([Fraction(x) for x in table[0]] for table in tables)
+        error, factor = 1 + Fraction(1, 10**11), Fraction(2) ** (powers[0] - powers[1])
+        for x, y in permutations(range(k), 2):
+            assert lower[x] * factor * exact[y] <= upper[y] * exact[x] * error

@@ -14,7 +14,7 @@ import numpy as np
 from flint import fmpz_poly
 
 from pufferflow._util.types import Floats
-from pufferflow.dp.base2 import Base2Exponential, Base2Laplace, Eta
+from pufferflow.dp.base2 import Base2Exponential, Eta
 from reproduction.related import Found, Value
 from reproduction.tidy import named_generator
 
@@ -273,7 +273,9 @@ def _rounding(granularities: Sequence[float]) -> Iterator[Found]:
     """Yield a Laplace-like release of 0: bounds on outcomes to ±10, the distribution to ±3."""
     errors, inside = [], True
     for granularity in sorted(granularities, reverse=True):
-        far, near = (Base2Laplace(ROUNDED_ETA, -o, o, granularity).utilities(0) for o in (10, 3))
+        step = Fraction(granularity)
+        steps = (range(-int(o / step), int(o / step) + 1) for o in (10, 3))
+        far, near = ([abs(i) * step for i in of] for of in steps)
         bounds, width = rounding_bounds(ROUNDED_ETA, far)
         lower, plain = np.array(bounds, float), unrounded_distribution(ROUNDED_ETA, far)
         bound = max(abs(lower - plain).max(), abs(lower + float(width) - plain).max())
