@@ -13,7 +13,7 @@ import pytest
 from shipped_counts import electricity_transitions
 
 import pufferflow as pf
-from pufferflow.bounds.rounds import Cycle, Rounds
+from pufferflow.bounds.rounds import Cycle
 from pufferflow.influence.quilts import influence_tables
 
 THREE = [[0.7, 0.3, 0], [0.2, 0.5, 0.3], [0.1, 0.4, 0.5]]
@@ -208,7 +208,7 @@ def test_slow_hours_decide():
 def test_leakages_are_the_same_wherever_the_search_begins(forward, known, monkeypatch):
     """Those that a period raises bound no node; a search that has no time for more ends above."""
     chain = pf.PeriodicChain([SLOW, (SLOW + np.eye(2)) / 2])
-    rounds = Rounds(Cycle(chain, forward=forward, known=known), 10**6)
+    rounds = Cycle(chain, 10**6, forward=forward, known=known)
     rounds.begin()
     usual, start = np.array(rounds.tables(0.1)), rounds._start
     for factor in (0.0, 0.3, 0.8, 5.0):
