@@ -189,8 +189,7 @@ def _unpacked(path: str, bad: Sequence[Any] = ()) -> Iterator[Any]:
     import pyarrow as pa
 
     try:
-        # OSFile refuses names that are not Unicode
-        with open(path, "rb") as raw, pa.PythonFile(raw, mode="r") as file:
+        with open(path, "rb") as file:
             head = file.read(4)
             file.seek(0)
             packing: Any = next((PACKED[sign] for sign in PACKED if head.startswith(sign)), None)
