@@ -1,7 +1,8 @@
-"""Functions of one ε as functions of a grid of them."""
+"""Functions of one ε as functions of a grid of them, which shares what they compute."""
 
+import threading
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
 from pufferflow._util.checks import Lengths, several_epsilons
@@ -48,3 +49,17 @@ def of_epsilons(
         return function(family, length, epsilon, *others, **options)
 
     return each
+
+
+def kept(make: Callable[..., _Result], *arguments: Any, **options: Any) -> _Result:
+    """Return what ``make`` returns, shared by all calls of a thread with equal arguments.
+
+    A grid of ε costs little more than one ε: tables and couplings of one serve the next one.
+    """
+    found: _Result = _kept(threading.get_ident(), make, *arguments, **options)
+    return found
+
+
+@lru_cache(24)
+def _kept(thread: int, make: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    return make(*arguments, **options)

@@ -6,13 +6,12 @@ A bound holds for every mechanism whose density changes by at most e^c with one 
 from __future__ import annotations
 
 import math
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from pufferflow._util.grids import kept
 from pufferflow._util.numbers import ball
 from pufferflow.bounds.loss import ProcessLoss
 from pufferflow.bounds.process import (
@@ -43,10 +42,6 @@ MAX_RATIO_STATES = 64
 
 _LARGE = 10**6
 """Costs of a block of steps (m·c) above which mixing saves less than 1e-6 T·c and is left out."""
-
-_KEPT = 16
-_kept: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
-_Made = TypeVar("_Made")
 
 MAX_BLOCK_STATES = 200
 """Largest number of states for blocks of steps: time grows faster than the cube."""
@@ -157,19 +152,6 @@ def _(family: PeriodicChain, length: int, protection: Protection) -> list[Part]:
 
 def _at_phases(*arguments: Any) -> list[LossBound]:
     return [ProcessLoss(process) for process in of_periodic(*arguments)]
-
-
-def kept(make: Callable[..., _Made], *arguments: Any, **options: Any) -> _Made:
-    """Return the bounds of a family, shared by all calls of a thread on the same objects.
-
-    Couplings of one ε are the start for the next one.
-    """
-    key = threading.get_ident(), make, *arguments, *options.items()
-    made = _kept.pop(key, None) or make(*arguments, **options)
-    while len(_kept) >= _KEPT:
-        _kept.popitem(last=False)
-    _kept[key] = made
-    return made
 
 
 class MixingLoss:

@@ -17,7 +17,7 @@ from pufferflow.certificates.exact_families import exact_family
 from pufferflow.certificates.programs import Writer, early_nodes
 from pufferflow.certificates.quilts import quilts_of_chain
 from pufferflow.errors import CertificateError, ChainError, ParameterError
-from pufferflow.influence.quilts import QuiltSearch, influence_tables
+from pufferflow.influence.quilts import QuiltSearch
 from pufferflow.models.bounded import BoundedFamily
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import BinaryInterval, ChainFamily, Family, Protection
@@ -167,8 +167,8 @@ def _proofs(claim: Claim) -> Iterator[tuple[float, float, Proofs]]:
             near = _LESS_CLOSELY if any(map(any, early)) else near
         yield claim.scale, near, partial(_programs, known, early)
         if chains and not informed:
-            tables = (influence_tables(chain, "exact", claim.protection.window) for chain in chains)
-            searches = (QuiltSearch(table, length, epsilon) for table in tables)
+            window = claim.protection.window
+            searches = (QuiltSearch(chain, length, epsilon, window=window) for chain in chains)
             least = max(search.worst_node().score for search in searches)
             yield max(claim.scale, least), _NEARLY, partial(_quilts, chains)
     elif not chains:

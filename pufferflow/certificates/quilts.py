@@ -5,7 +5,7 @@ from operator import itemgetter
 from typing import Any, TypeAlias
 
 from pufferflow.errors import CertificateError
-from pufferflow.influence.quilts import QuiltSearch, influence_tables
+from pufferflow.influence.quilts import QuiltSearch
 from pufferflow.models.chain import MarkovChain
 from pufferflow.verify import MAX_WORK
 from pufferflow.verify.balls import Work
@@ -28,9 +28,8 @@ def quilts_of_chain(chain: MarkovChain, exact: Any, claim: Claim) -> list[list[i
     search in floats proposes quilts, the verifier's rules check them.
     """
     loss = Interpreter(claim, exact, Proof(), Work(MAX_WORK)).quilt
-    tables, windows = influence_tables(chain, "exact", claim.window), claim.windows
-    search = QuiltSearch(tables, claim.length, float(claim.epsilon))
-    worst = search.worst_node()
+    search = QuiltSearch(chain, claim.length, float(claim.epsilon), window=claim.window)
+    windows, worst = claim.windows, search.worst_node()
     left, right = worst.left, worst.right
     forms: list[Form] = [(left, right), (None, right), (left, None), (None, None)]
     waits: dict[Form, tuple[int, int]] = {}  # node of the next trial, and distance to it
