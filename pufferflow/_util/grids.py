@@ -51,15 +51,18 @@ def of_epsilons(
     return each
 
 
-def kept(make: Callable[..., _Result], *arguments: Any, **options: Any) -> _Result:
-    """Return what ``make`` returns, shared by all calls of a thread with equal arguments.
+def shared(function: Callable[_Options, _Result]) -> Callable[_Options, _Result]:
+    """Return a function whose results are shared by all calls of a thread with equal arguments.
 
     A grid of ε costs little more than one ε: tables and couplings of one serve the next one.
     """
-    found: _Result = _kept(threading.get_ident(), make, *arguments, **options)
-    return found
 
+    @lru_cache(16)
+    def of_thread(_: int, *arguments: Any, **options: Any) -> _Result:
+        return function(*arguments, **options)
 
-@lru_cache(24)
-def _kept(thread: int, make: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    return make(*arguments, **options)
+    @wraps(function)
+    def each(*arguments: Any, **options: Any) -> _Result:
+        return of_thread(threading.get_ident(), *arguments, **options)
+
+    return each

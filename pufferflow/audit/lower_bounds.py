@@ -14,7 +14,7 @@ from pufferflow._util.jit import constant
 from pufferflow._util.rounding import UNIT_ROUNDOFF, divide_down
 from pufferflow._util.types import Bools, Floats
 from pufferflow.audit._lower_bound_kernels import TINY, pull_back, sweep
-from pufferflow.bounds.roots import least_cost
+from pufferflow.bounds.roots import crossing
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import AnyFamily, as_family
 
@@ -258,7 +258,7 @@ class _Search:
             query = self._everywhere(cost, near)
             if query is None:
                 break
-            needed = least_cost(query.loss, self._epsilon, cost, self._epsilon, 1e-12)
+            _, needed = crossing(query.loss, self._epsilon, cost, self._epsilon, 1e-12, above=True)
             improved = needed < least * (1 - 1e-5)
             if needed < least:
                 best, least, cost = query, needed, needed
@@ -371,7 +371,7 @@ class _Search:
                 trials = chosen ^ np.concatenate([np.zeros_like(self._alone[:1]), self._alone])
             queries = [self._of_one_set(node, trials, best, cost) for node in nodes]
             query = max(queries, key=lambda one: one.value)
-            needed = least_cost(query.loss, self._epsilon, cost, self._epsilon, 1e-12)
+            _, needed = crossing(query.loss, self._epsilon, cost, self._epsilon, 1e-12, above=True)
             if not needed < least * (1 - 1e-9):
                 break
             found, least, cost, chosen = query, needed, needed, query.own

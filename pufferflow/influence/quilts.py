@@ -54,7 +54,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from pufferflow._util.grids import kept
+from pufferflow._util.grids import shared
 from pufferflow._util.jit import constant, most_threads
 from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF, divide_up
 from pufferflow._util.types import Bools, Floats, Ints
@@ -209,6 +209,9 @@ def distances_of(spaces: int) -> Ints:
     return np.concatenate([np.arange(spaces), *octaves])
 
 
+_tables = shared(InfluenceTables)
+
+
 class Nodes(NamedTuple):
     """The nodes first, first + stride, … last with a common bound on the first term of eq. 5."""
 
@@ -232,7 +235,7 @@ class QuiltSearch:
         convention: Convention = "exact",
         window: int = 1,
     ) -> None:
-        self.tables = tables = kept(InfluenceTables, chain, convention, window)
+        self.tables = tables = _tables(chain, convention, window)
         self.chain, self.epsilon, self.window = chain, epsilon, min(window, length)
         self.length = length - self.window + 1  # nodes: windows by their first records
         self._trivial, self._distances = divide_up(length, epsilon), distances_of(SPACES)

@@ -136,7 +136,7 @@ def fit(source: Source, **options: Any) -> Fit:
     if space is None or space.count < 2:
         raise ParameterError("give at least two `states`, or `edges` between them such as 0.5,1")
     steps = read(source, schema)
-    counts = path_counts(steps, "group")
+    counts = path_counts(steps)
     if not counts.any():
         raise DataError(
             f"{steps.where}: no two readings of a participant are one step apart, so there is no "

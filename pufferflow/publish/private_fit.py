@@ -114,7 +114,7 @@ def fit_privately(
 
     # counts: the number of participants alone decides whether there is a fit
     steps = read(opened, schema, first=first, last=last, total=True)
-    counts, participants = path_counts(steps, most=most), len(steps.people)
+    counts, participants = path_counts(steps, most=most)[0], len(steps.people)
     scale, ways = noise_scale(Fraction(epsilon), 2 * most), 1 + (assumed.start == STATIONARY)
     margin, others = _margins(k, scale, miss)
     enough = math.ceil(k * margin / (MAX_NOISE * most))
