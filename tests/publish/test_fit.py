@@ -140,11 +140,8 @@ def test_a_reading_changes_four_transitions_at_most_and_a_participant_twice_n(k,
     """Every pair of records of so many steps with missing readings, every N."""
     records = np.array(list(itertools.product(range(-1, k), repeat=steps)))
     who, step = np.nonzero(records >= 0)
-    names = {
-        "states": pf.records.StateSpace.categories([*"abc"[:k]]),
-        "people": (*map(str, records),),
-    }
-    made = Steps.of(step, person=who, state=records[who, step], **names)
+    space, people = pf.records.StateSpace.categories([*"abc"[:k]]), (*map(str, records),)
+    made = Steps.of(step, person=who, state=records[who, step], states=space, people=people)
     distance = (records[:, None] != records).sum(axis=2)
     for most in range(1, steps):
         each = path_counts(made, each=True, most=most).reshape(len(records), -1)

@@ -95,9 +95,8 @@ def test_readings_out_of_range_change_nothing(exact):
 LOCAL = meters().assign(time=lambda table: table["time"].dt.tz_localize(None))
 PERIODIC = pf.PeriodicChain([[[0.5, 0.5], [0.4, 0.6]], [[0.3, 0.7], [0.5, 0.5]]])
 FITTED = Fitted("2024-01-03T00:00:00Z", "2024-01-04T00:00:00Z", 25)
-KNOWN = pf.records.Schema(
-    states=pf.records.StateSpace.numeric([1]), step_seconds=3600, fitted=FITTED
-)
+HIGH = pf.records.StateSpace.numeric([1])
+KNOWN = pf.records.Schema(states=HIGH, step_seconds=3600, fitted=FITTED)
 MODEL = {"theta": pf.models.PublicModel(pf.ChainFamily([CHAIN]), KNOWN), "edges": None}
 TRANSIENT = pf.MarkovChain([[0.5, 0.5, 0], [0.4, 0.6, 0], [0.5, 0.5, 0]])
 ACCEPTED = [

@@ -203,7 +203,7 @@ def test_a_tenth_is_gained_and_the_band_contains_as_often_what_is_exact(name):
         drawn = Noise(scale).add(counts, rng)
         table = noisy(statistics.Histogram(), ["all"], columns, [counts.sum()], drawn, scale)
         half, (low, high) = table.half_width, table.band
-        errors.append(np.stack((table.values, table.estimates)) - exact)
+        errors.append(np.stack([np.array(table.values), table.estimates]) - exact)
         widths.append(((high - low) / (2 * half)).mean())
         clipped = ((low <= exact) & (exact <= high)).all()
         covered.append((clipped, (abs(errors[-1][0]) <= half).all()))
