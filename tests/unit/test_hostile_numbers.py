@@ -1,5 +1,5 @@
 """Numbers beyond floats prove nothing, portions and threads change no bit, and no float lies below
-scales and losses whose exact values are known, not by its last bit.
+scales and losses whose exact values are known, not by its last bit; the shortest text of a number.
 """
 
 from fractions import Fraction
@@ -8,7 +8,10 @@ from itertools import permutations
 import numpy as np
 import plain_influence
 import pytest
+from cases import examples
 from flint import arb, ctx
+from hypothesis import given
+from hypothesis import strategies as st
 
 import pufferflow as pf
 from pufferflow.bounds import distribution_sets, of_families, solver, walks
@@ -21,6 +24,7 @@ from pufferflow.bounds.robust import VertexRows
 from pufferflow.bounds.walks import Stretch
 from pufferflow.mechanisms import compute_scale
 from pufferflow.models.families import Protection
+from pufferflow.records.states import shortest
 
 ROWS = np.random.default_rng(1).dirichlet(np.ones(4), 4)
 BOUNDS = pf.IntervalFamily(ROWS * 0.9, np.minimum(ROWS * 1.1, 1)).rows
@@ -271,3 +275,25 @@ def test_losses_and_scales_of_mixing_families():
                 for noise in (scale, float(np.nextafter(scale, 0.0)))
             )
             assert enough <= arb(epsilon) < too_little
+
+
+# -- the one short text of a number, however it is written -----------------------------------------
+
+LONG = "1234567890123456789012345678901234567890.1"
+SHORT = {"0.0": "0", "-0": "0", "+0.10": "0.1", "1.0e-3": "0.001", ".5": "0.5", "5.": "5"}
+SHORT |= {"1e3": "1000", f"{LONG}0": LONG}
+SHORT |= dict.fromkeys(["", "abc", "inf", "nan", "1e400", "1,5", "0x1", "1_0", " 1", "-", "１"])
+
+
+@pytest.mark.parametrize(("text", "short"), SHORT.items())
+def test_the_shortest_text(text, short):
+    assert shortest(text) == short
+
+
+@examples(12, 120)
+@given(st.decimals("-1E300", "1E300"))
+def test_the_shortest_text_is_the_same_number_exactly(number):
+    short = shortest(str(number))
+    assert short is not None
+    assert Fraction(short) == Fraction(str(number))
+    assert shortest(short) == shortest(f"{number:E}") == shortest(f"{number:f}") == short
