@@ -102,10 +102,7 @@ class Charge:
     def __post_init__(self) -> None:
         for time in (self.first, self.last):
             check_whole(0 if time is None else time, "a time in seconds", *SECONDS)
-        if (
-            min(self.cost, self.whole, *self.load, self.whole_rho) < 0
-            or self.range[0] >= self.range[1]
-        ):
+        if min(self.whole, self.whole_rho, *self.load) < 0 or self.range[0] >= self.range[1]:
             raise ParameterError("a release costs at least 0, and its range ends after it begins")
 
     @classmethod

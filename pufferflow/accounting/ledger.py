@@ -126,14 +126,6 @@ class Ledger(os.PathLike[str]):
                     f"its releases need more than epsilon {promise.epsilon:g}; raise it"
                 )
 
-    def add(self, terms: Terms) -> Paid:
-        """Enter a release, also an external one: its unknown costs are UNBOUNDED.
-
-        Raises BudgetError or LedgerError as :func:`reserved`; then nothing is entered.
-        """
-        with self._open(writing=True) as book:
-            return book.accept(terms)
-
     def verify(self, noted: str | None = None) -> tuple[int, str]:
         """Return the number of rows and the last digest of a file whose promises all hold.
 
@@ -190,7 +182,8 @@ def reserved(ledger: PathLike | None, terms: Terms) -> Iterator[Paid | None]:
         yield None
         return
     there = Ledger.create(ledger)
-    paid = there.add(terms)
+    with there._open(writing=True) as book:
+        paid = book.accept(terms)
     try:
         yield paid
     except OSError as error:

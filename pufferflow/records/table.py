@@ -189,7 +189,7 @@ def _unpacked(path: str, bad: Sequence[Any] = ()) -> Iterator[Any]:
     import pyarrow as pa
 
     try:
-        with pa.OSFile(path, "rb") as file:
+        with open(path, "rb") as file:
             head = file.read(4)
             file.seek(0)
             packing: Any = next((PACKED[sign] for sign in PACKED if head.startswith(sign)), None)
