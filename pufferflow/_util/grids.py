@@ -2,42 +2,31 @@
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
 from pufferflow._util.checks import Lengths, several_epsilons
 from pufferflow._util.types import Floats
 
-_Family = TypeVar("_Family", contravariant=True)
-_Result = TypeVar("_Result")
-_Options = ParamSpec("_Options")
+F = TypeVar("F", contravariant=True)
+P = ParamSpec("P")
+R = TypeVar("R")
+Grid: TypeAlias = Sequence[float] | Floats
 
 
-class OfEpsilons(Protocol[_Family, _Options, _Result]):
+class OfEpsilons(Protocol[F, P, R]):
     """A function of a family, a length and ε, or of several ε with a result for each."""
 
     @overload
     def __call__(
-        self,
-        family: _Family,
-        length: Lengths,
-        epsilon: float,
-        *others: _Options.args,
-        **options: _Options.kwargs,
-    ) -> _Result: ...
+        self, family: F, length: Lengths, epsilon: float, *others: P.args, **options: P.kwargs
+    ) -> R: ...
     @overload
     def __call__(
-        self,
-        family: _Family,
-        length: Lengths,
-        epsilon: Sequence[float] | Floats,
-        *others: _Options.args,
-        **options: _Options.kwargs,
-    ) -> list[_Result]: ...
+        self, family: F, length: Lengths, epsilon: Grid, *others: P.args, **options: P.kwargs
+    ) -> list[R]: ...
 
 
-def of_epsilons(
-    function: Callable[Concatenate[_Family, Lengths, float, _Options], _Result],
-) -> OfEpsilons[_Family, _Options, _Result]:
+def of_epsilons(function: Callable[Concatenate[F, Lengths, float, P], R]) -> OfEpsilons[F, P, R]:
     """Return a function that for a list, tuple or array of ε returns a list of results."""
 
     @wraps(function)
