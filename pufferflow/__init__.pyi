@@ -10,7 +10,7 @@ from . import mechanisms as mechanisms
 from . import models as models
 from . import networks as networks
 from . import publish as publish
-from .accounting.accountant import Accountant as Accountant
+from .accounting.event import Accountant as Accountant
 from .accounting.event import event_epsilon as event_epsilon
 from .accounting.event import influence_curve as influence_curve
 from .accounting.ledger import Ledger as Ledger

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from pufferflow._util import checks
-from pufferflow._util.checks import Lengths, check_positive
+from pufferflow._util.checks import EPSILON_RANGE, Lengths, check_positive, longest
 from pufferflow._util.grids import of_epsilons
-from pufferflow._util.noise import PRECISION, joint_scale
+from pufferflow._util.noise import PRECISION, entrywise_loss, joint_scale
 from pufferflow._util.optional import load
 from pufferflow._util.rounding import divide_down
 from pufferflow.accounting import approximate
 from pufferflow.errors import ParameterError
-from pufferflow.mechanisms import certify, leakage, leakage_loss
+from pufferflow.mechanisms import certify, compute_scale, leakage, leakage_loss
 from pufferflow.models import families
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import AnyFamily, ProtectionOptions
@@ -122,17 +122,8 @@ def influence_curve(
 ) -> InfluenceCurve:
     """Return the curve from event-level ε to the Pufferfish ε under Θ.
 
-    Bai et al. (2026) translate differentially private mechanisms by such curves; here they come
-    from the bounds of :func:`pufferflow.leakage_loss`, which are exact for stationary chains of two
-    states, and exist for every Θ, window and side information that :func:`pufferflow.leakage`
-    takes.
-
-    Parameters
-    ----------
-    family, length, protection
-        As for :func:`pufferflow.leakage`.
-
-    Raises ParameterError: one is out of range.
+    Bai et al. (2026) translate differentially private mechanisms by such curves; these are those of
+    :func:`pufferflow.leakage_loss`. Parameters and errors are those of :func:`pufferflow.leakage`.
 
     Examples
     --------
@@ -167,9 +158,8 @@ def gaussian_scale(
     """Return the σ of the Gaussian noise that leakage calibration allows (Theorem B), rounded up.
 
     It is for a query that one record changes by at most 1 in L2 norm; one that it changes by Δ2
-    gets Δ2·σ on every coordinate. It is less than Laplace noise with the same guarantee if many
-    statistics share a record: at δ = 1e-6 from about 12 means or 6 histograms on. Other
-    parameters and errors are those of :func:`pufferflow.leakage`.
+    gets Δ2·σ on every coordinate. Other parameters and errors are those of
+    :func:`pufferflow.leakage`.
     """
     ratio = approximate.gaussian_ratio(epsilon, delta)
     return ratio / event_epsilon(family, length, epsilon, **protection) * (1 + approximate.MARGIN)
@@ -232,10 +222,8 @@ def wrap(
         Distance, in the measurement's input metric, of inputs that differ in one record; required
         only for metrics on numbers, such as counts made beforehand.
 
-    Raises
-    ------
-    ParameterError
-        It is not such a measurement, or its privacy map has no finite value at ``d_in``.
+    Raises ParameterError: it is not such a measurement, or its privacy map has no finite value at
+    ``d_in``.
     """
     opendp = load("opendp.mod", "the guarantee of a measurement of OpenDP")
     checks.check_type(measurement, "measurement", opendp.Measurement)
@@ -261,3 +249,108 @@ def wrap(
     guarantee = {"event_epsilon": math.inf, "rho": loss} if zcdp else {"event_epsilon": loss}
     curve = influence_curve(family, length, **protection)
     return WrappedMeasurement(measurement, curve, **guarantee, event_delta=delta)
+
+
+class Accountant:
+    """Keeps account of releases on one chain.
+
+    The density of Laplace releases of 1-Lipschitz queries, of scales σ_k, changes by at most
+    exp(Σ 1/σ_k) with one record, also if a query was chosen after earlier outputs.
+
+    Parameters
+    ----------
+    family, length, protection
+        As for :func:`pufferflow.leakage`, the same for all releases.
+
+    Examples
+    --------
+    >>> import pufferflow as pf
+    >>> accountant = pf.Accountant(pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]]), length=100)
+    >>> accountant.add(30.0)
+    >>> accountant.add(60.0)
+    >>> {bound: round(epsilon, 2) for bound, epsilon in accountant.cost().items()}
+    {'theorem_4_4': 1.02, 'quilts': 0.7, 'leakage': 0.15}
+    """
+
+    def __init__(
+        self, family: AnyFamily, length: Lengths, **protection: Unpack[ProtectionOptions]
+    ) -> None:
+        self.curve = influence_curve(family, length, **protection)
+        self._scales: list[float] = []
+        self._rho: list[float] = []
+
+    def __repr__(self) -> str:
+        return f"Accountant({self.curve!r}, {len(self._scales) + len(self._rho)} releases)"
+
+    def add(self, scale: float) -> None:
+        """Record a release of noise ``scale · L`` on a query of Lipschitz constant L.
+
+        Raises ParameterError: ``scale`` is not positive.
+        """
+        self._scales.append(check_positive(scale, "scale", EPSILON_RANGE))
+
+    def add_concentrated(self, rho: float) -> None:
+        """Record a release of ρ-zero-concentrated DP at event level, such as Gaussian noise.
+
+        Noise of standard deviation σ on a query that one record changes by at most Δ2 in L2 norm
+        has ρ = Δ2²/(2σ²). Raises ParameterError: ``rho`` is not positive.
+        """
+        self._rho.append(check_positive(rho, "rho"))
+
+    def delta(self, epsilon: float) -> float:
+        """Return a δ with which all releases so far together are (ε, δ)-Pufferfish private.
+
+        It is 1 if there is no smaller bound.
+        """
+        pure = entrywise_loss(self._scales) if self._scales else 0.0
+        return self.curve.delta(epsilon, pure, math.fsum(self._rho))
+
+    def cost(self) -> dict[str, float]:
+        """Return three bounds of the total ε of all releases so far, of which the least one holds.
+
+        They are 0 without a release, and infinite if any has only a ρ. With side information
+        group-dp takes the place of quilts.
+        """
+        scales, of, hidden = self._scales, self.curve, asdict(self.curve.protection)
+        bounds = ("theorem_4_4", "quilts", "leakage")
+        if self._rho or not scales or (joint := joint_scale(scales)) < EPSILON_RANGE[0]:
+            return dict.fromkeys(bounds, math.inf if self._rho or scales else 0.0)
+        name = "mqm-exact" if hidden["side_information"] == "none" else "group-dp"
+        alone, quilts = (
+            self.guarantee(of.family, of.length, scale, name, **hidden)
+            for scale in (min(scales), joint)
+        )
+        theorem = math.nextafter(len(scales) * alone, math.inf)
+        losses = theorem, quilts, leakage_loss(of.family, of.length, joint, **hidden)
+        return dict(zip(bounds, losses, strict=True))
+
+    @staticmethod
+    def guarantee(
+        family: AnyFamily, length: Lengths, scale: float, mechanism: str, **options: Any
+    ) -> float:
+        """Return the smallest ε at which a mechanism needs at most ``scale``, rounded up.
+
+        The relative error is at most 1e-10 if scales fall as ε grows; the result is infinite if the
+        mechanism is not applicable at any ε. Raises ParameterError: ``scale`` is not positive, or
+        the mechanism is unknown.
+        """
+        scale, records = check_positive(scale, "scale", EPSILON_RANGE), longest(length)
+        if compute_scale(mechanism, family, length, 1.0, **options).scale is None:
+            return math.inf
+
+        def needs_more(log_epsilon: float) -> bool:
+            epsilon = math.exp(log_epsilon)
+            needed = compute_scale(mechanism, family, length, epsilon, **options).scale
+            return needed is None or needed > scale
+
+        smallest, largest = map(math.log, EPSILON_RANGE)
+        low = max(smallest, -math.log(scale) - PRECISION)
+        high = min(largest, math.log(records / scale) + PRECISION)
+        while needs_more(high):  # group-dp needs no more, except for rounding
+            if high == largest:
+                return math.inf
+            high = min(high + 1, largest)
+        while high - low > PRECISION / 2:
+            middle = (low + high) / 2
+            low, high = (middle, high) if needs_more(middle) else (low, middle)
+        return math.exp(high)

@@ -14,7 +14,7 @@ from pufferflow._util.jit import constant
 from pufferflow._util.rounding import UNIT_ROUNDOFF, divide_down
 from pufferflow._util.types import Bools, Floats
 from pufferflow.audit._lower_bound_kernels import TINY, pull_back, sweep
-from pufferflow.bounds.roots import least_cost
+from pufferflow.bounds.roots import crossing
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import AnyFamily, as_family
 
@@ -249,7 +249,7 @@ class _Search:
 
     def _needed(self, query: _Query, cost: float) -> float:
         """Return the smallest c with a loss above ε, near another one."""
-        return least_cost(query.loss, self._epsilon, cost, self._epsilon, 1e-12)
+        return crossing(query.loss, self._epsilon, cost, self._epsilon, 1e-12, above=True)[1]
 
     def _least(self, best: _Query) -> tuple[_Query, float]:
         """Return the time-inhomogeneous query with the smallest c, and that c."""

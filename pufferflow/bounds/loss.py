@@ -15,7 +15,7 @@ from pufferflow.bounds.distribution_sets import (
 )
 from pufferflow.bounds.process import Process, Side
 from pufferflow.bounds.roots import Loss, scale_below
-from pufferflow.bounds.rounds import Rounds, at_once
+from pufferflow.bounds.rounds import Cycle, at_once
 from pufferflow.bounds.solver import beginning, post_fixed_point
 from pufferflow.bounds.walks import Stretch
 from pufferflow.models.powers import largest_after
@@ -31,9 +31,9 @@ class ProcessLoss:
     def __init__(self, process: Process) -> None:
         self._process = process
         sides = process.forward, process.backward
-        self._rounds = [Rounds(side.cycle, process.around) for side in sides if side.cycle]
+        self._cycles = [side.cycle for side in sides if side.cycle]
         own = [_Leakages(process, side) for side in sides if not side.cycle]
-        both: Sequence[Rounds | _Leakages] = self._rounds or own
+        both: Sequence[Cycle | _Leakages] = self._cycles or own
         self._forward, self._backward = both
 
     def loss(self, cost: float) -> Loss:
@@ -56,8 +56,8 @@ class ProcessLoss:
         """Return the loss, starting from the post-fixed points of the last cost."""
         process, value, node = self._process, 0.0, 1
         most = process.length * cost
-        if self._rounds:
-            forward, backward = at_once(self._rounds, cost)
+        if self._cycles:
+            forward, backward = at_once(self._cycles, cost)
         else:
             forward, backward = self._forward.tables(cost), self._backward.tables(cost)
         ends, early = [self._of_windows(table) for table in forward], len(backward) - process.phases

@@ -195,8 +195,8 @@ def of_periodic(chain: PeriodicChain, length: int, protection: Protection) -> li
         steps = chain.transition_matrices[chain.transition_matrices > 0]
         rarest = chain.stationary_distributions[chain.possible].min() * steps.min()
         reversible = bool(rarest >= SAFE_MINIMUM)
-    forward = Cycle(chain, forward=True, known=not informed)
-    backward = Cycle(chain, forward=False, known=reversible)
+    forward = Cycle(chain, length - window, forward=True, known=not informed)
+    backward = Cycle(chain, length - window, forward=False, known=reversible)
     shared, possible = (length, window, _different(k)), [_every(k)] * 2
     if length * period > _EXACT_STEPS or length * period * k**3 > _EXACT_WORK:
         tolerance = _SLOWLY if forward.is_slow else TOLERANCE

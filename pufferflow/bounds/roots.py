@@ -85,10 +85,3 @@ def scale_below(
     while 1 / scale > below:
         scale = math.nextafter(scale, math.inf)
     return (scale, found[below].node) if scale < upper else None
-
-
-def least_cost(
-    leak: Callable[[float], float], epsilon: float, cost: float, largest: float, tolerance: float
-) -> float:
-    """Return c close to the smallest with a leak above ε, at most ``largest``, which suffices."""
-    return crossing(leak, epsilon, cost, largest, tolerance, above=True)[1]

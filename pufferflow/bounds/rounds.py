@@ -41,9 +41,15 @@ _SMALL, _FEW = 1e-3, 4
 class Cycle:
     """One direction of time: the steps of a period, cut into pieces that share a matrix.
 
+    Leakages at its phases, at successive c, are tables A_t in nats, shape (k, k), with
+    Φ(A_{t+1}) ≤ A_t (backward Φ(A_t) ≤ A_{t+1}) for all t of the period, reached from above by
+    iterates with this property. They hold for segments of any length.
+
     Parameters
     ----------
     chain : PeriodicChain
+    around : int
+        Largest number of records of a side.
     forward : bool
     known : bool
         Whether the distributions of the neighbours are known: forward, or backward for a
@@ -51,13 +57,20 @@ class Cycle:
         with side information.
     """
 
-    def __init__(self, chain: PeriodicChain, *, forward: bool, known: bool) -> None:
-        self.chain, self.forward, self.known = chain, forward, known
-        self.pieces = len(chain.transition_matrices)
-        self.is_slow = chain.period * chain.states**3 > _SLOW_WORK
+    def __init__(self, chain: PeriodicChain, around: int, *, forward: bool, known: bool) -> None:
+        self.chain, self.forward, self.known, self._around = chain, forward, known, around
+        self.pieces, k = len(chain.transition_matrices), chain.states
+        self.is_slow = chain.period * k**3 > _SLOW_WORK
         """Whether a period takes seconds, so that the search is less exact."""
+        self.ended = threading.Event()
+        """Set when results are no longer needed: recursions of other threads raise EndedError."""
+        self._stretches: dict[int, Stretch] = {}
+        self._trees: list[Trees] = []
+        self._corners = np.empty((self.pieces, k, k))
+        self._start = np.zeros((k, k))  # the last leakages at the end of a period, in units of c
+        self._found_at = 0.0  # the c of these; 0: they are a guess
 
-    def phases(self, piece: int) -> Ints:
+    def _phases(self, piece: int) -> Ints:
         """Return the phases of the nodes of a piece, in the order of the recursion."""
         r = self.chain.repeat
         if self.forward:  # backwards from the end of the period
@@ -84,9 +97,9 @@ class Cycle:
 
     # -- through several steps, for distributions that may be reweighted ---------------------------
 
-    def piece(self, piece: int) -> Stretch:
+    def _piece(self, piece: int) -> Stretch:
         """Return the nodes of a piece; if neighbours are unknown, with blocks of 2, 4, … steps."""
-        phases, blocks, steps = self.phases(piece), list[Block](), 2
+        phases, blocks, steps = self._phases(piece), list[Block](), 2
         while not self.known and steps <= self.chain.repeat:
             power = matrix_power(self._weights(piece), steps)
             blocks.append(block(steps, power, self._apart(phases), None, pairwise=True))
@@ -104,7 +117,7 @@ class Cycle:
         return there[:, None] & there & ~np.eye(len(there), dtype=np.bool_)
 
     @cached_property
-    def blocks(self) -> list[list[tuple[int, Block]]]:
+    def _blocks(self) -> list[list[tuple[int, Block]]]:
         """Return blocks of 1, 2, 4, … pieces before the end of each, and their beginnings.
 
         They end when longer blocks do not mix better.
@@ -115,7 +128,7 @@ class Cycle:
         size = 1
         while True:
             for piece, product in enumerate(tables):
-                apart = self._apart(self.phases(piece)[-1:])
+                apart = self._apart(self._phases(piece)[-1:])
                 found = block(size * repeat, product, apart, None)
                 blocks[piece].append(((piece - size) % pieces, found))
             rounding = 16 * size * repeat * (self.chain.states + 3) * UNIT_ROUNDOFF
@@ -127,26 +140,7 @@ class Cycle:
             ]
             size *= 2
 
-
-class Rounds:
-    """Leakages at every phase of a cycle, at successive c, for segments of any length.
-
-    They are tables A_t in nats, shape (k, k), with Φ(A_{t+1}) ≤ A_t (backward Φ(A_t) ≤ A_{t+1})
-    for all t of the period, reached from above by iterates with this property.
-    """
-
-    def __init__(self, cycle: Cycle, around: int) -> None:
-        self._cycle, self._around = cycle, around
-        self.ended = threading.Event()
-        """Set when results are no longer needed: recursions of other threads raise EndedError."""
-        self._stretches: dict[int, Stretch] = {}
-        self._trees: list[Trees] = []
-        self._checks = SELDOM if cycle.is_slow else ALWAYS
-        self._ends: tuple[float, float, Floats] | None = None
-        k = cycle.chain.states
-        self._corners = np.empty((cycle.pieces, k, k))
-        self._start = np.zeros((k, k))  # the last leakages at the end of a period, in units of c
-        self._found_at = 0.0  # the c of these; 0: they are a guess
+    # -- leakages at successive c ------------------------------------------------------------------
 
     def _walk(self, piece: int, now: Floats, cost: float, cap: float) -> Stored:
         """Return leakages after each step of a piece, rounded up, (steps, k, k).
@@ -154,41 +148,37 @@ class Rounds:
         ``now`` is replaced by the last ones.
         """
         if piece not in self._stretches:
-            self._stretches[piece] = self._cycle.piece(piece)
+            self._stretches[piece] = self._piece(piece)
         # trees of the previous piece are a good start
-        if self._cycle.known and piece == len(self._trees):
+        if self.known and piece == len(self._trees):
             last = self._trees[-1] if self._trees else no_trees(len(now))
             self._trees.append(copy.deepcopy(last))
-        trees = self._trees[piece] if self._cycle.known else no_trees(0)
+        trees = self._trees[piece] if self.known else no_trees(0)
         costs = cost * (1 - np.eye(len(now)))
-        out, now[:] = self._stretches[piece].walk(
-            now.copy(), costs, cap, trees, self._checks, self.ended
-        )
-        if self._cycle.is_slow:  # trees of several pieces need too much memory
+        checks = SELDOM if self.is_slow else ALWAYS
+        out, now[:] = self._stretches[piece].walk(now.copy(), costs, cap, trees, checks, self.ended)
+        if self.is_slow:  # trees of several pieces need too much memory
             del self._stretches[piece]
-        if not self._cycle.known:
-            now[:] = np.minimum(now, self._at_ends(cost, cap)[piece])
+        if not self.known:
+            now[:] = np.minimum(now, self._ends[piece])
             out[-1] = np.nextafter(now.astype(np.float32), np.float32(np.inf))
         return out[1:]
 
-    def _at_ends(self, cost: float, cap: float) -> Floats:
+    def _at_ends(self, cost: float, above: Floats) -> Floats:
         """Return bounds of the leakages at the end of each piece, by blocks of pieces: theorem (b).
 
-        Every iterate from the cap is a bound.
+        Every iterate from ``above`` is a bound.
         """
-        if self._ends is None or self._ends[:2] != (cost, cap):
-            ends, before = np.full(self._corners.shape, cap), np.inf
-            while ends.max() < before * (1 - 1e-3):
-                before = ends.max()
-                for piece, of_piece in enumerate(self._cycle.blocks):
-                    for start, through in of_piece:
-                        # leakage of the nodes between
-                        if (through.steps - 1) * cost < ends[piece].max():
-                            found = through.leakages(cost + float(ends[start].max()), cost)
-                            ends[piece] = np.minimum(ends[piece], found * (1 + 4 * UNIT_ROUNDOFF))
-                            np.fill_diagonal(ends[piece], 0.0)
-            self._ends = cost, cap, ends
-        return self._ends[2]
+        ends, before = np.tile(above, (self.pieces, 1, 1)), np.inf
+        while ends.max() < before * (1 - 1e-3):
+            before = ends.max()
+            for piece, of_piece in enumerate(self._blocks):
+                for start, through in of_piece:
+                    # leakage of the nodes between
+                    if (through.steps - 1) * cost < ends[piece].max():
+                        found = through.leakages(cost + float(ends[start].max()), cost)
+                        ends[piece] = np.minimum(ends[piece], found * (1 + 4 * UNIT_ROUNDOFF))
+        return ends
 
     # -- a period that ends at or below its start --------------------------------------------------
 
@@ -198,12 +188,12 @@ class Rounds:
         If a period takes seconds start from the average of the leakages of a few matrices, which
         may mix much more slowly than the average matrix.
         """
-        chain = self._cycle.chain
+        chain = self.chain
         matrices = chain.transition_matrices
         few = [matrices.mean(axis=0)]
-        if self._cycle.is_slow:
+        if self.is_slow:
             few += list(matrices[:: math.ceil(len(matrices) / _FEW)])
-        if not self._cycle.forward:
+        if not self.forward:
             past = np.ones(chain.states)
             if chain.start == "stationary":
                 past = chain.stationary_distributions.mean(axis=0)
@@ -222,13 +212,15 @@ class Rounds:
         Tables with an end at or below their start are valid. So are those of which a part is
         replaced by a further iteration from their end, once it reaches them again.
         """
-        room, k, period = _ROOM, len(self._start), self._cycle.chain.period
+        room, k, period = _ROOM, len(self._start), self.chain.period
         if self._found_at:
             room = min(room, 1 + _NEAR[0] + _NEAR[1] * abs(math.log(cost / self._found_at)))
         cap = self._around * cost * (1 + 16 * UNIT_ROUNDOFF)
         self._found = np.empty((period, k, k), dtype=np.float32)
         above, safe, fallen, proved = cap * (1 - np.eye(k)), None, 0.0, False
         start = np.minimum(room * cost * self._start, above)
+        if not self.known:
+            self._ends = self._at_ends(cost, above)
         for turn in range(_PASSES + _STEPS // period):
             now, joined = self._round(start, cost, cap, join=proved and safe is start)
             proved = joined or bool((now <= start).all())
@@ -259,8 +251,8 @@ class Rounds:
         ``_corners`` and ``_found`` have the leakages after each piece, and all of them rounded up.
         """
         now = start.copy()
-        for piece in range(self._cycle.pieces):
-            self._found[self._cycle.phases(piece)] = self._walk(piece, now, cost, cap)
+        for piece in range(self.pieces):
+            self._found[self._phases(piece)] = self._walk(piece, now, cost, cap)
             corner = self._corners[piece]
             if join and (now <= corner).all() and (corner - now).max() <= _CLOSE * now.max():
                 return self._corners[-1], True
@@ -268,7 +260,7 @@ class Rounds:
         return now, False
 
 
-def at_once(sides: Sequence[Rounds], cost: float) -> list[list[Floats]]:
+def at_once(sides: Sequence[Cycle], cost: float) -> list[list[Floats]]:
     """Return the leakages of both sides, by two threads that end if this one is interrupted."""
     if most_threads() == 1:
         return [side.tables(cost) for side in sides]

@@ -52,10 +52,7 @@ def mqm_exact(
     NoiseScale
         With the worst node, its best quilt and max-influence, and the worst chain.
 
-    Raises
-    ------
-    ChainError
-        No finite set of chains has the scale of the family; use leakage.
+    Raises ChainError: no finite set of chains has the scale of the family; use leakage.
     """
     asked = requested("mqm-exact", length, epsilon, window, side_information, _LACKS)
     check_choice(convention, "convention", get_args(Convention))
@@ -91,10 +88,7 @@ def mqm_approx(
         Kind of g: that of PP*, valid for all chains, or the larger one of reversible chains;
         ``"auto"`` takes the latter exactly for the chains in detailed balance.
 
-    Raises
-    ------
-    ChainError
-        A chain is reducible or periodic, or not reversible if that is requested.
+    Raises ChainError: a chain is reducible or periodic, or not reversible if that is requested.
     """
     asked = requested("mqm-approx", length, epsilon, window, side_information, _LACKS)
     check_choice(eigengap, "eigengap", get_args(GapKind))

@@ -97,11 +97,8 @@ def certify(
         Plain JSON types. ``float(certificate["scale"])`` is the scale, at which the verifier's
         bound of the loss is at most ε.
 
-    Raises
-    ------
-    ParameterError
-        An argument is out of range, the mechanism is not applicable, or there is no proof for this
-        mechanism or this kind of family.
+    Raises ParameterError: the mechanism is not applicable, or there is no proof for it or for this
+    kind of family.
     """
     least = None if scale is None else check_positive(scale, "scale", or_zero=True)
     found = compute_scale(mechanism, family, length, epsilon, **options)

@@ -154,7 +154,7 @@ class BoundedFamily(Family):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.states} states{', both ways' * bool(self.backward)})"
 
-    def text(self, public: bool) -> str:
+    def text(self) -> str:
         """Return a description of these chains."""
         which = "read forwards and backwards" if self.backward else "from any start"
         return f"any chain on these {self.states} states between the bounds of the model, {which}"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from inspect import getattr_static
 from numbers import Real
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypedDict, get_args
+from typing import Any, ClassVar, Literal, Protocol, Self, TypeAlias, TypedDict, get_args
 
 import numpy as np
 
@@ -52,8 +52,6 @@ class Family(ByValue):
 
     no_chains: ClassVar[str] = ""
     """Reason why no finite set of chains has the scale of the whole family, and advice."""
-    is_chosen: ClassVar[bool] = False
-    """Whether it has only a few chosen numbers, which do not depend on records."""
     members: tuple[MarkovChain, ...] = ()
     """All chains of Θ if there are finitely many, otherwise none."""
     states: int | None = None
@@ -87,13 +85,12 @@ class Family(ByValue):
         possible = [chain.occurring for chain in self.members]
         return np.logical_and.reduce(possible) if possible else None
 
-    @property
-    def unresolved(self) -> str:
-        """Missing information that computations need, as a sentence; empty if there is none."""
-        return ""
+    def in_steps(self, step_seconds: int | None) -> Self:
+        """Return the family with times in steps; raises ParameterError: the step is missing."""
+        return self
 
-    def text(self, public: bool) -> str:
-        """Return a description of these chains, with their numbers if they are ``public``."""
+    def text(self) -> str:
+        """Return a description of these chains, without numbers that may depend on records."""
         raise NotImplementedError
 
     def document(self) -> dict[str, Any]:
@@ -141,7 +138,7 @@ class ChainFamily(Family):
     def __repr__(self) -> str:
         return f"ChainFamily({', '.join(map(repr, self.chains))})"
 
-    def text(self, public: bool) -> str:
+    def text(self) -> str:
         """Return a description of these chains."""
         kinds = " or ".join(dict.fromkeys(STARTS[chain.start] for chain in self.chains))
         several = f"one of the {len(self.chains)} chains of the model,"
@@ -152,7 +149,6 @@ class ChainFamily(Family):
         return {self.kind: [chain.document() for chain in self.chains]}
 
 
-@dataclass(frozen=True, eq=False)
 class BinaryInterval(Family):
     """All binary chains with P(0|0) and P(1|1) in [low, high], and every initial distribution.
 
@@ -161,19 +157,18 @@ class BinaryInterval(Family):
     (``docs/leakage.md``, section 14).
     """
 
-    low: float
-    high: float
-    kind, parameters, states = "binary_interval", ("low", "high"), 2
+    kind, states = "binary_interval", 2
 
-    def __post_init__(self) -> None:
-        ends = self.low, self.high
-        if not (all(isinstance(end, Real) for end in ends) and 0 < self.low <= self.high < 1):
-            low, high = map(shown, ends)
-            raise ChainError(f"binary interval [{low}, {high}]: needs 0 < low ≤ high < 1")
-        for name, end in zip(("low", "high"), ends, strict=True):
-            object.__setattr__(self, name, float(end))
-        # the only chain of a class with one
-        object.__setattr__(self, "members", self.chains if self.low == self.high else ())
+    def __init__(self, low: float, high: float) -> None:
+        if not (isinstance(low, Real) and isinstance(high, Real) and 0 < low <= high < 1):
+            ends = f"[{shown(low)}, {shown(high)}]"
+            raise ChainError(f"binary interval {ends}: needs 0 < low ≤ high < 1")
+        self.low: float = float(low)
+        self.high: float = float(high)
+        self.members = self.chains if low == high else ()  # the only chain of a class with one
+
+    def __repr__(self) -> str:
+        return f"BinaryInterval({self.low}, {self.high})"
 
     @property
     def chains(self) -> tuple[MarkovChain, ...]:
@@ -181,10 +176,9 @@ class BinaryInterval(Family):
         stay = self.high if 1 - self.high <= self.low else self.low
         return (MarkovChain([[stay, 1 - stay], [1 - stay, stay]], ANY),)
 
-    def text(self, public: bool) -> str:
-        """Return a description of these chains, with probabilities if they are ``public``."""
-        interval = f"in [{self.low:g}, {self.high:g}]"
-        bounds = interval if public else "between the bounds of the model"
+    def text(self) -> str:
+        """Return a description of these chains."""
+        bounds = "between the bounds of the model"
         return f"any binary chain that stays with probabilities {bounds}, from any start"
 
     def document(self) -> dict[str, Any]:
@@ -215,9 +209,7 @@ AnyFamily: TypeAlias = Family | MarkovChain | HasFamily
 def as_family(family: AnyFamily) -> Family:
     """Return a family unchanged, a chain as a family, or the family of an object; or raise."""
     if isinstance(family, Family):
-        if family.unresolved:
-            raise ParameterError(family.unresolved)
-        return family
+        return family.in_steps(None)
     if isinstance(family, MarkovChain):
         return ChainFamily([family])
     if getattr_static(family, "family", None) is not None:

@@ -1,24 +1,18 @@
 """Model files: a family of chains as JSON.
 
-====================  ============================================================================
-key                   value
-====================  ============================================================================
-``chains``            list of ``{"transition_matrix": [[…]], "initial_distribution": …}``; the
-                      initial distribution is a list, ``"stationary"`` (the default)
-                      or ``"any"``
-``binary_interval``   ``[low, high]``
-``interval``          ``{"low": [[…]], "high": [[…]]}``, bounds of every transition probability
-``total_variation``   ``{"transition_matrix": [[…]], "radius": [r, …]}``, rows within distances of
-                      given ones
-``mixing``            ``{"steps": 60, "overlap": 0.4}``, a mixing condition on any states
-``hidden``            a chain with ``"observations": [0, 0, 1]``, one for each of its hidden states
-``periodic``          ``{"transition_matrices": [[[…]], …], "repeat": 60, "initial_distribution":
-                      "stationary"}``, matrices with a public period, from any phase
-====================  ============================================================================
+An object has one of these keys, and ``records`` if it has the schema of readings and states
+(:mod:`pufferflow.records.schema`)::
 
-``interval`` and ``total_variation`` may have ``backward``, an object of the same kind for
-the distribution of a record given the next one. Besides the key, ``records`` may have the schema of
-readings and states, see :mod:`pufferflow.records.schema`.
+    {"chains": [{"transition_matrix": [[…], …], "initial_distribution": …}, …]}
+    {"binary_interval": [low, high]}
+    {"interval": {"low": [[…], …], "high": [[…], …], "backward": {…}}}
+    {"total_variation": {"transition_matrix": [[…], …], "radius": [r, …], "backward": {…}}}
+    {"mixing": {"steps": 60, "overlap": 0.4}}
+    {"hidden": {"transition_matrix": …, "initial_distribution": …, "observations": [0, 0, 1]}}
+    {"periodic": {"transition_matrices": [[[…], …], …], "repeat": 60, "initial_distribution": …}}
+
+Initial distributions are a list, ``"stationary"`` (the default) or ``"any"``. ``backward``, which
+is optional, has bounds of the distributions of a record given the next one.
 """
 
 import json

@@ -175,7 +175,7 @@ class HiddenChain(Family):
         """Whether the initial distribution is given."""
         return self.chain.start == "given"
 
-    def text(self, public: bool) -> str:
+    def text(self) -> str:
         """Return a description of these processes."""
         return (
             f"the chain of the model on {self.chain.states} hidden states, of which {self.states} "

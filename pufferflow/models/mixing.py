@@ -44,7 +44,7 @@ class MixingFamily(Family):
     349.5
     """
 
-    kind, parameters, is_chosen = "mixing", ("steps", "overlap"), True
+    kind, parameters = "mixing", ("steps", "overlap")
     no_chains = "this needs a transition matrix; use leakage or group-dp, or give chains"
 
     steps: int = 60
@@ -73,20 +73,12 @@ class MixingFamily(Family):
         return MixingFamily(steps_of(self.time, step_seconds, "the time of mixing"), self.overlap)
 
     @property
-    def unresolved(self) -> str:
-        """Missing information that computations need, as a sentence; empty if there is none."""
-        if self.time is None:
-            return ""
-        what = f"mixing within {self.time} is a number of steps only if the time step is known"
-        return f"{what}; call in_steps(step_seconds), or give steps"
-
-    @property
     def kept(self) -> Fraction:
         """1 − α, the largest total variation distance of two such distributions, exactly."""
         return 1 - Fraction(repr(self.overlap))
 
-    def text(self, public: bool) -> str:
-        """Return a description of these chains, with its numbers, which are chosen, not fitted."""
+    def text(self) -> str:
+        """Return a description of these chains, with numbers, which do not depend on records."""
         return (
             "some Markov chain, homogeneous or not, that mixes: given any two values of a reading, "
             f"the distributions of the readings {self.steps} steps later (and earlier) overlap by "

@@ -132,7 +132,7 @@ class PeriodicChain(Family):
                 possible[phase + 1] = followed(possible[phase], edges, 1)
         return possible
 
-    def text(self, public: bool) -> str:
+    def text(self) -> str:
         """Return a description of these processes."""
         start = f"{STARTS[self.start].removesuffix(' start')} distribution"
         return (

@@ -20,6 +20,7 @@ from pufferflow.accounting.account import MAX_STEPS, Charge
 from pufferflow.accounting.entries import Entry, Paid, Population, Terms
 from pufferflow.accounting.ledger import Ledger, reserved, try_out
 from pufferflow.errors import DataError, LedgerError, ParameterError, UselessError
+from pufferflow.models.mixing import MixingFamily
 from pufferflow.models.periodic import PeriodicChain
 from pufferflow.publish.files import draft
 from pufferflow.publish.noise import calibrate, most_frequent
@@ -207,7 +208,7 @@ class Prepared(Agreement):
         # Θ and the certificate, unless they reveal more of readings than the release does
         theta, documents = self.assumed, {}
         certificate = self.promise.certificate
-        if theta is not None and (theta.is_chosen or records.fitted_privately):
+        if isinstance(theta, MixingFamily) or (theta and records.fitted_privately):
             if rho and isinstance(certificate, dict):
                 spent = {"delta": str(request.delta), "event_delta": "0", "rho": str(rho)}
                 certificate = certificate | {"approximate": spent}

@@ -198,8 +198,7 @@ class Request:
 
     def family(self, step_seconds: int | None) -> Family | None:
         """Return Θ in steps."""
-        family = None if self.model is None else self.model.family
-        return family.in_steps(step_seconds) if isinstance(family, MixingFamily) else family
+        return None if self.model is None else self.model.family.in_steps(step_seconds)
 
 
 def _model_of(theta: Any) -> PublicModel | None:

@@ -14,6 +14,7 @@ Q there.
 from __future__ import annotations
 
 import math
+import threading
 from dataclasses import replace
 from fractions import Fraction
 from itertools import accumulate, product
@@ -38,6 +39,8 @@ PARTS = 256  # weights are multiples of 1/256
 LONGEST, COSTS = 2**40, (2.0**-28, math.inf)
 """Larger noise exceeds any count; smaller noise is far from the 64 bits of the sampler."""
 RHOS = 1e-300, 1e300
+_SERIES = threading.Lock()
+"""Threads share flint's cap of series: with a lower one counts beyond it would have no noise."""
 MAX_READINGS = 2**21
 """Largest number of readings; noise for 10^6 is drawn in a minute, with 1 GB."""
 WIDEST, BITS = 2.0**28, 50
@@ -251,22 +254,20 @@ class SquareRootNoise:
 
     def drawn(self, parts: int) -> list[int]:
         """Return A R⁻¹ z in parts of a reading, rounded; A takes prefix sums."""
-        length, bits, before = len(self._entries), 128, ctx.cap
+        length, bits = len(self._entries), 128
         drawn = Noise(math.ldexp(self.scale, self._bits), gaussian=True)
         noise: list[int] = drawn.add(np.zeros(length, np.int64)).tolist()
         steps = np.diff(self._entries, prepend=0).tolist()  # R A⁻¹, in powers of the shift
         while True:
-            try:
-                ctx.cap = length
-                with ctx.workprec(bits):
-                    sums = arb_series(noise, length) / arb_series(steps, length)
-                    # dyadic numbers plus a third are never integers, so finitely many bits decide
-                    whole = [(parts * sums[t] + arb(1) / 3).floor() for t in range(length)]
-                    found = [number.unique_fmpz() for number in whole]
-            finally:
+            with _SERIES, ctx.workprec(bits):
+                before, ctx.cap = ctx.cap, length
+                sums = arb_series(noise, length) / arb_series(steps, length)
                 ctx.cap = before
+                # dyadic numbers plus a third are never integers, so finitely many bits decide
+                whole = [(parts * sums[t] + arb(1) / 3).floor() for t in range(length)]
+                found = [number.unique_fmpz() for number in whole]
             rounded = [int(number) for number in found if number is not None]
-            if len(rounded) == length:
+            if len(rounded) == length <= sums.prec:
                 return rounded
             bits *= 2
 

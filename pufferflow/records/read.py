@@ -52,16 +52,12 @@ class Steps:
         times, the participant's number of the row.
     value, state : float and int array, shape (n,), or None
         Numbers, and states of the schema, if there are any.
-    people, groups : tuple of str
-        Names; one participant "" and one group "all" without columns of them.
-    group_of : int array, shape (people,)
-        Group of each participant.
+    people, groups, group_of : tuples of str, and int array, shape (people,)
+        Names, by default one participant "" and one group "all"; group of each participant.
     step_seconds, zone : int and str, or None
         None without times; the zone in which hours of the day are counted.
-    columns : mapping
-        The column of each role, None if it has none.
-    rows : int
-        Rows that were read, those without a value included.
+    columns, rows : mapping and int
+        The column of each role or None; rows that were read, also those without a value.
     extent : (int, int) or None
         First and last second of the rows; None without times and for a private fit.
     """
@@ -84,10 +80,7 @@ class Steps:
 
     @classmethod
     def of(cls, seconds: Any, *, person: Any = 0, **facts: Any) -> Steps:
-        """Return the steps of valid readings, in any order.
-
-        ``person`` counts from 0; the other facts are the attributes of this class.
-        """
+        """Return the steps of valid readings in any order; ``facts`` are further attributes."""
         seconds = np.asarray(seconds, dtype=np.int64)
         person = np.broadcast_to(person, seconds.shape)
         none = np.zeros(len(facts.get("people", "1")), dtype=np.int32)
@@ -155,8 +148,7 @@ def read(
 
     Parameters
     ----------
-    source : path, Series, DataFrame or Table
-    schema : Schema
+    source, schema
     first, last : int, optional
         First and last second of the rows, in the time base of the table (or UTC).
     total : bool
@@ -231,16 +223,10 @@ class _Rows:
         self.named: dict[str, int] = {}  # also those without a row in the range
         self.before: dict[int, int] = {}  # time of the last row of each of them
         self.kind = -1  # kind of the first time, an index of KINDS
+        self.time_base: TimeBase = "utc" if self.times else "none"
         self.low = max(CALENDAR[0] if self.first is None else self.first, CALENDAR[0])
         self.high = 2 * CALENDAR[1] if self.last is None else self.last
         self.count, self.begin, self.end = 0, self.high, self.low  # of rows in the range
-
-    @property
-    def time_base(self) -> TimeBase:
-        """The time base of the times."""
-        if not self.times:
-            return "none"
-        return "utc" if self.total or self.kind != 1 or self.schema.timezone else "local"
 
     def __iter__(self) -> Iterator[tuple[NDArray[Any], Integers, Floats]]:
         named = [name for role in ROLES[1:] if (name := self.columns[role]) is not None]
@@ -363,8 +349,7 @@ class _Rows:
     def find_step(self, key: Integers) -> int:
         """Return the given step, else the most common difference of times, the smallest of equals.
 
-        Raises DataError: two rows are of one time, times are not whole steps apart, or an hour is
-        left out.
+        Raises DataError if times are not different and whole steps apart, or an hour is left out.
         """
         wait = np.diff(key)
         counted = Counter[int]()
@@ -372,12 +357,11 @@ class _Rows:
             counted.update(wait[at : at + ROWS].tolist())
         number = {one: n for one, n in counted.items() if one < 2 ** (TIME_BITS - 1)}
         if 0 in number:
-            what = "is there twice; remove one row, or name the column of participants "
-            what += "(`participant`) or, if this is when daylight saving ends, the `timezone`"
-            self._refuse_late(key[1:][wait == 0], what)
+            what = "is there twice; remove one row, or name `participant` or, if daylight "
+            self._refuse_late(key[1:][wait == 0], what + "saving ends, `timezone`")
         if self.schema.step_seconds is None and not number:
-            what = "one reading only of each participant, so that no time step can be seen"
-            raise DataError(f"{self.table.where}: {what}; give `step`")
+            what = "one reading only of each participant, so no time step; give `step`"
+            raise DataError(f"{self.table.where}: {what}")
         common = min(number, key=lambda one: (-number[one], one), default=1)
         step = self.schema.step_seconds or common
         if odd := [one for one in number if one % step]:
@@ -421,6 +405,8 @@ class _Rows:
         self._refuse(early == NOWHEN, frame.index, "time", what)
         if self.kind < 0 and len(kind):
             self.kind = int(kind[0])
+            if self.kind == 1 and not zone and not self.total:
+                self.time_base = "local"
         what = f"is not written as the first time, which {KINDS[self.kind]}; write all in one way"
         self._refuse(kind != self.kind, frame.index, "time", what)
         return early, late
@@ -465,11 +451,7 @@ def _time(key: Integers, out: Integers | None = None) -> Integers:
 
 
 def find_columns(table: Table, schema: Schema) -> dict[str, str | None]:
-    """Return the column of each role, None for a role without a column.
-
-    Raises DataError: a column that was named is missing, or it is not clear which holds the times
-    or the values.
-    """
+    """Return the column of each role or None; raises DataError if it is missing or not clear."""
     present, columns = list(table.columns), {role: getattr(schema, role) for role in ROLES}
 
     def refuse(what: str) -> NoReturn:
@@ -480,8 +462,7 @@ def find_columns(table: Table, schema: Schema) -> dict[str, str | None]:
     if columns["value"] is None and any(
         is_time(name) or shortest(name.replace(sign, ".")) for name in present
     ):
-        what = "this seems to be data, not a header; add a line of names such as time,value"
-        refuse(f"{what}, or name the column of the values (`value`)")
+        refuse("this seems to be data, not a header; add a line of names, or name the `value`")
     for role, named in columns.items():
         if not {*_parts(table, named)} <= {*present}:
             refuse(f"there is no column {shown(named)} for the {role}; correct `{role}`")
@@ -503,8 +484,7 @@ def find_columns(table: Table, schema: Schema) -> dict[str, str | None]:
             refuse(f"two columns are called {shown(name)}; rename one")
     left = len({*present} - used)
     if left and columns["time"] is None and not schema.rows_are_steps:
-        what = f"{left} column(s) not used; name the time (`time`), or give `rows_are_steps`"
-        refuse(f"{what} if every row is one step after the row before")
+        refuse(f"{left} column(s) not used; name the `time`, or give `rows_are_steps`")
     return columns
 
 
@@ -524,7 +504,7 @@ def stamp(steps: Steps, seconds: int) -> str:
 
 
 def _text(value: Any) -> str:
-    """Return a name as string; whole numbers from CSV and Parquet files are the same."""
+    """Return a name as string; whole numbers are the same with and without a decimal point."""
     return as_text(value).strip()
 
 

@@ -1,17 +1,31 @@
-"""What a certificate claims, by linear programs over all sequences: nothing of the verifier,
-nothing of the engine.
+"""Certificates by hand, and what they claim by linear programs over all sequences: nothing of the
+verifier, nothing of the engine.
 """
 
 from fractions import Fraction
 
 import numpy as np
-import plain_mixing
+import plain_influence
 from plain_counts import laws_given_secrets, loss
 from processes import corner, pushed
 from sequence_programs import label_law, largest_loss
 
 MOST = {2: 5, 3: 4, 4: 3}
 """Records that are enumerated, by the number of values: what holds for more holds for these."""
+
+
+def claim(family, epsilon, length, scale, proof, **fields):
+    head = {"certificate": "pufferflow", "version": 2, "mechanism": "leakage", "family": family}
+    head |= {"window": 1, "side_information": "none", "length": length}
+    head |= {"epsilon": str(epsilon), "scale": str(scale)}
+    return head | {"proofs": [proof]} | fields
+
+
+def chain(matrix, start="any"):
+    """A family of one."""
+    start = start if isinstance(start, str) else list(map(str, start))
+    rows = [list(map(str, row)) for row in matrix]
+    return {"chains": [{"transition_matrices": [rows], "initial_distribution": start}]}
 
 
 def floats(rows):
@@ -92,7 +106,7 @@ def worst_loss(document, seed=0):
         if document["side_information"] == "any":  # the records between two known ones may be one
             return length * cost
         terms = given["steps"], Fraction(given["overlap"])
-        return float(plain_mixing.loss(*terms, min(length, 2000), cost, window))
+        return float(plain_influence.mixing_loss(*terms, min(length, 2000), cost, window))
     if document["mechanism"] == "wasserstein":
         pairs = zip(given, document["proofs"], strict=True)
         scale = 1 / max(cost, 1e-300)  # may be beyond floats

@@ -1,12 +1,14 @@
-"""Plain twins of the fast search: every node and quilt by the formulas. Slow, obviously right.
+"""Plain twins of fast searches: every node, quilt and block by the formulas. Slow, obviously right.
 
 They take Python numbers; with ``fractions.Fraction`` entries all influences are exact.
 """
 
 import math
+from fractions import Fraction
 from itertools import permutations, product
 
 import numpy as np
+from flint import arb, fmpq
 
 
 def powers(P, count):
@@ -89,3 +91,22 @@ def approximate_noise_scale(length, epsilon, smallest_probability, gap):
                 best = min(best, ((a or node) + (b or length - node + 1) - 1) / (epsilon - e))
         worst = max(worst, best)
     return worst
+
+
+def ball(number):
+    exact = Fraction(number)
+    return arb(fmpq(exact.numerator, exact.denominator))
+
+
+def mixing_loss(steps, overlap, length, cost, window=1):
+    """What a mixing family loses at its worst window (Theorem F1), as a ball."""
+    window, c, share = min(window, length), ball(cost), ball(overlap)
+    factors = []  # e to the leakage of so many records on a side
+    for n in range(length - window + 1):
+        grown = (n * c).exp()
+        if n >= steps:
+            grown = share * ((steps - 1) * c).exp()
+            grown += (1 - share) * (steps * c).exp() * factors[n - steps]
+        factors.append(grown)
+    products = (one * other for one, other in zip(factors, factors[::-1], strict=True))
+    return window * c + max(products, key=arb.upper).log()

@@ -4,6 +4,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from hypothesis import strategies as st
 from sequence_programs import label_law
 
 import pufferflow as pf
@@ -80,7 +81,7 @@ def one_chain(rng, k, length, start):
     return of_chains(rng, chain, [chain], length, range(k))
 
 
-def chains(rng, k, length):
+def two_chains(rng, k, length):
     both = [pf.MarkovChain(matrices(rng, k)[0], start) for start in (a_start(rng, k), "any")]
     return of_chains(rng, pf.ChainFamily(both), both, length, range(k))
 
@@ -236,7 +237,7 @@ def mixing(rng, k, length):
 STARTS = ("stationary", "given", "any")
 KINDS = {
     **{start: partial(one_chain, start=start) for start in STARTS},
-    **{"chains": chains, "binary_interval": binary_interval},
+    **{"chains": two_chains, "binary_interval": binary_interval},
     "periodic": partial(periodic, start="stationary"),
     "periodic_any": partial(periodic, start="any"),
     **{f"observed_{start}": partial(observed, start=start) for start in STARTS},
@@ -259,3 +260,33 @@ def drawn(kind, seed, lengths):
         return rng, length, KINDS[kind](rng, k, length)
     except pf.errors.ChainError:  # no unique stationary distribution
         return None
+
+
+# -- for hypothesis: dense, sparse and permutation matrices, with any start ------------------------
+
+WEIGHTS = st.sampled_from([0.0, 0.0, 1e-20, 1e-12, 1e-6, 0.01, 0.2, 0.5, 1.0, 1.0, 3.0])
+"""Of the entries of a row, before it is divided by its sum."""
+
+
+@st.composite
+def distributions(draw, k, weights=WEIGHTS):
+    law = np.array(draw(st.lists(weights, min_size=k, max_size=k)))
+    if not law.any():
+        law[draw(st.integers(0, k - 1))] = 1.0
+    return law / law.sum()
+
+
+@st.composite
+def chains(draw, max_states=6, weights=WEIGHTS, permutations=True):
+    k = draw(st.integers(1, max_states))
+    if permutations and draw(st.integers(0, 5)) == 0:
+        matrix = np.eye(k)[draw(st.permutations(range(k)))]
+    else:
+        matrix = np.array([draw(distributions(k, weights)) for _ in range(k)])
+    start = draw(st.sampled_from(["any", "stationary", "given"]))
+    try:
+        return pf.MarkovChain(
+            matrix, draw(distributions(k, weights)) if start == "given" else start
+        )
+    except pf.errors.ChainError:  # no unique stationary law
+        return pf.MarkovChain(matrix, "any")

@@ -1,7 +1,6 @@
 """Every public function with arguments that it takes, for tests of arguments and of reprs."""
 
 import ast
-from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -16,51 +15,26 @@ from pufferflow.records import Schema, StateSpace
 
 CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
 opendp.enable_features("contrib")
-NOISY = opendp.m.make_laplace(
-    opendp.atom_domain(T="i64"), opendp.absolute_distance(T="i64"), scale=5.0
-)
 NETWORK = networks.chain_network(CHAIN, 3)
 STATES = StateSpace.categories(["a", "b"])
 PUBLIC = pf.models.PublicModel(pf.ChainFamily([CHAIN]), Schema(states=STATES))
 ROWS = pd.Series(["a", "a", "b", "b", "a", "b"] * 4)
-TIMED = ROWS.set_axis(pd.date_range(datetime(2020, 1, 1), periods=24, freq="60s"))
-METER = pd.Series([0.0, 1.0, 2.0, 1.0] * 6, index=TIMED.index)
-PEOPLE = pd.DataFrame(
-    {"participant": [f"p{i // 3}" for i in range(600)], "value": ["a", "a", "b"] * 200}
-)
+TIMED = ROWS.set_axis(pd.date_range("2020-01-01", periods=24, freq="60s"))
 COUNT = CountQuery({1})
 COINS = [["1/2", "1/2"], ["1/4", "3/4"]]
 RESPONSE = dp.FiniteMechanism({"a": COINS[0], "b": COINS[1]})
 UNIT, LAW = [[1, 0], [0, 1]], {"0": [1, 0], "1": [0, 1]}
 MODEL = hmm.HiddenMarkovModel(UNIT, COINS, LAW)
 PRIORS = {"ill": COINS, "well": [["1/3", "2/3"]] * 2}
-FREE = {"ill": [["p", "1 - p"]] * 2, "well": [["1/3", "2/3"]] * 2}
 NOISY_MAX = hmm.NoisyMax("index", 1, COINS)
-FAMILY = NOISY_MAX.family(FREE, {"p": ("1/4", "1/2")})
+FAMILY = NOISY_MAX.family(PRIORS | {"ill": [["p", "1 - p"]] * 2}, {"p": ("1/4", "1/2")})
 MAJORITY = dp.WeightedMajority(2, 0.5)
-PUBLICATION = dp.publish(
-    [(1,)], dp.Domain({"a": range(3)}), dp.AlphaBeta("0.5", "0.2"), insecure_seed=1
-)
 ON_CHAIN = {"family": CHAIN, "length": 10}
 LAWS = {"well": {0: 0.5, 1: 0.5}, "ill": {1: 0.5, 2: "1/2"}}
 FRAMEWORK = pf.PufferfishFramework({"all": LAWS})
 DATABASES = {"all": {(0,): 0.5, (1,): 0.25, (2,): "1/4"}}
 RECORDS = pf.PufferfishFramework.from_databases(DATABASES, sum)
 RNG = np.random.default_rng(1)
-
-
-def accountant(scale):
-    account = pf.Accountant(CHAIN, 10)
-    account.add(scale)
-    return account.cost()
-
-
-def networked(**fields):
-    return networks.BayesianNetwork([networks.Variable(**fields)])
-
-
-def quilts(network, node):
-    return list(networks.markov_quilts(network, node))
 
 
 def written():

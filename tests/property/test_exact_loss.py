@@ -12,7 +12,7 @@ from enumeration import random_chain, random_matrix
 from hypothesis import example, given
 from hypothesis import strategies as st
 from plain_counts import conditional_densities, largest_ratios, log_fraction
-from random_chains import chains
+from processes import chains
 from sequence_programs import sequence_law
 
 import pufferflow as pf

@@ -15,8 +15,7 @@ from certificate_truth import worst_loss
 from flint import ctx
 from hypothesis import example, given
 from hypothesis import strategies as st
-from processes import around
-from random_chains import chains
+from processes import around, chains
 
 import pufferflow as pf
 from pufferflow.cli import main
@@ -44,6 +43,9 @@ CYCLIC = pf.MarkovChain(
 @example(RARE, 10**6, 1.0)
 @example(ONCE, 2, 10**1.25)
 @example(CYCLIC, 1000, 10.0)
+@example(pf.MarkovChain([[1 - 1e-5, 1e-5], [0.5, 0.5]]), 1000, 0.01)
+@example(pf.MarkovChain([[1 - 1e-5, 1e-5], [0.5, 0.5]]), 1000, 30.0)
+@example(pf.MarkovChain([[0.5, 0.5, 0], [0, 1, 1e-300], [1, 0, 0]]), 50, 1000.0)
 @examples(8, 160)
 def test_certificates_of_chains_cost_little(chain, length, epsilon):
     """Never 1.25 times the scale that they certify."""

@@ -8,9 +8,10 @@ from functools import reduce
 from itertools import combinations, permutations, product
 
 import numpy as np
-import plain_mixing
+import plain_influence
 import pytest
 from cases import examples, seeds
+from certificate_truth import claim
 from flint import arb, ctx
 from hypothesis import given
 from hypothesis import strategies as st
@@ -190,7 +191,7 @@ def test_neighbours_have_the_distributions_of_plain_products(seed):
 @given(st.integers(1, 6), st.integers(1, 40), st.floats(0.05, 1.0), st.floats(0.01, 1.0))
 def test_overlaps_are_largest_at_one_of_few_nodes(steps, around, overlap, cost):
     found = overlapping(Mixing(steps, Fraction(overlap)), arb(cost), around).log()
-    plain = plain_mixing.loss(steps, overlap, around + 1, cost) - cost
+    plain = plain_influence.mixing_loss(steps, overlap, around + 1, cost) - cost
     assert float(found) == pytest.approx(float(plain), rel=1e-9, abs=1e-9)
 
 
@@ -274,14 +275,13 @@ def random_program(seed):
     if period == 1 and rng.random() < 0.5:
         start, laws = list(map(str, law)), [law]
     texts = [[list(map(str, row)) for row in matrix] for matrix in matrices.tolist()]
-    chain = {"transition_matrices": texts, "initial_distribution": start}
+    family = {"chains": [{"transition_matrices": texts, "initial_distribution": start}]}
     proof = {"witnesses": []}
     for name in ("forward", "backward"):
         proof[name] = random_side(rng, k, length, period, proof["witnesses"])
-    head = {"certificate": "pufferflow", "version": 2, "mechanism": "leakage", "window": 1}
-    head |= {"epsilon": "99", "length": length, "scale": str(rng.choice(["0.5", "1", "4"]))}
-    head |= {"side_information": str(rng.choice(["none", "any"])), "family": {"chains": [chain]}}
-    return head | {"proofs": [proof]}, laws, matrices
+    scale, asked = rng.choice(["0.5", "1", "4"]), str(rng.choice(["none", "any"]))
+    document = claim(family, 99, length, scale, proof, side_information=asked)
+    return document, laws, matrices
 
 
 def revealed(laws, cost, informed):

@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 import samplers
 from cases import counts, examples
+from flint import arb_series, ctx
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,6 +26,7 @@ from pufferflow.accounting.approximate import event_rho
 from pufferflow.accounting.ledger import Ledger
 from pufferflow.dp.classical import laplace_probability
 from pufferflow.errors import BudgetError, ParameterError
+from pufferflow.publish import running_count
 from pufferflow.publish.noise import Noise, calibrate, most_frequent, noise_scale, shortfall
 from pufferflow.publish.running_count import PARTS, RunningCount, SquareRootNoise, tree
 from reproduction.beyond import peers
@@ -326,6 +328,20 @@ def test_gaussian_noise_is_a_function_of_what_zcdp_covers(length, rho, seed):
         PARTS * n + math.floor(PARTS * z + Fraction(1, 3))
         for n, z in zip(counted, sums, strict=True)
     ]
+
+
+def test_noise_of_every_count_is_drawn_though_another_thread_shortens_series(monkeypatch):
+    made = []
+
+    def shortened(*values):
+        made.append(values)
+        ctx.cap = 10 if len(made) <= 2 else 50
+        return arb_series(*values)
+
+    monkeypatch.setattr(running_count, "arb_series", shortened)
+    monkeypatch.setattr(ctx, "cap", ctx.cap)
+    assert 0 not in SquareRootNoise(50, 0.01).drawn(2**20)
+    assert len(made) == 4
 
 
 def test_the_running_count_takes_the_smaller_error():

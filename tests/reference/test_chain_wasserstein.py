@@ -6,29 +6,18 @@ from fractions import Fraction
 from itertools import permutations
 
 import numpy as np
+import plain_counts
 import pytest
 from cases import counts, examples
+from certificate_truth import chain, claim
 from enumeration import stationary_law
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from plain_counts import (
-    chain_wasserstein,
-    divided,
-    laws_given_secrets,
-    log_fraction,
-    loss,
-    random_case,
-    some_starts,
-)
 
 import pufferflow as pf
 from pufferflow.audit import chain_sensitivity
 from pufferflow.audit._count_kernels import movable, never_above
-from pufferflow.audit.count_distributions import (
-    counts_at_records,
-    log_sums,
-    relative_error,
-)
+from pufferflow.audit.count_distributions import counts_at_records, log_sums, relative_error
 from pufferflow.errors import CertificateError, ChainError
 from pufferflow.verify.balls import Work
 from pufferflow.verify.counts import distributions_at_nodes
@@ -47,15 +36,9 @@ def document(matrix, start, length, weights, reach, slack="0", epsilon="1"):
     """A certificate written by hand; the scale is that which it would prove."""
     rest = Fraction(epsilon) - Fraction(math.log1p(float(Fraction(slack))))
     scale = reach / rest * (1 if slack == "0" else 1 + Fraction(1, 10**14))
-    chain = {
-        "transition_matrices": [[[str(p) for p in row] for row in matrix]],
-        "initial_distribution": start if isinstance(start, str) else [str(p) for p in start],
-    }
-    head = {"certificate": "pufferflow", "version": 2, "mechanism": "wasserstein", "window": 1}
-    head |= {"side_information": "none", "length": length, "epsilon": epsilon}
     count = {"weights": weights, "lengths": [length], "W": reach, "slack": slack}
-    proof = {"family": {"chains": [chain]}, "scale": str(scale), "proofs": [{"count": count}]}
-    return head | proof
+    family, proof = chain(matrix, start), {"count": count}
+    return claim(family, epsilon, length, scale, proof, mechanism="wasserstein")
 
 
 def accepted(certificate):
@@ -67,7 +50,7 @@ def accepted(certificate):
     return False
 
 
-TIED_BELOW_FLOATS = random_case(np.random.default_rng(212471), 3)
+TIED = plain_counts.random_case(np.random.default_rng(212471), 3)
 """Where probabilities of 1e-80 are added to others, floats cannot say that they are equal."""
 
 
@@ -79,8 +62,8 @@ def test_w_against_the_twin(cases):
     rng = np.random.default_rng(2)
     tied = inexact = 0
     for number in range(cases):
-        matrix, start, length, weights = random_case(rng) if number else TIED_BELOW_FLOATS
-        expected = chain_wasserstein(matrix, start, length, weights)
+        matrix, start, length, weights = plain_counts.random_case(rng) if number else TIED
+        expected = plain_counts.chain_wasserstein(matrix, start, length, weights)
         found = chain_sensitivity(floats(matrix, start), length, weights)
         assert expected <= found.strict
         assert expected <= found.W  # a tie counts as one, and nothing else does
@@ -104,10 +87,10 @@ def test_any_start_is_the_supremum_over_starts(cases):
     rng = np.random.default_rng(3)
     attained = 0
     for _ in range(cases):
-        matrix, _, length, weights = random_case(rng, 3)
+        matrix, _, length, weights = plain_counts.random_case(rng, 3)
         length = min(length, 5)
-        laws = some_starts(rng, len(matrix), 3)
-        largest = max(chain_wasserstein(matrix, law, length, weights) for law in laws)
+        laws = plain_counts.some_starts(rng, len(matrix), 3)
+        largest = max(plain_counts.chain_wasserstein(matrix, law, length, weights) for law in laws)
         found = chain_sensitivity(floats(matrix, "any"), length, weights)
         assert largest <= found.W <= found.strict
         attained += largest == found.W
@@ -129,16 +112,16 @@ def test_noise_of_the_scale_is_private(epsilon, cases):
     rng = np.random.default_rng(4)
     reached = 0.0
     for number in range(cases):
-        matrix, start, length, weights = random_case(rng, 3)
-        nodes = laws_given_secrets(matrix, start, length, weights)
+        matrix, start, length, weights = plain_counts.random_case(rng, 3)
+        nodes = plain_counts.laws_given_secrets(matrix, start, length, weights)
         pairs = [
             pair
             for at_node in nodes
-            for pair in permutations(map(divided, at_node.values()), 2)
+            for pair in permutations(map(plain_counts.divided, at_node.values()), 2)
             if pair[0] != pair[1]
         ]
         scale = chain_sensitivity(floats(matrix, start), length, weights).scale(epsilon)
-        worst = max((loss(*pair, scale) for pair in pairs), default=0.0)
+        worst = max((plain_counts.loss(*pair, scale) for pair in pairs), default=0.0)
         assert worst <= epsilon * (1 + 1e-9)
         reached = max(reached, worst)
         if number % 3:
@@ -149,10 +132,10 @@ def test_noise_of_the_scale_is_private(epsilon, cases):
         )
         stated = document(matrix, start, length, weights, reach, slack, repr(epsilon))
         if not accepted(stated):  # what holds without slack holds with it
-            assert chain_wasserstein(matrix, start, length, weights) > reach
+            assert plain_counts.chain_wasserstein(matrix, start, length, weights) > reach
         elif reach:
             scale = float(Fraction(stated["scale"]))
-            assert all(loss(*pair, scale) <= epsilon * (1 + 1e-9) for pair in pairs)
+            assert all(plain_counts.loss(*pair, scale) <= epsilon * (1 + 1e-9) for pair in pairs)
         else:
             share = 1 + Fraction(slack)
             assert all(p[n] <= share * q.get(n, 0) for p, q in pairs for n in p)
@@ -249,7 +232,7 @@ def test_distributions_of_counts_against_the_twin(cases):
     """
     rng = np.random.default_rng(6)
     for _ in range(cases):
-        matrix, start, length, weights = random_case(rng, 3)
+        matrix, start, length, weights = plain_counts.random_case(rng, 3)
         weights = [n - min(weights) for n in weights]
         chain, most = floats(matrix, start), length * max(weights) + 1
         error = relative_error(chain, length, most) + 1e-15  # of P itself, in floats
@@ -257,14 +240,16 @@ def test_distributions_of_counts_against_the_twin(cases):
         ours = counts_at_records(chain, length, weights, secrets)
         model = Model(Chain([matrix], start), Work(1e9))
         theirs = distributions_at_nodes(model, length, weights)
-        plain = laws_given_secrets(matrix, start, length, weights)
+        plain = plain_counts.laws_given_secrets(matrix, start, length, weights)
         for (sizes, laws), (_, proved), exact in zip(ours, theirs, plain, strict=True):
             assert np.flatnonzero(sizes[0] > -math.inf).tolist() == sorted(exact)
             assert [x for x, [law] in enumerate(proved) if law.total != 0] == sorted(exact)
             for x, law in exact.items():
                 m, e = (part[0, x] for part in laws)
                 mass, [balls] = sum(law.values()), proved[x]
-                assert sizes[0, x] == pytest.approx(log_fraction(mass), rel=1e-12, abs=1e-12)
+                assert sizes[0, x] == pytest.approx(
+                    plain_counts.log_fraction(mass), rel=1e-12, abs=1e-12
+                )
                 for n, found in enumerate(fractions(m, e)):
                     p = law.get(n, Fraction(0)) / mass
                     assert abs(found - p) <= p * Fraction(error)
@@ -296,7 +281,7 @@ def check_sums(m, e, tolerance):
     for n in range(len(m)):
         for logged, total in ((below[n], sum(exact[: n + 1])), (above[n], sum(exact[n + 1 :]))):
             assert logged == pytest.approx(
-                log_fraction(total) if total else -math.inf, rel=1e-13, abs=tolerance
+                plain_counts.log_fraction(total) if total else -math.inf, rel=1e-13, abs=tolerance
             )
 
 

@@ -9,8 +9,7 @@ import pytest
 from cases import counts, examples
 from hypothesis import given
 from hypothesis import strategies as st
-from processes import around, corner, overlap
-from random_chains import chains
+from processes import around, chains, corner, overlap
 from scipy.stats import betabinom, binom
 from shipped_counts import electricity_transitions
 

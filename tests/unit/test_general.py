@@ -2,7 +2,6 @@
 
 import json
 import math
-from collections import Counter
 from fractions import Fraction
 from itertools import product
 
@@ -93,16 +92,6 @@ def test_the_noise_is_on_the_lattice_of_the_values(monkeypatch):
     assert pf.PufferfishFramework({"a": halves}).release("5/6", 0.1) == pytest.approx(5 / 6 - 5 / 2)
     assert pf.PufferfishFramework({"a": FLU}).release(np.int64(3), 1.0) == -2
     assert scales == [float_up(2 / Fraction(0.1)), 2]  # up, not to nearest
-
-
-def test_distribution_of_releases():
-    """P(Z = z) ∝ exp(−|z|/s), s = W/ε = 1: shares of a run within six standard errors."""
-    flu = pf.PufferfishFramework({"a": FLU})
-    n, p = 5000, math.exp(-1)
-    counts = Counter(flu.release(3, 2.0) - 3 for _ in range(n))
-    for z in range(-3, 4):
-        probability = (1 - p) / (1 + p) * p ** abs(z)
-        assert abs(counts[z] / n - probability) < 6 * math.sqrt(probability * (1 - probability) / n)
 
 
 # -- the command -----------------------------------------------------------------------------------

@@ -6,21 +6,14 @@ from fractions import Fraction
 from itertools import permutations
 
 import numpy as np
-import plain_mixing
+import plain_influence
 import pytest
 from flint import arb, ctx
 
 import pufferflow as pf
 from pufferflow.bounds import distribution_sets, of_families, solver, walks
 from pufferflow.bounds.blocks import Blocks, blocks_of
-from pufferflow.bounds.distribution_sets import (
-    ExactRows,
-    ReweightedRows,
-    largest_log_cross_ratios,
-    largest_log_ratios,
-    no_trees,
-    reweighted_rows,
-)
+from pufferflow.bounds.distribution_sets import ExactRows, ReweightedRows, no_trees
 from pufferflow.bounds.loss import ProcessLoss
 from pufferflow.bounds.of_families import MixingLoss
 from pufferflow.bounds.process import of_chain, of_periodic, of_sets
@@ -46,11 +39,11 @@ def test_costs_beyond_floats_prove_nothing(number):
         found = side.bound(spoilt(number))
         assert np.isposinf(found[APART]).all()
         assert (found[~APART] == 0).all()
-    for side in (reweighted_rows(ROWS.T), ReweightedRows(BOUNDS.log_column_ratios())):
+    reweighted = distribution_sets.reweighted_rows(ROWS.T)
+    for side in (reweighted, ReweightedRows(BOUNDS.log_column_ratios())):
         assert (side.bound(spoilt(number)) >= side.bound(spoilt(1e6)) * (1 - 1e-12)).all()
-    _, found = Stretch(np.ones((2, 4), dtype=bool), ROWS[None]).walk(
-        spoilt(number), 0.1 * APART, 50.0, no_trees(4)
-    )
+    stretch = Stretch(np.ones((2, 4), dtype=bool), ROWS[None])
+    _, found = stretch.walk(spoilt(number), 0.1 * APART, 50.0, no_trees(4))
     assert (found == np.where(APART, ExactRows(ROWS).limit, 0.0)).all()
 
 
@@ -65,9 +58,8 @@ def test_what_is_no_number_proves_nothing(number, length):
             side.blocks.pairwise.clear()
             for rows in side.sets:
                 rows.bound = lambda costs: np.full((4, 4), number)
-        return ProcessLoss(process), process.forward.sets[-1].limit + process.backward.sets[
-            -1
-        ].limit
+        limits = (side.sets[-1].limit for side in (process.forward, process.backward))
+        return ProcessLoss(process), float(sum(limits).max())
 
     loss, limit = spoil(of_chain(pf.MarkovChain(ROWS), length, Protection()))
     if length == 5:
@@ -75,10 +67,10 @@ def test_what_is_no_number_proves_nothing(number, length):
         for side in (loss._forward, loss._backward):
             side._all.walk = lambda *others: (np.full((length, 4, 4), number), None)
     else:
-        wanted = 0.1 + float(limit.max())
+        wanted = 0.1 + limit
     assert loss.loss(0.1).value >= wanted
     loss, limit = spoil(of_sets(pf.IntervalFamily(ROWS, ROWS), length, Protection()))
-    assert loss.loss(0.1).value >= min(length * 0.1, 0.1 + float(limit.max()))
+    assert loss.loss(0.1).value >= min(length * 0.1, 0.1 + limit)
 
 
 def test_newton_steps_that_are_no_numbers_are_left(monkeypatch):
@@ -86,11 +78,8 @@ def test_newton_steps_that_are_no_numbers_are_left(monkeypatch):
     expected = pf.leakage_loss(pf.MarkovChain(ROWS), 10**6, 2.0)
     monkeypatch.setattr(solver, "newton_step", lambda side, now, *others: np.full_like(now, np.nan))
     of_families._kept.clear()
-    assert (
-        expected * (1 - 1e-5)
-        <= pf.leakage_loss(pf.MarkovChain(ROWS), 10**6, 2.0)
-        <= expected * 1.01
-    )
+    found = pf.leakage_loss(pf.MarkovChain(ROWS), 10**6, 2.0)
+    assert expected * (1 - 1e-5) <= found <= expected * 1.01
 
 
 def test_rows_that_are_equal_after_rounding_only_keep_their_margin():
@@ -110,9 +99,8 @@ def test_rows_of_powers_that_look_alike_are_told_apart_by_rounding():
     assert settled.steps == 2
     assert ((settled.limit > 0) == (np.abs(matrix[:, None] - matrix).max(axis=-1) > 0)).all()
     assert settled.limit.max() < 1e-8
-    alike = list(
-        blocks_of(np.array([[0.5, 0.25, 0.25], [0.5, 0.25, 0.25], [0.1, 0.2, 0.7]]), 0.0, 100)
-    )
+    matrix = np.array([[0.5, 0.25, 0.25], [0.5, 0.25, 0.25], [0.1, 0.2, 0.7]])
+    alike = list(blocks_of(matrix, 0.0, 100))
     assert all(d.limit[0, 1] == 0 < d.limit[0, 2] for d in alike)
     assert all(d.distance[0, 1] == 0 < d.distance[0, 2] for d in alike)
 
@@ -120,10 +108,8 @@ def test_rows_of_powers_that_look_alike_are_told_apart_by_rounding():
 def results():
     of_families._kept.clear()  # bounds of the same chain, which would begin where they ended last
     rng = np.random.default_rng(5)
-    matrices, slow = (
-        rng.dirichlet(np.ones(3), (2, 3)),
-        0.98 * np.eye(4) + 0.02 * rng.dirichlet(np.ones(4), 4),
-    )
+    matrices = rng.dirichlet(np.ones(3), (2, 3))
+    slow = 0.98 * np.eye(4) + 0.02 * rng.dirichlet(np.ones(4), 4)
     for start in ("stationary", "any"):
         yield pf.leakage_loss(pf.MarkovChain(slow, start), 50, 0.2)
         chain = pf.PeriodicChain(matrices, repeat=7, initial_distribution=start)
@@ -131,9 +117,8 @@ def results():
     yield pf.leakage(pf.MarkovChain(rng.dirichlet(np.ones(20), 20)), 10**6, 1.0).scale
     day = pf.PeriodicChain([[[0.6, 0.4], [0.5, 0.5]], [[0.95, 0.05], [0.1, 0.9]]], repeat=20)
     yield pf.certify(day, 1000, 1.0, mechanism="leakage")
-    yield pf.certify(
-        pf.HiddenChain(pf.MarkovChain(slow), [0, 0, 1, 1]), 1000, 1.0, mechanism="leakage"
-    )
+    observed = pf.HiddenChain(pf.MarkovChain(slow), [0, 0, 1, 1])
+    yield pf.certify(observed, 1000, 1.0, mechanism="leakage")
 
 
 @pytest.mark.parametrize("portion", [50, 20**4])  # a pair at a time, or on threads
@@ -162,18 +147,13 @@ def found(name, chain, epsilon):
     return compute_scale(name, chain, 7, epsilon).scale
 
 
-@pytest.mark.parametrize(
-    ("name", "chain", "records"),
-    [
-        *(
-            (name, FROZEN, 7)
-            for name in ("group-dp", "mqm-exact", "leakage", "wasserstein", "loss")
-        ),
-        *((name, ALIKE, 1) for name in ("entry-dp", "mqm-exact", "leakage", "smallest", "loss")),
-        *(("wasserstein", FROZEN, 7), ("gk16", ALIKE, 2)),
-        *(("leakage", PHASES, 1), ("loss", PHASES, 1)),
-    ],
-)
+SEVEN = ("group-dp", "mqm-exact", "leakage", "wasserstein", "loss")
+ONE = ("entry-dp", "mqm-exact", "leakage", "smallest", "loss")
+CASES = [("gk16", ALIKE, 2), ("leakage", PHASES, 1), ("loss", PHASES, 1)]
+CASES += [(name, FROZEN, 7) for name in SEVEN] + [(name, ALIKE, 1) for name in ONE]
+
+
+@pytest.mark.parametrize(("name", "chain", "records"), CASES)
 def test_scales_and_losses_that_are_a_number_of_records(name, chain, records):
     """Over ε, and over the scale."""
     above = Fraction(1, 10 ** (12 if name == "loss" else 6))
@@ -228,7 +208,7 @@ def test_distributions_that_may_be_off_add_to_leakages():
     for cost, added in ((15.0, spreads[:-1] + spreads[1:]), (0.1, [variation])):
         without, found = (
             Stretch(np.ones((4, 2), dtype=bool), rows, spreads=off).walk(
-                np.zeros((2, 2)), cost * apart, 1e3, no_trees(2)
+                0 * apart, cost * apart, 1e3, no_trees(2)
             )[0][1 : len(added) + 1, 0, 1]
             for off in (np.zeros(4), spreads)
         )
@@ -265,13 +245,14 @@ def test_logarithms_of_ratios():
     rows = RNG.dirichlet(np.ones(4), 4)
     rows[1] = rows[0] * (1 + 1e-15 * np.arange(4))  # nearly the same
     apart = ~np.eye(4, dtype=np.bool_)
-    ratios, crosses = largest_log_ratios(rows, apart), largest_log_cross_ratios(rows, apart)
+    ratios = distribution_sets.largest_log_ratios(rows, apart)
+    crosses = distribution_sets.largest_log_cross_ratios(rows, apart)
     p = [[Fraction(v) for v in row] for row in rows.tolist()]
     for x, y in permutations(range(4), 2):
         quotients = [a / b for a, b in zip(p[x], p[y], strict=True)]
         least, most = min(quotients), max(quotients)
         for table, ratio in ((ratios, most), (crosses, most / least)):
-            exact = plain_mixing.ball(ratio).log()
+            exact = plain_influence.ball(ratio).log()
             assert arb(float(table[x, y])) >= exact
             assert float(table[x, y]) <= float(exact) * (1 + 1e-14) + 1e-12
 
@@ -281,12 +262,12 @@ def test_losses_and_scales_of_mixing_families():
     with ctx.workprec(256):
         for cost in RNG.uniform(0.01, 2, 20).tolist():
             loss = arb(MixingLoss(family, 11).loss(cost).value)
-            known = plain_mixing.loss(3, 0.25, 11, cost)
+            known = plain_influence.mixing_loss(3, 0.25, 11, cost)
             assert known <= loss <= known * (1 + arb(1e-15))
         for epsilon in EPSILONS[:20]:
             scale = pf.leakage(family, 11, epsilon).scale
             enough, too_little = (
-                plain_mixing.loss(3, 0.25, 11, 1 / Fraction(noise))
+                plain_influence.mixing_loss(3, 0.25, 11, 1 / Fraction(noise))
                 for noise in (scale, float(np.nextafter(scale, 0.0)))
             )
             assert enough <= arb(epsilon) < too_little

@@ -9,25 +9,13 @@ from decimal import Decimal, localcontext
 from itertools import permutations
 
 import pytest
-from certificate_truth import worst_loss
+from certificate_truth import chain, claim, worst_loss
 
 import pufferflow as pf
 from pufferflow import verify
 from pufferflow.errors import CertificateError
 
 NONE = {"prefix": []}
-
-
-def claim(family, epsilon, length, scale, proof, **fields):
-    head = {"certificate": "pufferflow", "version": 2, "mechanism": "leakage", "family": family}
-    head |= {"window": 1, "side_information": "none", "length": length}
-    head |= {"epsilon": str(epsilon), "scale": str(scale)}
-    return head | {"proofs": [proof]} | fields
-
-
-def chain(matrix, start="any"):
-    rows = [[str(p) for p in row] for row in matrix]
-    return {"chains": [{"transition_matrices": [rows], "initial_distribution": start}]}
 
 
 def table(k, entry):

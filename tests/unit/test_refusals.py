@@ -21,10 +21,9 @@ from pufferflow import dp, hmm
 from pufferflow.accounting import account
 from pufferflow.errors import PufferflowError
 from pufferflow.mechanisms import MECHANISMS
-from pufferflow.models.files import PublicModel
 from pufferflow.records import read as reader
 from pufferflow.records import units
-from pufferflow.records.schema import Fitted, Schema, parse_schema
+from pufferflow.records.schema import Schema, parse_schema
 from pufferflow.records.states import StateSpace
 
 SENTENCES = Path(__file__).with_name("refusals.txt")
@@ -41,17 +40,12 @@ CHAIN, ANY = pf.MarkovChain(THETA, [1, 0]), pf.MarkovChain(HALF, "any")
 SLIGHTLY = pf.MarkovChain([[0.5, 0.5], [0.5 + 1e-7, 0.5 - 1e-7]], "any")
 STICKY, BLOCKS = pf.MarkovChain([[0.9, 0.1], [0.1, 0.9]]), pf.MarkovChain(np.eye(2), "any")
 THREE = pf.MarkovChain([[0.5, 0.3, 0.2], [0.2, 0.6, 0.2], [0.3, 0.3, 0.4]])
-IRREVERSIBLE = pf.MarkovChain([[0.1, 0.6, 0.3], [0.5, 0.25, 0.25], [0.2, 0.1, 0.7]])
 MANY = pf.MarkovChain(np.full((200, 200), 1 / 200), "any")
 BINARY, DAY = pf.BinaryInterval(0.3, 0.7), pf.PeriodicChain([HALF, THETA])
 BOX = pf.IntervalFamily(np.full((3, 3), 0.3), np.full((3, 3), 0.4))
-BOTH = pf.IntervalFamily(BOX.low, BOX.high, backward=BOX)
-BALL = pf.TotalVariationFamily(np.full((3, 3), 1 / 3), 0.1)
 PAIR = pf.IntervalFamily([[0.2, 0.1], [0.1, 0.2]], [[0.9, 0.8], [0.8, 0.9]])
 ORDER_2 = np.array([[[0.9, 0.1], [0.5, 0.5]], [[0.3, 0.7], [0.2, 0.8]]])
-HISTORIES = np.random.default_rng(0).dirichlet(np.full(7, 50), (7, 7))
-RARELY_LEFT = pf.models.mixing_from_counts([[5000, 200, 0], [200, 5000, 1], [0, 1, 0]], 50)
-COUNT, RNG = pf.audit.CountQuery({1}), np.random.default_rng(1)
+COUNT = pf.audit.CountQuery({1})
 
 Framework, HEAD = pf.PufferfishFramework, "secret,value,probability\n"
 WELL = {0: "0.2", 1: "0.225", 2: "0.5", 3: "0.075"}
@@ -72,7 +66,6 @@ RESPONSE, BASE2 = dp.RandomisedResponse([*"ab"], 0.7), dp.Base2Exponential(ETA, 
 ANN, COPY = pf.networks.Variable("Ann", [0.9, 0.1]), [[1, 0], [0, 1]]
 BOB = pf.networks.Variable("Bob", [[0.95, 0.05], [0.4, 0.6]], ["Ann"])
 FRIENDS = pf.networks.BayesianNetwork([BOB, ANN])
-AS_JSON = {"variables": [{"name": "Ann", "table": ANN.table}]}
 
 COINS, SECRETS = [["3/4", "1/4"], [0.25, 0.75]], {"yes": [1, 0], "no": [0, 1]}
 HIDDEN = {"transition_matrix": COPY, "observation_matrix": COINS, "initial_distributions": SECRETS}
@@ -92,15 +85,7 @@ HOURS = pd.date_range("2024-01-01", periods=168, freq="h", tz="UTC")
 METERS = pd.DataFrame({"time": np.tile(HOURS, 20), "meter": np.repeat([*range(20)], 168)})
 METERS["kwh"] = np.random.default_rng(1).uniform(0, 3, len(METERS))
 ON_STATES = {"statistics": ["histogram"], "bounds": None, "edges": [1]}
-KNOWN_STATES = Schema(
-    states=StateSpace.numeric([1]),
-    step_seconds=3600,
-    fitted=Fitted("2024-01-03T00:00:00Z", "2024-01-04T00:00:00Z", 25),
-)
-OF_OTHERS = PublicModel(pf.ChainFamily([CHAIN]), KNOWN_STATES)
-IN_PARIS = Schema(timezone="Europe/Paris")
-Charge, Promise, UNBOUNDED = account.Charge, account.Promise, account.UNBOUNDED
-READING, PARTICIPANT = account.Level(1), account.Level(None)
+Charge, Promise, READING = account.Charge, account.Promise, account.Level(1)
 level_of, seconds_of, steps_of = account.level_of, units.seconds_of, units.steps_of
 
 

@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from py_compile import PycInvalidationMode
 
@@ -23,8 +22,8 @@ TIMED = ("timings", "table2", "report.html", "provenance.json", "logs")
 """Files with measured seconds in them, which no two runs share."""
 
 
-def walks() -> str:
-    """Return a table of three people for an hour and a half, one called like a number."""
+def walks():
+    """A table of three people for an hour and a half, one called like a number."""
     rows = ["participant,time,state,group"]
     for who, group in (("007", "young"), ("b", "young"), ("c", "old")):
         for minute in range(90):
@@ -36,8 +35,11 @@ def walks() -> str:
 class Project:
     """A copy of the project in a folder of its own, with a data set of its user's own."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder):
+        self.folder, self.made = folder, folder / "results"
+
+    @classmethod
+    def new(cls, folder):
         folder.mkdir(parents=True)
         for part in PARTS:
             source = ROOT / part
@@ -54,15 +56,9 @@ class Project:
         # where a run is set up alone there is none, and every job would load it with pandas
         (folder / "pyarrow.py").write_text("raise ImportError", encoding="utf-8")
         (folder / PYTHON).symlink_to(sys.prefix)
+        return cls(folder)
 
-    @classmethod
-    def at(cls, folder: Path) -> "Project":
-        """The project that is in a folder already."""
-        project = cls.__new__(cls)
-        project.folder = folder
-        return project
-
-    def start(self, *arguments: str, cores: int = 2) -> subprocess.Popen:
+    def start(self, *arguments, cores=2):
         """Start Snakemake as a user does, while the test goes on."""
         files = ["--configfile", "config/config.yaml", "tiny.yaml"]
         words = ["--cores", str(cores), *files, *arguments]
@@ -77,16 +73,16 @@ class Project:
             start_new_session=True,
         )
 
-    def run(self, *arguments: str, cores: int = 2, fails: bool = False) -> str:
-        """Return all that a run prints."""
+    def run(self, *arguments, cores=2, fails=False):
+        """All that a run prints."""
         process = self.start(*arguments, cores=cores)
         output, _ = process.communicate()
         assert (process.returncode != 0) == fails, output[-4000:]
         return output
 
-    def reasons(self, *arguments: str) -> dict[str, list[str]]:
-        """Return, for each rule that a run would execute now, the lines on its jobs."""
-        found: dict[str, list[str]] = {}
+    def reasons(self, *arguments):
+        """For each rule that a run would execute now, the lines on its jobs."""
+        found = {}
         for line in self.run("--dry-run", "--quiet", "progress", *arguments).splitlines():
             if line.split()[:1] in (["rule"], ["localrule"]):
                 lines = found.setdefault(line.split()[1].rstrip(":"), [])
@@ -94,17 +90,11 @@ class Project:
                 lines.append(line.strip())
         return found
 
-    @property
-    def made(self) -> Path:
-        """The folder of results."""
-        return self.folder / "results"
-
-    def text(self, path: str) -> str:
-        """Return a result as text."""
+    def text(self, path):
         return (self.made / path).read_text(encoding="utf-8")
 
-    def results(self) -> dict[str, str]:
-        """Return the SHA-256 of every result that must not change from run to run."""
+    def results(self):
+        """The SHA-256 of every result that must not change from run to run."""
         return {
             path.relative_to(self.made).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
             for path in sorted(self.made.rglob("*"))
@@ -113,13 +103,13 @@ class Project:
             and not path.name.startswith(".")
         }
 
-    def edit(self, path: str, old: str, new: str) -> None:
+    def edit(self, path, old, new):
         text = (self.folder / path).read_text(encoding="utf-8")
         assert old in text
         (self.folder / path).write_text(text.replace(old, new, 1), encoding="utf-8")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items):
     """Let one worker run what reads the complete run, and others the rest meanwhile."""
     for item in items:
         if "finished" in getattr(item, "fixturenames", ()):
@@ -127,11 +117,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture
-def golden() -> Callable[[str, str], None]:
-    """Compare a text with a stored one; with GOLDEN=write in the environment, store it."""
+def golden():
+    """Compare a text with a stored one; with GOLDEN=write in the environment, store it.
 
-    def check(name: str, text: str) -> None:
+    Of a table it is made line by line, from what stands before the arrow.
+    """
+
+    def check(name, text):
         path = Path(__file__).with_name("golden") / name
+        if callable(text):
+            given = (line.partition(" → ")[0] for line in path.read_text("utf-8").splitlines())
+            text = "".join(f"{one} → {text(one)}\n" for one in given)
         if os.environ.get("GOLDEN") == "write":
             path.write_text(text, encoding="utf-8")
         assert text == path.read_text(encoding="utf-8")
@@ -140,34 +136,33 @@ def golden() -> Callable[[str, str], None]:
 
 
 @pytest.fixture(scope="session")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
+def finished(tmp_path_factory):
     """A project with a complete uninterrupted run on two cores; do not change it, take a copy.
 
     The first worker that wants it makes it for all. Most tests here read its tables; with
     FINISHED=<folder> in the environment that of an earlier run, which --basetemp keeps.
     """
     if "FINISHED" in os.environ:
-        return Project.at(Path(os.environ["FINISHED"]))
+        return Project(Path(os.environ["FINISHED"]))
     own = tmp_path_factory.getbasetemp()
     shared = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "finished"
     with shared.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if shared.exists():
-            return Project.at(shared)
-        project = Project(own / "making")
-        project.run("--report", "report.zip", "--report-after-run", "--", "all", "cohort")
-        project.folder.rename(shared)
-        return Project.at(shared)
+        if not shared.exists():
+            project = Project.new(own / "making")
+            project.run("--report", "report.zip", "--report-after-run", "--", "all", "cohort")
+            project.folder.rename(shared)
+    return Project(shared)
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
-    """A project in which nothing has run."""
-    return Project(tmp_path / "project")
+def projects(tmp_path):
+    """Two in which nothing has run."""
+    return [Project.new(tmp_path / name) for name in ("one", "other")]
 
 
 @pytest.fixture
-def copy(finished: Project, tmp_path: Path) -> Project:
+def copy(finished, tmp_path):
     """The finished project once more, to change at will."""
     shutil.copytree(finished.folder, tmp_path / "project", symlinks=True)
-    return Project.at(tmp_path / "project")
+    return Project(tmp_path / "project")

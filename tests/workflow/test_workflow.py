@@ -1,6 +1,7 @@
 """The workflow as its users run it: complete, edited, killed, with own data and mistakes."""
 
 import ast
+import copy
 import json
 import os
 import re
@@ -11,8 +12,13 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
+from snakemake.utils import update_config
 
+from pufferflow.errors import ConfigError
+from pufferflow.mechanisms import MECHANISMS
 from reproduction.code import source_files
+from reproduction.settings import SCHEMA, complete, describe
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = sorted(path.name for path in (ROOT / "workflow/scripts").glob("*.py"))
@@ -99,7 +105,7 @@ def test_deleted_tables_are_made_again_and_an_edited_source_reruns_the_scripts_t
         (copy.folder / "results" / path).unlink()
     source, folder = "pufferflow/dp/alpha_beta.py", copy.folder / "workflow"
     reach = {s[:-3] for s in SCRIPTS if copy.folder / source in source_files(s, folder)}
-    copy.edit(source, "import annotations", "import annotations  # edited")
+    copy.edit(source, "\nimport ", "\n# edited\nimport ")
     planned = copy.reasons("--", "all", "cohort")
     assert set(deleted.values()) <= set(planned)
     changed = "Params have changed"
@@ -156,3 +162,75 @@ def test_snakemakes_own_report_holds_figures_and_tables_with_captions(finished):
     for shown in ("figure4_upper_synthetic", "histograms_activity_bundled"):
         assert f"{shown}.svg" in text
     assert "comparison.csv" in text
+
+
+# -- settings --------------------------------------------------------------------------------------
+
+ROOT = Path(__file__).parents[2]
+CONFIG = yaml.safe_load((ROOT / "config/config.yaml").read_text(encoding="utf-8"))
+
+
+def changed(path, value):
+    config = copy.deepcopy(CONFIG)
+    *parents, last = path.split(".")
+    place = config
+    for name in parents:
+        place = place[name]
+    place[last] = value
+    return config
+
+
+@pytest.mark.parametrize("overlay", [None, "config/quick.yaml"])
+def test_shipped_settings_are_valid(overlay):
+    config = copy.deepcopy(CONFIG)
+    if overlay:
+        update_config(config, yaml.safe_load((ROOT / overlay).read_text(encoding="utf-8")))
+    complete(config)
+
+
+def test_bad_settings_are_one_sentence_each(golden):
+    """A line of the stored table: a setting, as in YAML, and what is said of it."""
+
+    def refused(setting):
+        path, value = setting.split(": ", 1)
+        with pytest.raises(ConfigError) as caught:
+            complete(changed(path, yaml.safe_load(value)))
+        return str(caught.value).replace(", ".join(MECHANISMS), "(mechanisms)")
+
+    golden("bad_settings.txt", refused)
+
+
+def test_settings_take_exactly_the_registered_mechanisms():
+    every = list(MECHANISMS)
+    complete(changed("synthetic.mechanisms", [*every, "wasserstein-grid"]))
+    complete(changed("datasets.activity.mechanisms", [*every, "participant-dp"]))
+    complete(changed("timings.mechanisms", every))
+    with pytest.raises(ConfigError, match=f"choose from {', '.join(every)}$"):
+        complete(changed("timings.mechanisms", ["mine"]))
+
+
+def test_the_schema_is_closed_and_describes_every_setting():
+    """Objects are closed in the schema itself, and every key has a description."""
+
+    def objects(rule):
+        if isinstance(rule, dict) and "properties" in rule and rule.get("type") == "object":
+            yield rule
+        for child in rule.values() if isinstance(rule, dict) else ():
+            yield from objects(child)
+
+    rules = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))
+    found = [rule for rule in objects(rules) if rule is not rules["$defs"]["dataset"]]
+    assert len(found) > 20
+    for rule in found:
+        assert rule["additionalProperties"] is False
+        assert set(rule["required"]) == set(rule["properties"])
+        for name, child in rule["properties"].items():
+            shared = rules["$defs"].get(child.get("$ref", "").rpartition("/")[2], {})
+            assert "description" in child or "description" in shared or "properties" in child, name
+
+
+def test_the_table_of_settings_is_current():
+    readme = (ROOT / "config/README.md").read_text(encoding="utf-8")
+    table = describe()
+    assert table.count("\n") > 60
+    assert f"\n\n{table}\n" in readme, "run `make settings`"

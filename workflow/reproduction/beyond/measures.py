@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pufferflow.accounting.accountant import Accountant
+from pufferflow.accounting.event import Accountant
 from pufferflow.audit import CountQuery, lower_bound, privacy_losses
 from pufferflow.errors import ParameterError
 from pufferflow.mechanisms import certify, compute_scale, leakage_loss
@@ -96,10 +96,9 @@ def composition(cases: Iterator[Case], epsilon: float, releases: int) -> Iterato
         accountant = Accountant(chain, given["length"])
         for count in range(1, releases + 1):
             accountant.add(scale)
-            cost = accountant.cost()
             row = given | {"epsilon": epsilon, "scale": scale, "releases": count}
-            for bound in ("theorem_4_4", "quilts", "leakage"):
-                yield row | {"bound": bound, "total_epsilon": getattr(cost, bound)}
+            for bound, total in accountant.cost().items():
+                yield row | {"bound": bound, "total_epsilon": total}
 
 
 def runs_rows(runs: Mapping[str, Runs]) -> Iterator[Row]:
