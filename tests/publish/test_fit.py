@@ -148,7 +148,7 @@ def test_a_reading_changes_four_transitions_at_most_and_a_participant_twice_n(k,
     made = Steps.of(step, person=who, state=records[who, step], **names)
     distance = (records[:, None] != records).sum(axis=2)
     for most in range(1, steps):
-        each = path_counts(made, "person", most=most).reshape(len(records), -1)
+        each = path_counts(made, each=True, most=most).reshape(len(records), -1)
         changed = np.abs(each[:, None] - each).sum(axis=2)
         assert changed[distance == 1].max() == min(4, 2 * most)
         assert changed.max() == 2 * most

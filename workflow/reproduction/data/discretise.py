@@ -101,8 +101,8 @@ def count_runs(
     """
     given = DEFAULTS | {**settings, "edges": edges}
     raw = OPENERS[settings["kind"]](path, given, settings.get("source", "file"))
-    triples = path_counts(raw.steps, "group", 3)
-    both = triples, path_counts(raw.steps, "group", hourly=True)
+    triples = path_counts(raw.steps, 3)
+    both = triples, path_counts(raw.steps, hourly=True)
     return dict(zip(raw.steps.groups, map(Runs, *both), strict=True))
 
 
