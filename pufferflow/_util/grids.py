@@ -1,7 +1,8 @@
-"""Functions of one ε as functions of a grid of them."""
+"""Functions of one ε as functions of a grid of them, which shares what they compute."""
 
+import threading
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
 from pufferflow._util.checks import Lengths, several_epsilons
@@ -46,5 +47,22 @@ def of_epsilons(
             grid = several_epsilons(epsilon)
             return [function(family, length, one, *others, **options) for one in grid]
         return function(family, length, epsilon, *others, **options)
+
+    return each
+
+
+def shared(function: Callable[_Options, _Result]) -> Callable[_Options, _Result]:
+    """Return a function whose results are shared by all calls of a thread with equal arguments.
+
+    A grid of ε costs little more than one ε: tables and couplings of one serve the next one.
+    """
+
+    @lru_cache(16)
+    def of_thread(_: int, *arguments: Any, **options: Any) -> _Result:
+        return function(*arguments, **options)
+
+    @wraps(function)
+    def each(*arguments: Any, **options: Any) -> _Result:
+        return of_thread(threading.get_ident(), *arguments, **options)
 
     return each

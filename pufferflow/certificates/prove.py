@@ -18,7 +18,7 @@ from pufferflow.bounds.of_families import MAX_STATES
 from pufferflow.bounds.roots import crossing
 from pufferflow.certificates.programs import Writer, early_nodes
 from pufferflow.errors import CertificateError, ChainError, ParameterError
-from pufferflow.influence.quilts import QuiltSearch, influence_tables
+from pufferflow.influence.quilts import QuiltSearch
 from pufferflow.models.bounded import BoundedFamily
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import BinaryInterval, ChainFamily, Family, Protection
@@ -156,9 +156,8 @@ def _proofs(asked: Any, family: Family) -> Iterator[tuple[float, float, Proofs]]
             near = _LESS_CLOSELY if any(map(any, early)) else near
         yield scale, near, partial(_programs, known, early)
         if chains and not informed:
-            tables = (influence_tables(chain, "exact", asked.window) for chain in chains)
-            searches = (QuiltSearch(table, length, epsilon) for table in tables)
-            least = max(search.worst_node().score for search in searches)
+            search = partial(QuiltSearch, window=asked.window)
+            least = max(search(c, length, epsilon).worst_node().score for c in chains)
             yield max(scale, least), _NEARLY, partial(_quilts, chains)
     else:
         why = "quilts prove scales of chains with one matrix; use leakage or group-dp"
@@ -217,9 +216,8 @@ def quilts_of_chain(chain: MarkovChain, exact: Any, claim: Claim) -> list[list[i
     search in floats proposes quilts, the verifier's rules check them.
     """
     loss = Interpreter(claim, exact, Proof(), Work(MAX_WORK)).quilt
-    tables, windows = influence_tables(chain, "exact", claim.window), claim.windows
-    search = QuiltSearch(tables, claim.length, float(claim.epsilon))
-    worst, epsilon = search.worst_node(), claim.epsilon
+    search = QuiltSearch(chain, claim.length, float(claim.epsilon), "exact", claim.window)
+    windows, epsilon, worst = claim.windows, claim.epsilon, search.worst_node()
     left, right = worst.left, worst.right
     forms: list[Form] = [(left, right), (None, right), (left, None), (None, None)]
     ranges: list[list[int | None]] = []

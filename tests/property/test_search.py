@@ -13,7 +13,7 @@ from processes import chains, distributions
 
 import pufferflow as pf
 from pufferflow.influence import _kernels, quilts
-from pufferflow.influence.quilts import InfluenceTables, QuiltSearch, influence_tables
+from pufferflow.influence.quilts import InfluenceTables, QuiltSearch
 from pufferflow.mechanisms import MECHANISMS
 
 EPSILONS = st.floats(-6, 3).map(lambda power: 10.0**power)
@@ -170,7 +170,7 @@ def starts(draw):
 
 
 def node_by_node(chain, length, epsilon, convention="exact"):
-    search = QuiltSearch(influence_tables(chain, convention, 1), length, epsilon)
+    search = QuiltSearch(chain, length, epsilon, convention)
     return max(search.best_quilt(search.nodes(node)).score for node in range(1, length + 1))
 
 
@@ -203,7 +203,7 @@ it rounds to 0.
 @example(LEAVING, 27, 8, 1)
 @examples(16, 160)
 def test_first_terms_of_ranges_bound_those_of_all_their_nodes(chain, node, steps, strides):
-    search = QuiltSearch(influence_tables(chain, "exact", 1), 10**6, 1.0)
+    search = QuiltSearch(chain, 10**6, 1.0)
     first, stride = search.supports.settled + node, search.supports.period * strides
     last = first + steps * stride
     found = search.nodes(first, last, stride)

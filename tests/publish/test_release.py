@@ -236,7 +236,7 @@ def test_pure_noise_is_refused_and_the_remedies_hold(exact):
         release(meters(people=30), **options, **exact)
     assert not exact["ledger"].exists()
     tried = release(meters(), **ALL | {"statistics": NAMES}, unit="kWh", dry_run=True)
-    assert {row.unit for row in tried.rows} == {"", "kWh", "readings", "runs"}
+    assert {row["unit"] for row in tried.rows} == {"", "kWh", "readings", "runs"}
     (said,) = release(meters(people=30), **options, dry_run=True).warnings
     assert said == str(refused.value)
     helps = r"at least (\d+) for .*`protect` (\w+), no cells \((\w+)\), .*at least (\d+) days"

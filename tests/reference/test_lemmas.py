@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from cases import seeds
 
-from pufferflow.influence.quilts import QuiltSearch, influence_tables
+from pufferflow.influence.quilts import QuiltSearch
 from pufferflow.models.chain import MarkovChain
 
 
@@ -18,7 +18,7 @@ def random_chain(seed):
 
 
 def chain_influence(chain, length, node, a, b):
-    search = QuiltSearch(influence_tables(chain, "exact", 1), length, 1.0)
+    search = QuiltSearch(chain, length, 1.0)
     return search.influence(search.nodes(node), a, b)
 
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from pufferflow import networks
 from pufferflow.general import PufferfishFramework, max_divergence
 from pufferflow.general.distributions import distribution
-from pufferflow.influence.quilts import QuiltSearch, influence_tables
+from pufferflow.influence.quilts import QuiltSearch
 from pufferflow.mechanisms import mqm_approx, mqm_exact
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import ChainFamily
@@ -161,7 +161,7 @@ def _flu() -> Values:
 def _composition() -> Values:
     """Yield the example of Theorem 4.4, of a chain of three, and three releases on a tree."""
     theta, epsilon = MarkovChain(THETA_1.transition_matrix, [0.8, 0.2]), 10.0
-    search = QuiltSearch(influence_tables(theta, "exact", 1), 3, epsilon)
+    search = QuiltSearch(theta, 3, epsilon)
     kinds = (("∅", 0, 0, 3), ("{X1}", 1, 0, 2), ("{X3}", 0, 1, 2), ("{X1,X3}", 1, 1, 1))
     for name, left, right, nearby in kinds:
         e, example = search.influence(search.nodes(2), left, right), "composition"
