@@ -23,7 +23,7 @@ from pufferflow.models.bounded import BoundedFamily
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import BinaryInterval, ChainFamily, Family, Protection
 from pufferflow.models.mixing import MixingFamily
-from pufferflow.models.periodic import PeriodicChain
+from pufferflow.models.processes import PeriodicChain
 from pufferflow.verify import MAX_WORK, PRECISIONS, proved_loss
 from pufferflow.verify.balls import UndecidedError, Work
 from pufferflow.verify.interpret import Interpreter
