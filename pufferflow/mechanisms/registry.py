@@ -18,8 +18,7 @@ from pufferflow.mechanisms.one_count import wasserstein
 from pufferflow.mechanisms.quilts import mqm_approx, mqm_exact
 from pufferflow.models.bounded import BoundedFamily
 from pufferflow.models.families import PROTECTION, AnyFamily, as_family
-from pufferflow.models.hidden import HiddenChain
-from pufferflow.models.periodic import PeriodicChain
+from pufferflow.models.processes import HiddenChain, PeriodicChain
 
 MECHANISMS: dict[str, Callable[..., NoiseScale]] = {
     "leakage": leakage,
