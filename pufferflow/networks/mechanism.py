@@ -20,15 +20,12 @@ node, the best one, initially around the nearest 1, 2, 4, … variables, is impr
 variables; then the scale may be larger than necessary, never smaller.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from heapq import heappop, heappush
-from itertools import count
 from numbers import Real
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 from tqdm import tqdm
 
@@ -66,7 +63,7 @@ class MarkovQuilt:
     """X_R, all other variables."""
 
     @classmethod
-    def of(cls, network: BayesianNetwork, node: int, quilt: int, nearby: int) -> MarkovQuilt:
+    def of(cls, network: BayesianNetwork, node: int, quilt: int, nearby: int) -> Self:
         """Return the quilt of indices by the names of the variables."""
         sets = quilt, nearby, (1 << len(network)) - 1 & ~(quilt | nearby)
         named = (tuple(network.names[v] for v in members(of)) for of in sets)
@@ -95,16 +92,15 @@ def best_first(
     ``key(quilt, nearby)`` must not fall as the sets grow: then no later quilt has a smaller key
     than the last one. ``complete``: it is a minimal quilt.
     """
-    order = count()
-    pending = [(key(0, 1 << node), next(order), 0, 1 << node)]
+    pending = [(key(0, 1 << node), 0, 1 << node)]
     while pending:
-        value, _, quilt, nearby = heappop(pending)
+        value, quilt, nearby = heappop(pending)
         trail = reached(network, node, quilt)
         v = next((v for v in trail if not (quilt | nearby) >> v & 1), None)
         yield value, quilt, nearby, v is None and len(trail) == (quilt | nearby).bit_count()
         if v is not None:
             for part in ((quilt | 1 << v, nearby), (quilt, nearby | 1 << v)):
-                heappush(pending, (key(*part), next(order), *part))
+                heappush(pending, (key(*part), *part))
 
 
 def reached(network: BayesianNetwork, node: int, observed: int) -> list[int]:
