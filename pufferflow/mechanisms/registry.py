@@ -111,8 +111,8 @@ def certify(
 def scale_work(name: str, family: AnyFamily, length: Lengths, certified: bool = False) -> float:
     """Return the operations of a mechanism's scale at one ε, or of its certificate and check.
 
-    The numbers were measured (``tests/unit/test_work.py``). They depend on Θ's kind, its numbers of
-    states and its start, and on T, but not on the probabilities of a chain, which may have been
+    The numbers were measured (``tests/unit/test_files.py``). They depend on Θ's kind, its numbers
+    of states and its start, and on T, but not on the probabilities of a chain, which may have been
     fitted to private records: chains that mix fast may take a fifth, others twice as much.
     """
     theta = as_family(family)
