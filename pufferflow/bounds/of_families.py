@@ -6,13 +6,12 @@ A bound holds for every mechanism whose density changes by at most e^c with one 
 from __future__ import annotations
 
 import math
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from pufferflow._util.grids import shared
 from pufferflow._util.numbers import ball
 from pufferflow.bounds.loss import ProcessLoss
 from pufferflow.bounds.process import (
@@ -27,9 +26,8 @@ from pufferflow.bounds.roots import Loss
 from pufferflow.models.bounded import BoundedFamily
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import ChainFamily, Family, Protection
-from pufferflow.models.hidden import HiddenChain
 from pufferflow.models.mixing import MixingFamily
-from pufferflow.models.periodic import PeriodicChain
+from pufferflow.models.processes import HiddenChain, PeriodicChain
 
 if TYPE_CHECKING:
     from flint import arb
@@ -42,9 +40,6 @@ MAX_RATIO_STATES = 64
 
 _LARGE = 10**6
 """Costs of a block of steps (m·c) above which mixing saves less than 1e-6 T·c and is left out."""
-
-_KEPT = 16
-_kept: OrderedDict[tuple[Any, ...], list[ProcessLoss]] = OrderedDict()
 
 MAX_BLOCK_STATES = 200
 """Largest number of states for blocks of steps: time grows faster than the cube."""
@@ -212,16 +207,8 @@ def _(family: PeriodicChain, length: int, protection: Protection) -> list[Part]:
     return [Part(family, bound) for bound in _bounds(of_periodic, family, length, protection)]
 
 
+@shared
 def _bounds(make: Callable[..., Any], *arguments: Any, **options: Any) -> list[ProcessLoss]:
-    """Return the bounds of one or more processes, shared by all calls of a thread.
-
-    Couplings of one ε are the start for the next one.
-    """
-    key = threading.get_ident(), make, *arguments, *options.items()
-    if (bounds := _kept.pop(key, None)) is None:
-        made = make(*arguments, **options)
-        bounds = [ProcessLoss(each) for each in (made if isinstance(made, list) else [made])]
-    while len(_kept) >= _KEPT:
-        _kept.popitem(last=False)
-    _kept[key] = bounds
-    return bounds
+    """Return the bounds of one or more processes."""
+    made = make(*arguments, **options)
+    return [ProcessLoss(each) for each in (made if isinstance(made, list) else [made])]

@@ -28,9 +28,8 @@ from pufferflow.errors import ChainError
 from pufferflow.models.bounded import BoundedFamily, RowSets
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import Protection
-from pufferflow.models.hidden import HiddenChain
-from pufferflow.models.periodic import PeriodicChain
 from pufferflow.models.powers import Supports, followers, matrix_power
+from pufferflow.models.processes import HiddenChain, PeriodicChain
 
 _EXACT_WORK = 20_000
 _EXACT_NODES, _EXACT_STATES = 400, 12

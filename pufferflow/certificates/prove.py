@@ -1,32 +1,33 @@
 """The certificate of a scale, which is raised until the loss proved by its program is ≤ ε."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from operator import itemgetter
+from typing import Any, TypeAlias
 
+import numpy as np
 from flint import ctx
 
 from pufferflow.audit.wasserstein import TIE, chain_sensitivity
 from pufferflow.bounds.of_families import MAX_STATES
 from pufferflow.bounds.roots import crossing
-from pufferflow.certificates.exact_families import exact_family
 from pufferflow.certificates.programs import Writer, early_nodes
-from pufferflow.certificates.quilts import quilts_of_chain
 from pufferflow.errors import CertificateError, ChainError, ParameterError
-from pufferflow.influence.quilts import QuiltSearch, influence_tables
+from pufferflow.influence.quilts import QuiltSearch
 from pufferflow.models.bounded import BoundedFamily
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import BinaryInterval, ChainFamily, Family, Protection
 from pufferflow.models.mixing import MixingFamily
-from pufferflow.models.periodic import PeriodicChain
-from pufferflow.verify import PRECISIONS, proved_loss
-from pufferflow.verify.balls import UndecidedError
-from pufferflow.verify.parse import VERSION, Proof, parse, read
-from pufferflow.verify.parse import Claim as Exact
+from pufferflow.models.processes import PeriodicChain
+from pufferflow.verify import MAX_WORK, PRECISIONS, proved_loss
+from pufferflow.verify.balls import UndecidedError, Work
+from pufferflow.verify.interpret import Interpreter
+from pufferflow.verify.parse import VERSION, Claim, Proof, parse, read, require
 
 _SLACK = "1e-9"
 """Slack above 2^-30, that of the plans of :mod:`pufferflow.audit.wasserstein`."""
@@ -44,28 +45,17 @@ _CORRELATED = (
     "its records are correlated, and for correlated ones 1/epsilon protects none; use mqm-exact"
 )
 
-Document = dict[str, Any]
-Proofs = Callable[[Exact], list[Document]]
+MAX_RANGES = 5_000
+"""Largest number of ranges of one chain with quilts, single nodes included."""
+_KNOWN_QUILTS = 12
+
+Document: TypeAlias = dict[str, Any]
+Proofs: TypeAlias = Callable[[Claim], list[Document]]
+Form: TypeAlias = tuple[int | None, int | None]
 
 
-@dataclass(frozen=True)
-class Claim:
-    """The requested claim of a certificate.
-
-    For wasserstein ``count`` has the weights of all states and the lengths.
-    """
-
-    mechanism: str
-    family: Family
-    length: int
-    epsilon: float
-    scale: float
-    protection: Protection
-    count: tuple[list[int], list[int]] | None = None
-
-
-def prove(claim: Claim) -> Document:
-    """Return the certificate of a scale, which may be slightly larger than the requested one.
+def prove(asked: Any, family: Family) -> Document:
+    """Return the certificate of a ``NoiseScale``, whose scale may be slightly larger.
 
     Raises
     ------
@@ -76,19 +66,19 @@ def prove(claim: Claim) -> Document:
         document: Document = {
             "certificate": "pufferflow",
             "version": VERSION,
-            "mechanism": claim.mechanism,
-            "family": exact_family(claim.family),
-            "epsilon": repr(claim.epsilon),
-            "length": claim.length,
-            "window": claim.protection.window,
-            "side_information": "none" if claim.protection.side_information == "none" else "any",
-            "scale": repr(claim.scale),
+            "mechanism": asked.mechanism,
+            "family": exact_family(family),
+            "epsilon": repr(asked.epsilon),
+            "length": max(asked.count.lengths) if asked.count else asked.length,
+            "window": asked.window,
+            "side_information": asked.side_information,
+            "scale": repr(asked.scale),
             "proofs": [],
         }
         # other records reveal nothing, up to rounding
-        alone = claim.mechanism == "entry-dp"
-        best, refused, most = None, "", claim.scale * (1 + 1e-8 if alone else 2)
-        for least, near, proofs in _proofs(claim):
+        alone = asked.mechanism == "entry-dp"
+        best, refused, most = None, "", asked.scale * (1 + 1e-8 if alone else 2)
+        for least, near, proofs in _proofs(asked, family):
             if best and least >= most:
                 continue
             try:
@@ -96,13 +86,13 @@ def prove(claim: Claim) -> Document:
             except (CertificateError, ParameterError) as error:
                 refused = refused or str(error)
             most = float(best["scale"]) if best else most
-            if best and most <= _ENOUGH * claim.scale:
+            if best and most <= _ENOUGH * asked.scale:
                 break
         if best is None:
             raise ParameterError(_CORRELATED if alone else refused)
         return best
     except (ChainError, CertificateError, ParameterError, ValueError) as error:
-        raise ParameterError(f"no certificate for {claim.mechanism}: {error}") from error
+        raise ParameterError(f"no certificate for {asked.mechanism}: {error}") from error
 
 
 def _smallest(document: Document, most: float, near: float, proofs: Proofs) -> Document:
@@ -143,69 +133,62 @@ def _smallest(document: Document, most: float, near: float, proofs: Proofs) -> D
     return best
 
 
-def _proofs(claim: Claim) -> Iterator[tuple[float, float, Proofs]]:
+def _proofs(asked: Any, family: Family) -> Iterator[tuple[float, float, Proofs]]:
     """Yield the smallest scale, the tolerance, and the maker of proofs: longer ones later."""
-    family, length, epsilon = claim.family, claim.length, claim.epsilon
+    scale, length, epsilon = asked.scale, asked.length, asked.epsilon
     chains = family.chains if isinstance(family, ChainFamily | BinaryInterval) else ()
-    informed = claim.protection.side_information != "none"
-    if claim.mechanism == "group-dp" or isinstance(family, MixingFamily):
-        yield claim.scale, _NEARLY, _together
-    elif claim.count is not None:
-        proof = {"count": _count(claim, *claim.count)}
-        yield claim.scale, _NEARLY, lambda exact: [proof] * len(exact.family.members)
-    elif claim.mechanism == "leakage" or (claim.mechanism == "entry-dp" and informed):
+    informed = asked.side_information != "none"
+    if asked.mechanism == "group-dp" or isinstance(family, MixingFamily):
+        yield scale, _NEARLY, partial(_alike, {})
+    elif asked.count is not None:
+        yield scale, _NEARLY, partial(_alike, {"count": _count(asked, family.chains)})
+    elif asked.mechanism == "leakage" or (asked.mechanism == "entry-dp" and informed):
         _require_provable(family)
-        if claim.scale * epsilon >= length:
-            yield claim.scale, _NEARLY, _together
+        if scale * epsilon >= length:
+            yield scale, _NEARLY, partial(_alike, {})
         known, early, near = list[Any](), [(0, 0)], _CLOSELY
         if isinstance(family, BoundedFamily):
             known = [family.rows, family.backward and family.backward.rows]
         elif not isinstance(family, PeriodicChain):
             members = chains or [family]
-            asked = length, claim.scale, claim.protection, 1 / len(members)
-            early = [early_nodes(chain, *asked) for chain in members]
+            given = length, scale, Protection(asked.window, asked.side_information)
+            early = [early_nodes(chain, *given, 1 / len(members)) for chain in members]
             near = _LESS_CLOSELY if any(map(any, early)) else near
-        yield claim.scale, near, partial(_programs, known, early)
+        yield scale, near, partial(_programs, known, early)
         if chains and not informed:
-            tables = (influence_tables(chain, "exact", claim.protection.window) for chain in chains)
-            searches = (QuiltSearch(table, length, epsilon) for table in tables)
-            least = max(search.worst_node().score for search in searches)
-            yield max(claim.scale, least), _NEARLY, partial(_quilts, chains)
-    elif not chains:
-        raise ParameterError(
-            "quilts prove scales of chains with one matrix; use leakage or group-dp"
-        )
+            search = partial(QuiltSearch, window=asked.window)
+            least = max(search(c, length, epsilon).worst_node().score for c in chains)
+            yield max(scale, least), _NEARLY, partial(_quilts, chains)
     else:
-        yield claim.scale, _NEARLY, partial(_quilts, chains)
+        why = "quilts prove scales of chains with one matrix; use leakage or group-dp"
+        require(bool(chains), why)
+        yield scale, _NEARLY, partial(_quilts, chains)
 
 
 def _require_provable(family: Family) -> None:
     """Raise if there is no program, or only one that takes minutes."""
-    if isinstance(family, PeriodicChain) and family.period * family.states**2 > _MAX_PHASES:
-        raise ParameterError(
-            f"a period of {family.period} phases of {family.states} states takes too long to "
-            "prove; give fewer"
-        )
-    if (states := (family.states or 1)) > MAX_STATES:
-        raise ParameterError(
-            f"{states} states; couplings are proved for at most {MAX_STATES}, use mqm-exact or "
-            "fewer states"
-        )
+    states, period = family.states or 1, getattr(family, "period", 1)
+    why = f"a period of {period} phases of {states} states takes too long to prove; give fewer"
+    require(period == 1 or period * states**2 <= _MAX_PHASES, why)
+    why = f"{states} states; couplings are proved for at most {MAX_STATES}, use mqm-exact or fewer"
+    require(states <= MAX_STATES, f"{why} states")
 
 
-def _count(claim: Claim, weights: list[int], lengths: list[int]) -> Document:
+def _count(asked: Any, chains: Sequence[MarkovChain]) -> Document:
     """Return the proof with W for the distributions of the count, with slack for ties."""
-    known = chain_sensitivity(claim.family.chains, lengths, weights)
-    ties = known.W * claim.epsilon < known.strict * (claim.epsilon - TIE)
+    lengths = list(asked.count.lengths)
+    weights = [int(x in asked.count.states) for x in range(chains[0].states)]
+    known = chain_sensitivity(chains, lengths, weights)
+    ties = known.W * asked.epsilon < known.strict * (asked.epsilon - TIE)
     reach, slack = (known.W, _SLACK) if ties else (known.strict, "0")
     return {"weights": weights, "lengths": lengths, "W": reach, "slack": slack}
 
 
-def _together(exact: Exact) -> list[Document]:
-    return [{}] * len(exact.family.members)
+def _alike(proof: Document, exact: Claim) -> list[Document]:
+    return [proof] * len(exact.family.members)
 
 
-def _quilts(chains: Sequence[MarkovChain], exact: Exact) -> list[Document]:
+def _quilts(chains: Sequence[MarkovChain], exact: Claim) -> list[Document]:
     # fewer ranges suffice at a slightly larger scale, and nearly always at this one
     looser = replace(exact, scale=exact.scale * (1 + Fraction(_LOOSER)))
     pairs = list(zip(chains, exact.family.members, strict=True))
@@ -215,7 +198,96 @@ def _quilts(chains: Sequence[MarkovChain], exact: Exact) -> list[Document]:
     raise CertificateError(f"{PRECISIONS[-1]} bits do not distinguish small probabilities from 0")
 
 
-def _programs(known: list[Any], early: list[tuple[int, int]], exact: Exact) -> list[Document]:
+def _programs(known: list[Any], early: list[tuple[int, int]], exact: Claim) -> list[Document]:
     pairs = zip(exact.family.members, early, strict=True)
     with ctx.workprec(PRECISIONS[0]):
         return [Writer(exact, member, known, single).program() for member, single in pairs]
+
+
+# -- quilts ----------------------------------------------------------------------------------------
+
+
+def quilts_of_chain(chain: MarkovChain, exact: Any, claim: Claim) -> list[list[int | None]]:
+    """Return ranges of nodes with a quilt each whose losses are at most ε, as far as possible.
+
+    A quilt serves a whole range of nodes if the bound of its first node suffices: a two-sided one
+    up to T − b, a left-only one up to T, a right-only one as long as its card is small enough. If
+    no known quilt serves, a single node gets its best one, which is added to the known ones. The
+    search in floats proposes quilts, the verifier's rules check them.
+    """
+    loss = Interpreter(claim, exact, Proof(), Work(MAX_WORK)).quilt
+    search = QuiltSearch(chain, claim.length, float(claim.epsilon), "exact", claim.window)
+    windows, epsilon, worst = claim.windows, claim.epsilon, search.worst_node()
+    left, right = worst.left, worst.right
+    forms: list[Form] = [(left, right), (None, right), (left, None), (None, None)]
+    ranges: list[list[int | None]] = []
+
+    def served(first: int, form: Form) -> int:
+        """Return the last node of the longest range from ``first`` on, or ``first`` − 1."""
+        (a, b), end = form, windows - (form[1] or 0)
+        if not (a or 0) < first <= end:
+            return first - 1
+        if loss(first, end, a, b) <= epsilon:
+            return end
+        # with a left end every node takes a power of P; without, influence is equal at all nodes
+        later = range(first, end + 1 if a is None else first)
+        return first - 1 + bisect_left(later, True, key=lambda n: loss(first, n, a, b) > epsilon)
+
+    first = 1
+    while first <= windows:
+        why = f"more than {MAX_RANGES} ranges of nodes have quilts of their own"
+        require(len(ranges) < MAX_RANGES, why)
+        last, form = max(((served(first, form), form) for form in forms), key=itemgetter(0))
+        if last < first:
+            fit = (f for f in forms if (f[0] or 0) < first <= windows - (f[1] or 0))
+            alone = next((f for f in fit if loss(first, first, *f) <= epsilon), None)
+            if alone is None:
+                best = search.best_quilt(search.nodes(first))
+                alone = best.left, best.right
+                known = [alone, (None, best.right), (best.left, None), *forms[:_KNOWN_QUILTS]]
+                forms = [*(f for f in dict.fromkeys(known) if f != (None, None)), (None, None)]
+            last, form = first, alone
+        ranges.append([first, last, *form])
+        first = last + 1
+    return ranges
+
+
+# -- families --------------------------------------------------------------------------------------
+
+_SUMS = {"low": (0, 1), "high": (1, np.inf)} | dict.fromkeys(
+    ("transition_matrix", "transition_matrices", "initial_distribution"), (1, 1)
+)
+"""Possible sums of rows."""
+
+
+def exact_family(theta: Family) -> Document:
+    """Return the family in the format of certificates: rows divided by their exact sums."""
+    [(kind, terms)] = theta.document().items()
+    chains = [chain.document() for chain in theta.members]
+    if kind in {"hidden", "periodic"}:
+        chains = [terms]
+    if not chains:
+        return {kind: _exact(terms)}
+    return {"chains": [_exact(_chain(chain)) for chain in chains]}
+
+
+def _chain(terms: Document) -> Document:
+    """Return a chain; each phase of a period has a step of its own."""
+    matrices = terms.get("transition_matrices") or [terms["transition_matrix"]]
+    every = np.repeat(matrices, terms.get("repeat", 1), axis=0).tolist()
+    kept = {name: terms[name] for name in ("initial_distribution", "observations") if name in terms}
+    return {"transition_matrices": every} | kept
+
+
+def _exact(value: Any, name: str = "") -> Any:
+    """Return floats as shortest decimals, or divided by the sum of a row if it is wrong."""
+    if isinstance(value, dict):
+        return {key: _exact(part, key) for key, part in value.items()}
+    if name in _SUMS and isinstance(value, list) and isinstance(value[0], float):
+        numbers, (least, most) = [Fraction(repr(p)) for p in value], _SUMS[name]
+        total = sum(numbers, Fraction())
+        right = least <= total <= most
+        return [repr(p) for p in value] if right else [str(p / total) for p in numbers]
+    if isinstance(value, list):
+        return [_exact(part, name) for part in value]
+    return repr(value) if isinstance(value, float) else value

@@ -26,11 +26,13 @@ COLUMNS = ("mechanism", "scale", "guarantee", "loss", "ratio", "node", "pair", "
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_common(parser, "audit the number of records in this state")
+    of = parser.add_mutually_exclusive_group(required=True)
+    add_common(parser, of, "audit the number of records in this state, from 0; or in several")
+    of.add_argument("--histogram", action="store_true", help="audit the histogram of all states")
+    event = "ε of differential privacy of a reading"
+    of.add_argument("--event-epsilon", type=float, action="append", metavar="E", help=event)
     add = parser.add_argument
-    add("--event-epsilon", type=float, action="append", metavar="E", help="audit E-DP per reading")
     add("--reset", type=int, metavar="M", help="E is a budget for M readings, which is then reset")
-    add("--histogram", action="store_true", help="audit the histogram of all states")
     add("--length", type=int, required=True, metavar="T", help="records")
     add("--scale", type=float, metavar="S", help="audit this scale (a histogram has noise 2 S)")
 
@@ -44,8 +46,6 @@ def run(arguments: argparse.Namespace) -> None:
         raise ParameterError("--reset is of the budget --event-epsilon E; give both")
     scale, epsilons = arguments.scale, arguments.epsilon or []
     window = level_of(arguments.protect).window
-    if (arguments.count is None) == (not arguments.histogram):
-        raise ParameterError("give either --count STATE or --histogram, or --event-epsilon E")
     if scale is not None and (arguments.mechanism or len(epsilons) > 1):
         raise ParameterError("--scale goes without --mechanism, and with a single --epsilon")
     if scale is None and not epsilons:
@@ -88,9 +88,9 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _ordinary(arguments: argparse.Namespace) -> None:
     """Print the loss of event-level differential privacy under Θ for both adversaries."""
-    names, reset = ("count", "histogram", "scale", "epsilon", "mechanism"), arguments.reset
-    if given := [name for name in names if getattr(arguments, name)]:
-        raise ParameterError(f"--event-epsilon goes without --{given[0]}; leave one out")
+    if arguments.scale or arguments.epsilon or arguments.mechanism:
+        raise ParameterError("--event-epsilon goes without --scale, --epsilon and --mechanism")
+    reset = arguments.reset
     family, length, rows = read_public_model(arguments.model).family, arguments.length, []
     hidden = level_of(arguments.protect)
     if hidden.window is None:

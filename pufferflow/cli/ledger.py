@@ -14,7 +14,7 @@ import numpy as np
 from pufferflow._util.numbers import written_number
 from pufferflow.accounting.account import UNBOUNDED, Charge, Level, level_of, percent
 from pufferflow.accounting.entries import Entry, Terms
-from pufferflow.accounting.ledger import Ledger
+from pufferflow.accounting.ledger import Ledger, reserved
 from pufferflow.cli.printing import actions_of, show, table
 from pufferflow.errors import LedgerError, ParameterError
 
@@ -90,8 +90,9 @@ def _add(ledger: Ledger, arguments: argparse.Namespace) -> None:
     period = parse_range(arguments.first, arguments.last)
     charge = Charge(cost, whole, *period, rho, whole_rho, delta)
     entry = Entry(known, charge, None, None, arguments.query)
-    paid = ledger.add(Terms(entry, new_values=arguments.yes))
-    print(f"entered as row {paid.number}: {percent(paid.spent)} % is spent")
+    with reserved(ledger, Terms(entry, new_values=arguments.yes)) as paid:
+        assert paid is not None
+        print(f"entered as row {paid.number}: {percent(paid.spent)} % is spent")
 
 
 def _set_limit(ledger: Ledger, arguments: argparse.Namespace) -> None:

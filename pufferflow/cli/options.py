@@ -59,7 +59,6 @@ def add_options(parser: argparse.ArgumentParser, *functions: Any) -> Callable[..
     if "source" in taken:
         parser.add_argument("source", metavar="TABLE", help=argparse.SUPPRESS)
         add(ACCOUNT, "--no-ledger", action="store_true", help="Keep no account of this.")
-        add(OUTPUT, "--dry-run", action="store_true", help="Show errors; charge nothing.", **absent)
     add(OUTPUT, "--json", action="store_true", help="Print JSON.")
     return add
 

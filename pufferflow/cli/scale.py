@@ -30,20 +30,20 @@ COLUMNS = ("mechanism", "epsilon", "scale", "node", "quilt", "private", "status"
 FEWER = "give fewer states, other mechanisms (--mechanism) or shorter segments"
 
 
-def add_common(parser: argparse.ArgumentParser, count: str, epsilon: bool = False) -> None:
-    """Declare the common arguments of scales, which need an ``epsilon``, and of audits."""
+def add_common(parser: Any, of: Any, count: str, epsilon: bool = False) -> None:
+    """Declare the common arguments of scales, which need an ``epsilon``, and of audits ``of``."""
     add, names, many = parser.add_argument, ", ".join(MECHANISMS), "repeat for several"
     add("model", metavar="MODEL.json", help="model of chains; - reads standard input")
     add("--mechanism", action="append", metavar="NAME", help=f"{names} (default: all); {many}")
     add("--epsilon", type=float, action="append", required=epsilon, help=many)
-    add("--count", type=int, action="append", metavar="STATE", help=f"{count}, from 0; {many}")
+    of.add_argument("--count", type=int, action="append", metavar="STATE", help=count)
     add("--protect", default="reading", help="reading, participant, or a number of readings")
     add("--convention", choices=("exact", "published"), default="exact", help="of mqm-exact")
     add_bounds(add)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_common(parser, "state that wasserstein counts", epsilon=True)
+    add_common(parser, parser, "state that wasserstein counts, from 0; or several", epsilon=True)
     add, gaps = parser.add_argument, get_args(GapKind)
     add("--length", type=int, action="append", required=True, help="records; the longest decides")
     add("--side-information", choices=("none", "any"), default="none", help="of the adversary")

@@ -1,6 +1,9 @@
-"""Scenarios as distributions of databases: the query given a record, and group privacy."""
+"""Scenarios as distributions of databases: their table, queries given a record, group privacy."""
 
+import csv
+import io
 import math
+import os
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,12 +11,15 @@ from fractions import Fraction
 from typing import Any
 
 from pufferflow._util.checks import check_epsilon, check_list, check_type, named_type, shown_name
+from pufferflow._util.files import read_bounded
 from pufferflow._util.numbers import written_number
 from pufferflow._util.rounding import divide_up, float_up
-from pufferflow.errors import ParameterError
+from pufferflow.errors import DataError, ParameterError
 from pufferflow.general.distributions import Distribution, named, normalised, probabilities
 
 Database = tuple[Hashable, ...]
+Table = tuple[dict[str, dict[Any, Any]], list[str], dict[tuple[str, ...], str]]
+"""``scenarios[scenario][secret][value]``; or ``[scenario][database]``, records and query."""
 
 
 @dataclass(frozen=True)
@@ -48,14 +54,12 @@ class Databases:
         }
         databases = dict.fromkeys(d for given in self.scenarios.values() for d in given)
         sizes = {len(d) if isinstance(d, tuple) else 0 for d in databases}
-        if not sizes:
-            raise ParameterError("there is no scenario; give at least one")
         if len(sizes) > 1 or 0 in sizes:
             raise ParameterError("databases must be tuples with one entry per record")
         if not callable(query):
             raise ParameterError(f"query is {named_type(query)}; give a function of a database")
         self.query = {d: written_number(query(d), "the query of a database") for d in databases}
-        (size,) = sizes
+        size = max(sizes, default=0)  # no scenario is refused with the pairs
         default = [f"X{i + 1}" for i in range(size)]
         names = default if records is None else check_list(records, "records")
         if not len(names) == len(set(map(str, names))) == size:
@@ -124,3 +128,45 @@ def _are_independent(given: Mapping[Database, Fraction], groups: Sequence[Sequen
         given[database] == math.prod(m[part] for m, part in zip(marginals, each, strict=True))
         for database, each in parts.items()
     )
+
+
+def read_table(source: str | os.PathLike[str]) -> Table:
+    """Return the scenarios of a CSV file, or of standard input for ``"-"``.
+
+    Raises DataError: it cannot be read, its columns are wrong, or two rows contradict each other.
+    """
+    content = read_bounded(source)
+    where = "standard input" if source == "-" else os.fspath(source)
+    try:
+        rows = csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
+        columns = rows.fieldnames = [name.strip() for name in rows.fieldnames or ()]
+        records = [c for c in columns if c not in ("scenario", "secret", "value", "probability")]
+        once = len({*columns}) == len(columns) and not any(c == "" or "=" in c for c in columns)
+        kinds = ("secret" in columns) + bool(records)
+        if not once or kinds != 1 or not {"value", "probability"} <= {*columns}:
+            raise DataError(
+                "the columns must be value, probability and either secret or one for each record, "
+                "each once; scenario is optional, and = is in no name"
+            )
+        scenarios: dict[str, dict[Any, Any]] = {}
+        query: dict[tuple[str, ...], str] = {}
+        for row in rows:
+            cells = {column: str(cell or "").strip() for column, cell in row.items()}
+            if None in row or not all(cells.values()):
+                raise DataError("the line has an empty field, or not as many as the header")
+            given = scenarios.setdefault(cells.get("scenario", "all"), {})
+            key: Any = tuple(cells[record] for record in records)
+            if not records:
+                given, key = given.setdefault(cells["secret"], {}), cells["value"]
+            elif query.setdefault(key, cells["value"]) != cells["value"]:
+                raise DataError("another row has another value for this database; correct one")
+            if key in given:
+                raise DataError("another row has a probability of the same; give it once")
+            given[key] = cells["probability"]
+    except UnicodeDecodeError as error:
+        raise DataError(f"{where} is not UTF-8 text (byte {error.start + 1}); save it so") from None
+    except (csv.Error, DataError) as error:
+        raise DataError(f"{where}, line {rows.line_num}: {error}") from None
+    if not scenarios:
+        raise DataError(f"{where} has no rows below the header; give probabilities")
+    return scenarios, records, query

@@ -6,7 +6,7 @@ from collections import ChainMap
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import chain, combinations, pairwise
+from itertools import combinations
 from typing import Any, Self, TypeAlias
 
 from flint import arb, ctx
@@ -23,7 +23,7 @@ from pufferflow._util.numbers import ball, written_number
 from pufferflow._util.rounding import divide_up, float_up
 from pufferflow._util.work import afford
 from pufferflow.errors import ParameterError
-from pufferflow.general.databases import Databases, GroupSensitivity
+from pufferflow.general.databases import Databases, GroupSensitivity, read_table
 from pufferflow.general.distributions import (
     Distribution,
     distribution,
@@ -31,7 +31,6 @@ from pufferflow.general.distributions import (
     named,
     wasserstein_infinity,
 )
-from pufferflow.general.tables import read_table
 
 PAIR_WORK, VALUE_WORK = 1e5, 1e4
 """Operations of W∞, in exact fractions, per pair of secrets and per value of a distribution."""
@@ -209,11 +208,8 @@ class PufferfishFramework:
         """
         budget = Fraction(check_epsilon(epsilon))
         values = {v for given in self.distributions.values() for d in given.values() for v in d}
-        try:
-            exact = written_number(value, "the value")
-        except ParameterError:
-            exact = None  # the message could show the value
-        if exact is None or exact not in values:
+        exact = written_number(value, "the value")  # whose message shows none, nor does the next
+        if exact not in values:
             raise ParameterError("the value to release is impossible in every scenario; check both")
         noisy, W, first = exact, self.wasserstein().W, min(values)
         if W:  # otherwise the query reveals nothing
@@ -235,16 +231,21 @@ class PufferfishFramework:
         """
         worst = 0.0
         with ctx.workprec(100):
-            inverse = 1 / arb(check_positive(scale, "scale"))
+            rate = 1 / arb(check_positive(scale, "scale"))
+
+            def log_density(given: Distribution, w: Fraction) -> arb:
+                masses = (ball(p) * (-rate * ball(abs(w - v))).exp() for v, p in given.items())
+                return sum(masses, arb(0)).log()
+
             for given in self.distributions.values():
-                points = sorted({value for each in given.values() for value in each})
-                pairs = [(s, t) for s, t in self._possible(given) if given[s] != given[t]]
-                logs = {s: _log_densities(given[s], points, inverse) for s in {*chain(*pairs)}}
-                both = (zip(logs[s], logs[t], strict=True) for s, t in pairs)
-                ratios = [abs(a - b) for a, b in chain.from_iterable(both)]
-                worst = max([worst, *(math.nextafter(float(r.upper()), math.inf) for r in ratios)])
-                if not all(ratio.is_finite() for ratio in ratios):
-                    raise ParameterError(f"scale is {scale:g}, too small for the query; enlarge it")
+                points = {value for each in given.values() for value in each}
+                logs = {s: [log_density(each, w) for w in points] for s, each in given.items()}
+                for s, t in self._possible(given):
+                    for one, other in zip(logs[s], logs[t], strict=True):
+                        loss = float(abs(one - other).upper()) if given[s] != given[t] else 0.0
+                        if not math.isfinite(loss):
+                            raise ParameterError(f"scale is {scale:g}, too small; enlarge it")
+                        worst = max(worst, loss and math.nextafter(loss, math.inf))
         return worst
 
     def close_adversary(self, belief: Mapping[Any, Any]) -> CloseAdversary:
@@ -322,15 +323,3 @@ def _pairs_within(groups: Iterable[list[Hashable]]) -> list[Pair]:
         for pair in combinations(secrets, 2):
             pairs.setdefault(frozenset(pair), pair)
     return list(pairs.values())
-
-
-def _log_densities(given: Distribution, points: list[Fraction], inverse: arb) -> list[arb]:
-    """Return log E[exp(−|w − F|/scale)] at each point w, from the sums left and right of it."""
-    masses = [ball(given.get(w, Fraction(0))) for w in points]
-    decays = [(-inverse * ball(w - v)).exp() for v, w in pairwise(points)]
-    left, right = masses.copy(), masses.copy()
-    for i, decay in enumerate(decays):
-        left[i + 1] += left[i] * decay
-    for i, decay in reversed([*enumerate(decays)]):
-        right[i] += right[i + 1] * decay
-    return [(a + b - mass).log() for a, b, mass in zip(left, right, masses, strict=True)]

@@ -46,15 +46,15 @@ zeros by the support of P^n, kept with it.
 """
 
 import math
-import threading
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache, cached_property, lru_cache, partial
+from functools import cache, cached_property, partial
 from heapq import heappop, heappush
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from pufferflow._util.grids import shared
 from pufferflow._util.jit import constant, most_threads
 from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF, divide_up
 from pufferflow._util.types import Bools, Floats, Ints
@@ -187,18 +187,6 @@ class InfluenceTables:
         return self.stack[index].T if n else np.full_like(self.stack[0], INFINITE)
 
 
-def influence_tables(
-    chain: MarkovChain, convention: Convention, window: int = 1
-) -> InfluenceTables:
-    """Return tables shared by all calls of a thread: a grid of ε costs little more than one ε."""
-    return _tables_of(threading.get_ident(), chain, convention, window)
-
-
-@lru_cache(8)
-def _tables_of(thread: int, *arguments: Any) -> InfluenceTables:
-    return InfluenceTables(*arguments)
-
-
 def masked(table: Floats, secrets: Bools) -> Floats:
     """Return a table in which pairs that are not both ``secrets`` are excluded."""
     return np.where(np.logical_and.outer(secrets, secrets), table, MASKED)
@@ -221,6 +209,9 @@ def distances_of(spaces: int) -> Ints:
     return np.concatenate([np.arange(spaces), *octaves])
 
 
+_tables = shared(InfluenceTables)
+
+
 class Nodes(NamedTuple):
     """The nodes first, first + stride, … last with a common bound on the first term of eq. 5."""
 
@@ -236,13 +227,20 @@ class Nodes(NamedTuple):
 class QuiltSearch:
     """Best quilts of the nodes of one chain; the module's docstring explains the search."""
 
-    def __init__(self, tables: InfluenceTables, length: int, epsilon: float) -> None:
-        self.tables, self.chain, self.epsilon = tables, tables.chain, epsilon
-        self.window = min(tables.window, length)
+    def __init__(
+        self,
+        chain: MarkovChain,
+        length: int,
+        epsilon: float,
+        convention: Convention = "exact",
+        window: int = 1,
+    ) -> None:
+        self.tables = tables = _tables(chain, convention, window)
+        self.chain, self.epsilon, self.window = chain, epsilon, min(window, length)
         self.length = length - self.window + 1  # nodes: windows by their first records
         self._trivial, self._distances = divide_up(length, epsilon), distances_of(SPACES)
         edges = tables.power(1)[1]
-        self.supports = Supports(tables.chain.initial_support, edges, self.length)
+        self.supports = Supports(chain.initial_support, edges, self.length)
         self._horizon = self.length  # later nodes of equal support are equal
 
     # -- nodes -----------------------------------------------------------------------------------

@@ -88,21 +88,15 @@ class NoiseScale:
         ``family`` is the one it was computed for. Raises ParameterError: there is no certificate,
         with the reason.
         """
-        from pufferflow.certificates.prove import Claim, prove  # loads the interval arithmetic
+        from pufferflow.certificates.prove import prove  # loads the interval arithmetic
         from pufferflow.verify.parse import MECHANISMS
 
-        if self.mechanism not in tuple(MECHANISMS):
+        if self.mechanism not in MECHANISMS:
             why = f"only the scales of {', '.join(MECHANISMS)} have proofs"
             raise ParameterError(f"no certificate for {shown_name(self.mechanism)}: {why}")
         if self.scale is None:
             raise ParameterError(f"no certificate for {self.mechanism}: {self.reason}")
-        theta, count, length = as_family(family), None, self.length
-        if self.count is not None:
-            weights = [int(x in self.count.states) for x in range(theta.chains[0].states)]
-            count, length = (weights, list(self.count.lengths)), max(self.count.lengths)
-        hidden = Protection(self.window, self.side_information)
-        claim = Claim(self.mechanism, theta, length, self.epsilon, self.scale, hidden, count)
-        certificate = prove(claim)
+        certificate = prove(self, as_family(family))
         return replace(self, scale=float(certificate["scale"]), certificate=certificate)
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple, get_args
 from pufferflow._util.checks import Lengths, check_choice
 from pufferflow._util.grids import of_epsilons
 from pufferflow._util.rounding import UNIT_ROUNDOFF, divide_up
-from pufferflow.influence.quilts import Candidate, Convention, QuiltSearch, influence_tables
+from pufferflow.influence.quilts import Candidate, Convention, QuiltSearch
 from pufferflow.mechanisms.base import NoiseScale, Quilt, requested
 from pufferflow.models.families import AnyFamily, GapKind, SideInformation, as_family
 
@@ -58,8 +58,8 @@ def mqm_exact(
     check_choice(convention, "convention", get_args(Convention))
     if asked.reason:
         return asked
-    tables = [influence_tables(c, convention, asked.window) for c in as_family(family).chains]
-    worst = [QuiltSearch(t, asked.length, asked.epsilon).worst_node() for t in tables]
+    query = asked.length, asked.epsilon, convention, asked.window
+    worst = [QuiltSearch(chain, *query).worst_node() for chain in as_family(family).chains]
     decides = max(range(len(worst)), key=lambda i: worst[i].score)
     return replace(_of_quilt(asked, worst[decides]), chain=decides)
 

@@ -18,8 +18,7 @@ from pufferflow.mechanisms.one_count import wasserstein
 from pufferflow.mechanisms.quilts import mqm_approx, mqm_exact
 from pufferflow.models.bounded import BoundedFamily
 from pufferflow.models.families import PROTECTION, AnyFamily, as_family
-from pufferflow.models.hidden import HiddenChain
-from pufferflow.models.periodic import PeriodicChain
+from pufferflow.models.processes import HiddenChain, PeriodicChain
 
 MECHANISMS: dict[str, Callable[..., NoiseScale]] = {
     "leakage": leakage,
@@ -112,8 +111,8 @@ def certify(
 def scale_work(name: str, family: AnyFamily, length: Lengths, certified: bool = False) -> float:
     """Return the operations of a mechanism's scale at one ε, or of its certificate and check.
 
-    The numbers were measured (``tests/unit/test_work.py``). They depend on Θ's kind, its numbers of
-    states and its start, and on T, but not on the probabilities of a chain, which may have been
+    The numbers were measured (``tests/unit/test_files.py``). They depend on Θ's kind, its numbers
+    of states and its start, and on T, but not on the probabilities of a chain, which may have been
     fitted to private records: chains that mix fast may take a fifth, others twice as much.
     """
     theta = as_family(family)

@@ -14,7 +14,6 @@ rounding to entries of at least ``SAFE_MINIMUM``. The support distinguishes them
 import math
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 
@@ -24,7 +23,6 @@ from pufferflow._util.types import Bools, Floats
 from pufferflow._util.work import spend
 from pufferflow.errors import NetworkError
 from pufferflow.networks.network import BayesianNetwork
-from pufferflow.networks.quilts import branches, mask_of, members
 
 MAX_CELLS = 2**20
 """Largest number of entries of an intermediate table."""
@@ -68,13 +66,13 @@ def influence_of(network: BayesianNetwork, node: int, quilt: int) -> float:
 @lru_cache(maxsize=2**17)
 def log_ratios(network: BayesianNetwork, node: int, part: int) -> Floats:
     """Return the largest log P(x_A | x) / P(x_A | x') for each pair (x, x'), rounded up."""
-    single, joint = _alone(network, node), joint_distribution(network, [node, *members(part)])
+    single = joint_distribution(network, (node,))
+    joint = joint_distribution(network, (node, *members(part)))
     if single is None or joint is None:
         return np.array(math.nan)
-    masses = single.values[single.support][:, None]
-    table, possible = (
-        of[single.support].reshape(len(masses), -1) for of in (joint.values, joint.support)
-    )
+    (alone, positive, few), (values, support, more) = single, joint
+    masses = alone[positive][:, None]
+    table, possible = (of[positive].reshape(len(masses), -1) for of in (values, support))
     spend(30 * len(masses) * table.size, *SEARCH)
     # probabilities too small for floats: the smallest safe number in a numerator, else 0
     with np.errstate(divide="ignore"):
@@ -82,28 +80,23 @@ def log_ratios(network: BayesianNetwork, node: int, part: int) -> Floats:
         lower = np.where(table < SAFE_MINIMUM, 0, table) / np.maximum(masses, SAFE_MINIMUM)
         rows = zip(upper, possible, strict=True)
         largest = [(row[here] / lower[:, here]).max(axis=1) for row, here in rows]
-    roundings = 2 * (joint.roundings + single.roundings) + 8
+    roundings = 2 * (few + more) + 8
     ratios: Floats = np.log(np.maximum(largest, 1.0)) * (1 + 4 * UNIT_ROUNDOFF)
     ratios += 1.01 * roundings * UNIT_ROUNDOFF
     np.fill_diagonal(ratios, 0.0)
     return ratios
 
 
-class Joint(NamedTuple):
-    """A joint distribution, one axis per variable."""
+@lru_cache(maxsize=4)  # each variable alone is used again and again
+def joint_distribution(
+    network: BayesianNetwork, kept: tuple[int, ...]
+) -> tuple[Floats, Bools, int] | None:
+    """Return P(X_A) for A = ``kept`` (distinct indices), its support, and a bound on the errors.
 
-    values: Floats
-    support: Bools
-    """Mask of the positive entries; ``values`` may underflow there."""
-    roundings: int
-    """Bound on the relative error of the other entries, in unit roundoffs."""
-
-
-def joint_distribution(network: BayesianNetwork, kept: Sequence[int]) -> Joint | None:
-    """Return P(X_A) for A = ``kept`` (distinct indices), its axes in that order.
-
-    The variable that makes the smallest table is summed out first. None: a table would have more
-    than :data:`MAX_CELLS` entries.
+    The axes are in the order of A. In the support, where values may underflow, an entry is
+    positive; the bound on the relative error of the others is in unit roundoffs. The variable that
+    makes the smallest table is summed out first. None: a table would have more than
+    :data:`MAX_CELLS` entries.
     """
 
     def cells(scope: Iterable[int]) -> int:
@@ -141,12 +134,7 @@ def joint_distribution(network: BayesianNetwork, kept: Sequence[int]) -> Joint |
     values, support = _product(factors, kept)
     # of each table, of the products (one fewer than tables) and of the sums
     sums = sum(network.tables[v].shape[-1] - 1 for v in inside if v not in kept)
-    return Joint(values, support > 0, (TABLE_ROUNDINGS + 1) * len(inside) - 1 + sums)
-
-
-@lru_cache(maxsize=2**12)
-def _alone(network: BayesianNetwork, node: int) -> Joint | None:
-    return joint_distribution(network, [node])
+    return values, support > 0, (TABLE_ROUNDINGS + 1) * len(inside) - 1 + sums
 
 
 def _product(factors: Sequence[Factor], axes: Sequence[int]) -> Floats:
@@ -158,3 +146,34 @@ def _product(factors: Sequence[Factor], axes: Sequence[int]) -> Floats:
         product = product * table.transpose(order)[lengths]
     spend(len(factors) * (250_000 + 7 * product.size), *SEARCH)
     return product
+
+
+@lru_cache(maxsize=2**12)
+def branches(network: BayesianNetwork, node: int) -> list[int]:
+    """Return the sets into which X_i divides the others: mutually independent given X_i.
+
+    A trail that is active given X_i alone avoids i or passes it from a parent to a parent, so these
+    are the connected components of the graph without i, those with parents of i joined.
+    """
+    left = (1 << len(network)) - 1 & ~(1 << node)
+    found, first = [], mask_of(network.parents[node])
+    while left:
+        branch = frontier = first or left & -left
+        first = 0
+        while frontier:
+            edges = [network.parents[v] + network.children[v] for v in members(frontier)]
+            frontier = mask_of({u for ends in edges for u in ends}) & left & ~branch
+            branch |= frontier
+        found.append(branch)
+        left &= ~branch
+    return found
+
+
+def members(mask: int) -> list[int]:
+    """Return the elements of a set, increasing."""
+    return [v for v, bit in enumerate(f"{mask:b}"[::-1]) if bit == "1"]
+
+
+def mask_of(elements: Iterable[int]) -> int:
+    """Return the set of distinct elements."""
+    return sum(1 << v for v in elements)

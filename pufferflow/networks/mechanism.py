@@ -1,4 +1,12 @@
-"""The Markov Quilt Mechanism on general Bayesian networks, and the ε of several releases.
+"""Markov quilts of Bayesian networks, their mechanism, and the ε of several releases.
+
+Given X_Q, let N be X_i with everything that is d-connected to it and not in Q: the smallest nearby
+set for Q. Members of Q that are d-separated from X_i given the others add nothing; quilts without
+such members are *minimal*, and one of them is optimal. The search extends *partial* quilts: a
+subset Q' of the quilt and a subset N' of the nearby set. The first variable in breadth-first order
+from X_i along trails active given Q' that is in neither set is added to one or the other; it stays
+connected by the trail that reached it. If no such variable is left, Q' is a quilt; every minimal
+one is reached exactly once. Sets of variables are bit masks.
 
 The scale at ε is max_i min_Q card(X_N)/(ε − e_Q), and the cost of a release of scale σ is max_i
 min_Q [e_Q + card(X_N)/σ]. Given the records the noises of several releases are independent, so all
@@ -13,10 +21,11 @@ variables; then the scale may be larger than necessary, never smaller.
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
+from heapq import heappop, heappush
 from numbers import Real
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 from tqdm import tqdm
 
@@ -25,9 +34,8 @@ from pufferflow._util.noise import PRECISION, joint_scale
 from pufferflow._util.rounding import UNIT_ROUNDOFF, divide_up
 from pufferflow._util.work import afford
 from pufferflow.errors import NetworkError, ParameterError
-from pufferflow.networks.influence import influence_of
+from pufferflow.networks.influence import influence_of, mask_of, members
 from pufferflow.networks.network import BayesianNetwork
-from pufferflow.networks.quilts import MarkovQuilt, best_first, mask_of, members, reached
 
 LIMIT = 5_000
 """Largest number of partial quilts of a node: all of them for 12 variables (2^12)."""
@@ -40,6 +48,82 @@ OPERATIONS_PER_SUM = 5e4
 
 Score: TypeAlias = Callable[[int, float], float]
 """A function of card(X_N) and the influence that increases in both."""
+
+
+@dataclass(frozen=True)
+class MarkovQuilt:
+    """A Markov quilt X_Q of X_i (Definition 4.2): X_R is independent of X_i given X_Q."""
+
+    node: str
+    """X_i."""
+    quilt: tuple[str, ...]
+    nearby: tuple[str, ...]
+    """X_N, with X_i."""
+    remote: tuple[str, ...]
+    """X_R, all other variables."""
+
+    @classmethod
+    def of(cls, network: BayesianNetwork, node: int, quilt: int, nearby: int) -> Self:
+        """Return the quilt of indices by the names of the variables."""
+        sets = quilt, nearby, (1 << len(network)) - 1 & ~(quilt | nearby)
+        named = (tuple(network.names[v] for v in members(of)) for of in sets)
+        return cls(network.names[node], *named)
+
+
+def markov_quilts(network: BayesianNetwork, node: str) -> Iterator[MarkovQuilt]:
+    """Yield all minimal Markov quilts of a node, in the order of card(X_N).
+
+    X_N is the smallest nearby set for X_Q, and no variable of X_Q is d-separated from X_i by the
+    others. Every other quilt has a score at least that of one of these. There may be exponentially
+    many. Raises NetworkError: there is no such variable.
+    """
+    check_type(network, "network", BayesianNetwork)
+    i = network.index(node)
+    for _, quilt, nearby, complete in best_first(network, i, lambda _, n: n.bit_count()):
+        if complete:
+            yield MarkovQuilt.of(network, i, quilt, nearby)
+
+
+def best_first(
+    network: BayesianNetwork, node: int, key: Callable[[int, int], Any]
+) -> Iterator[tuple[Any, int, int, bool]]:
+    """Yield (key, quilt, nearby, complete) of the partial quilts of a node, the smallest key first.
+
+    ``key(quilt, nearby)`` must not fall as the sets grow: then no later quilt has a smaller key
+    than the last one. ``complete``: it is a minimal quilt.
+    """
+    pending = [(key(0, 1 << node), 0, 1 << node)]
+    while pending:
+        value, quilt, nearby = heappop(pending)
+        trail = reached(network, node, quilt)
+        v = next((v for v in trail if not (quilt | nearby) >> v & 1), None)
+        yield value, quilt, nearby, v is None and len(trail) == (quilt | nearby).bit_count()
+        if v is not None:
+            for part in ((quilt | 1 << v, nearby), (quilt, nearby | 1 << v)):
+                heappush(pending, (key(*part), *part))
+
+
+def reached(network: BayesianNetwork, node: int, observed: int) -> list[int]:
+    """Return the variables d-connected to ``node``, nearest first, ``node`` included.
+
+    Given are the others in ``observed``; those of it in the result end an active trail ("Bayes
+    ball").
+    """
+    opened = 0  # colliders that an observation opens
+    for v in members(observed):
+        opened |= network.ancestors[v]
+    trail = [(node, True)]  # a variable, and whether it was reached from a child
+    met = set(trail)
+    for v, upwards in trail:
+        hidden = not observed >> v & 1
+        steps = [(c, False) for c in network.children[v]] if hidden else []
+        if hidden if upwards else opened >> v & 1:
+            steps = [(p, True) for p in network.parents[v]] + steps
+        for step in steps:
+            if step not in met:
+                met.add(step)
+                trail.append(step)
+    return list(dict.fromkeys(v for v, _ in trail))
 
 
 @dataclass(frozen=True)
@@ -63,10 +147,6 @@ class NetworkScale:
     optimal: bool
     """Whether no set of Markov quilts of these networks gives a smaller scale."""
     mechanism = "mqm-network"
-
-    def noise_scale(self, lipschitz: float) -> float:
-        """Return the scale for a query with the given Lipschitz constant in L1 norm."""
-        return self.scale * check_positive(lipschitz, "lipschitz")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain JSON types."""

@@ -4,8 +4,6 @@ Only its owner may read it (0700); after the move ``publish/`` has the modes of 
 0644), except for a simulation. All times are equal.
 """
 
-from __future__ import annotations
-
 import os
 import tempfile
 import time
@@ -13,36 +11,35 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pufferflow._util.checks import check_path
 from pufferflow._util.files import PathLike, check_output, workplace, write_atomic
 from pufferflow.errors import DataError
-
-if TYPE_CHECKING:
-    from pufferflow.publish.result import Release
 
 PUBLISH, SIMULATION = "publish", "simulation"
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A release that is made in ``folder``, to be moved to ``target``."""
+    """A release that is made in ``folder``, to be moved to ``target``.
+
+    Its files are given as strings by their paths.
+    """
 
     target: Path
     folder: Path
 
-    def fill(self, made: Release) -> None:
-        """Write the files, replacing those of the dry run with zeros."""
+    def fill(self, files: dict[str, str]) -> None:
+        """Write the files into the temporary folder."""
         try:
-            for name, text in made.files().items():
+            for name, text in files.items():
                 write_atomic(self.folder / name, text)
         except OSError as error:  # name the target, not the temporary folder
             raise OSError(error.errno, error.strerror, os.fspath(self.target)) from error
 
-    def write(self, made: Release) -> Path:
+    def write(self, files: dict[str, str]) -> None:
         """Write all files and move the folder; if its name is taken, to another one."""
-        self.fill(made)
+        self.fill(files)
         moment = int(time.time())
         for path in (*self.folder.rglob("*"), self.folder):
             mode = 0o755 if PUBLISH in path.relative_to(self.folder).parts else 0o700
@@ -56,20 +53,21 @@ class Draft:
             self.folder.rename(spare)
             taken = f"{self.target} was made by another process meanwhile"
             raise DataError(f"{taken}; the release is whole in {spare}") from None
-        return self.target
 
 
 @contextmanager
-def draft(output: PathLike) -> Iterator[Draft]:
+def draft(output: PathLike, zeros: dict[str, str]) -> Iterator[Draft]:
     """Make an empty folder of that name, and a temporary one; only written releases remain.
 
-    Raises DataError: as :func:`require_new`.
+    Writing the files of zeros finds what could fail. Raises DataError: as :func:`require_new`.
     """
     target = require_new(output)
     target.mkdir(exist_ok=True)  # a name that is not possible fails here, before the charge
     try:
         with workplace(target.parent) as place:
-            yield Draft(target, place / "release")
+            made = Draft(target, place / "release")
+            made.fill(zeros)
+            yield made
     finally:
         with suppress(OSError):
             target.rmdir()  # fails if the folder is not empty

@@ -136,7 +136,7 @@ def fit(source: Source, **options: Any) -> Fit:
     if space is None or space.count < 2:
         raise ParameterError("give at least two `states`, or `edges` between them such as 0.5,1")
     steps = read(source, schema)
-    counts = path_counts(steps, "group")
+    counts = path_counts(steps)
     if not counts.any():
         raise DataError(
             f"{steps.where}: no two readings of a participant are one step apart, so there is no "
@@ -196,20 +196,19 @@ def _mixing(
     """Return mixing families that contain all chains: as fitted, and by a confidence bound."""
     if counts.shape[-1] > MAX_STATES:
         return []
-    after = {m: str(m) for m in STEPS}
+    steps = list(STEPS)
     if step_seconds is not None:
-        whole = {t // step_seconds for t in TIMES if t % step_seconds == 0} - {0}
-        whole = {1, *(m for m in whole if m <= MAX_STEPS)}
-        after = {m: text_of(m * step_seconds) for m in sorted(whole)}
-    after = {m: text for m, text in after.items() if m < longest}
+        steps = sorted({1, *(t // step_seconds for t in TIMES if t % step_seconds == 0)})
+    steps = [m for m in steps if m <= MAX_STEPS and m < longest]
     each = 1 - (1 - CONFIDENCE) / len(counts)
-    bounds = [overlaps_from_counts(group, list(after), each) for group in counts]
+    bounds = [overlaps_from_counts(group, steps, each) for group in counts]
     rows = []
-    for i, (m, text) in enumerate(after.items()):
+    for i, m in enumerate(steps):
         overlap = mixing_of(ChainFamily(chains), m).overlap
         bound = min(group[i].overlap for group in bounds)
         if overlap >= MIN_OVERLAP:
-            rows.append({"after": text, "steps": m, "overlap": overlap, "bound": bound})
+            after = str(m) if step_seconds is None else text_of(m * step_seconds)
+            rows.append({"after": after, "steps": m, "overlap": overlap, "bound": bound})
     return rows
 
 

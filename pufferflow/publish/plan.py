@@ -43,31 +43,16 @@ class PlanOptions:
 
 
 @dataclass(frozen=True)
-class PlanRow:
-    """The error of one statistic at one level, and whether that level was requested.
-
-    The error is the median of the simultaneous half-widths with probability .95, with ``unit``
-    after it; None if no noise suffices, as the note states.
-    """
-
-    statistic: str
-    protect: str
-    error: float | None
-    unit: str
-    impact: str
-    note: str = ""
-    asked: bool = False
-
-
-@dataclass(frozen=True)
 class Plan:
     """Errors of the requested statistics at several levels of protection.
 
-    A warning names what would be pure noise, and remedies; ``paid`` of a dry run is the entry of
-    the release in the ledger.
+    Rows have the keys ``statistic``, ``protect``, ``error`` (the median of the simultaneous
+    half-widths with probability .95; None if no noise suffices), ``unit``, ``impact``, ``note``,
+    and ``asked``: whether the level was requested. A warning names what would be pure noise, and
+    remedies; ``paid`` of a dry run is the entry of the release in the ledger.
     """
 
-    rows: tuple[PlanRow, ...]
+    rows: tuple[dict[str, Any], ...]
     epsilon: float
     warnings: tuple[str, ...] = ()
     paid: Paid | None = None
@@ -75,12 +60,12 @@ class Plan:
     def lines(self) -> list[str]:
         """Return the table as lines, one part per statistic."""
         text: list[str] = []
-        for name in dict.fromkeys(row.statistic for row in self.rows):
+        for name in dict.fromkeys(row["statistic"] for row in self.rows):
             shown = [("protect", "error", "noise impact", "")]
-            for row in (row for row in self.rows if row.statistic == name):
-                error = "-" if row.error is None else f"±{number(row.error)} {row.unit}".rstrip()
-                note = "; ".join(filter(None, ("requested" * row.asked, row.note)))
-                shown.append((row.protect, error, row.impact, note))
+            for row in (row for row in self.rows if row["statistic"] == name):
+                error = "-" if row["error"] is None else f"±{number(row['error'])} {row['unit']}"
+                note = "; ".join(filter(None, ("requested" * row["asked"], row["note"])))
+                shown.append((row["protect"], error.rstrip(), row["impact"], note))
             widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
             text += [f"{name}, epsilon {self.epsilon:g}:"]
             text += ["  ".join(map(str.ljust, line, widths)).rstrip() for line in shown]
@@ -91,8 +76,7 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain JSON types."""
-        document = {"epsilon": self.epsilon, "warnings": list(self.warnings)}
-        return document | {"rows": [vars(row) for row in self.rows]}
+        return {"epsilon": self.epsilon, "warnings": [*self.warnings], "rows": [*self.rows]}
 
 
 @takes_options(PlanOptions, StatisticOptions, GuaranteeOptions)
@@ -116,7 +100,7 @@ def plan(
     """
     (known,) = made_from(options, PlanOptions)
     asked = {name: value for name, value in options.items() if not hasattr(known, name)}
-    request = Request.of("a plan", theta, epsilon, asked | {"statistics": statistics})
+    request = Request(theta, epsilon, asked | {"statistics": statistics})
     step = seconds_of(known.step, "step")
     steps = steps_of(known.period, step, "period")
     participants = check_whole(known.participants, "participants")
@@ -124,7 +108,7 @@ def plan(
     if known.states is not None:
         space = StateSpace.numeric([*range(1, check_whole(known.states, "states", 2))])
     tables = []
-    for statistic in request.what.parsed():
+    for statistic in request.statistics:
         if steps * step < PERIODS.get(statistic.by, 0):
             raise ParameterError(
                 f"the period is too short for {statistic.full_name}: it must have every "
@@ -135,7 +119,7 @@ def plan(
         sizes = np.full(len(cells), max(1, each))
         stretches = np.minimum(sizes, participants)
         tables.append(statistic.table(cells, statistic.columns(space, step), sizes, stretches))
-    level, family = request.guarantee.level(step), request.family(step)
+    level, family = request.level(step), request.family(step)
     return Design(request, tables, family, level, participants, steps, step).plan()
 
 
@@ -166,7 +150,7 @@ class Design:
         made = []
         for noise, other in ways:
             public = zip(map(vars, self.tables), noise, other, strict=True)
-            word = self.request.what.unit
+            word = self.request.unit
             made.append([NoisyTable(**own, noise=n, other=o, word=word) for own, n, o in public])
         return min(made, key=lambda tables: sum(table.middle[1] for table in tables))
 
@@ -179,20 +163,24 @@ class Design:
         """Return the errors of each statistic at the requested level and the usual ones."""
         step, rows = self.step_seconds, []
         usual = ("reading", "participant", *["1d"] * (step is not None))
-        levels = {self.level, *(self.request.guarantee.level(step, one) for one in usual)}
+        levels = {self.level, *(self.request.level(step, one) for one in usual)}
         for level in sorted(levels, key=lambda one: one.window or math.inf):
-            words, note = level.description(step), "no assumption about time" * level.whole
-            found: list[tuple[float | None, str, str]] = [(None, "", "-")] * len(self.tables)
+            asked, note = level == self.level, "no assumption about time" * level.whole
+            none: dict[str, Any] = {"error": None, "unit": "", "impact": "-"}
+            found = [none] * len(self.tables)
             try:
                 tables = self.at(level)
-                found = [(t.middle[0], t.suffix.strip(), impact_label(t.middle[1])) for t in tables]
-                if level == self.level:
+                found = [
+                    {"error": half, "unit": table.suffix.strip(), "impact": impact_label(impact)}
+                    for table, (half, impact) in ((table, table.middle) for table in tables)
+                ]
+                if asked:
                     warnings += tuple(self.remedies(table) for table in tables if table.is_useless)
             except ParameterError as error:
                 note = str(error)
-            for table, error_and_impact in zip(self.tables, found, strict=True):
-                name = table.statistic.full_name
-                rows.append(PlanRow(name, words, *error_and_impact, note, level == self.level))
+            for table, facts in zip(self.tables, found, strict=True):
+                row = {"statistic": table.statistic.full_name, "protect": level.description(step)}
+                rows.append(row | facts | {"note": note, "asked": asked})
         return Plan(tuple(rows), self.request.epsilon, warnings, paid)
 
     def remedies(self, table: NoisyTable) -> str:
@@ -207,7 +195,7 @@ class Design:
         place = [own.statistic for own in self.tables].index(statistic)
         for words in ("1h", "reading"):
             with suppress(ParameterError):  # no noise keeps ε, or no step is known
-                narrower = self.request.guarantee.level(step, words)
+                narrower = self.request.level(step, words)
                 fewer = level.whole or (narrower.window or 0) < (level.window or 0)
                 if fewer and not self.at(narrower)[place].is_useless:
                     helps.append(f"`protect` {narrower.description(step)}")

@@ -62,18 +62,13 @@ class PrivateFitOptions:
 OPTIONS = (FitOptions, PrivateFitOptions, ReleaseOptions, TableOptions)
 TAKEN = (
     "start most_transitions confidence ledger first last cohort new_values time value participant "
-    "step timezone time_format separator decimal thousands rows_are_steps states edges"
+    "step timezone time_format separator decimal thousands rows_are_steps states edges dry_run"
 )
 
 
 @takes_options(*OPTIONS, only=TAKEN)
 def fit_privately(
-    source: Source,
-    epsilon: float = 1.0,
-    *,
-    output: PathLike | None = None,
-    dry_run: bool = False,
-    **options: Any,
+    source: Source, epsilon: float = 1.0, *, output: PathLike | None = None, **options: Any
 ) -> Fit:
     """Return a family of chains fitted to many participants, with noise that protects each of them.
 
@@ -86,8 +81,6 @@ def fit_privately(
     epsilon : float
     output : path, optional
         New model file, safe to publish.
-    dry_run : bool
-        Nothing is drawn, written or charged.
     {options}
 
     Raises ParameterError: an option is out of range, or a public one is missing;
@@ -97,7 +90,7 @@ def fit_privately(
     epsilon = check_epsilon(epsilon)
     assumed, how = made_from(options, FitOptions, PrivateFitOptions)
     options |= {"protect": "participant", "alone": True}
-    request = Request.of(source, None, epsilon, options)
+    request = Request(None, epsilon, options)
     asked, schema = request.how, request.schema
     miss = (1 - check_confidence(how.confidence, "confidence")) / 2
     if schema.participant is None or schema.states is None or schema.states.count < 2:
@@ -114,7 +107,7 @@ def fit_privately(
 
     # counts: the number of participants alone decides whether there is a fit
     steps = read(opened, schema, first=first, last=last, total=True)
-    counts, participants = path_counts(steps, most=most), len(steps.people)
+    counts, participants = path_counts(steps, most=most)[0], len(steps.people)
     scale, ways = noise_scale(Fraction(epsilon), 2 * most), 1 + (assumed.start == STATIONARY)
     margin, others = _margins(k, scale, miss)
     enough = math.ceil(k * margin / (MAX_NOISE * most))
@@ -131,7 +124,7 @@ def fit_privately(
     query = f"private fit {token}: transitions between {k} states"
     payment = Agreement(request, steps, ()).terms(charge, query)
     facts = _public_facts(terms, k)
-    if dry_run:
+    if asked.dry_run:
         return Fit(None, facts, paid=try_out(asked.ledger, payment))
     with reserved(asked.ledger, payment) as paid:
         noisy = Noise(scale).add(counts)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -21,7 +21,7 @@ from pufferflow.accounting.entries import Entry, Paid, Population, Terms
 from pufferflow.accounting.ledger import Ledger, reserved, try_out
 from pufferflow.errors import DataError, LedgerError, ParameterError, UselessError
 from pufferflow.models.mixing import MixingFamily
-from pufferflow.models.periodic import PeriodicChain
+from pufferflow.models.processes import PeriodicChain
 from pufferflow.publish.files import draft
 from pufferflow.publish.noise import calibrate, most_frequent
 from pufferflow.publish.plan import Design, Plan
@@ -40,12 +40,7 @@ OFFSETS = 14 * 3600
 
 @takes_options(*RECORDS)
 def release(
-    source: Source,
-    theta: Theta | None = None,
-    epsilon: float = 1.0,
-    *,
-    dry_run: bool = False,
-    **options: Any,
+    source: Source, theta: Theta | None = None, epsilon: float = 1.0, **options: Any
 ) -> Release | Plan:
     """Return statistics of a table with noise that protects the secrets of ``protect``.
 
@@ -59,8 +54,6 @@ def release(
         Class of distributions of the readings, not fitted to them; participants need none.
     epsilon : float
         ε > 0 of the whole release.
-    dry_run : bool
-        Check everything and return a Plan; nothing is drawn, written or charged.
     {options}
 
     Returns
@@ -71,28 +64,24 @@ def release(
     out of range, or Θ does not mix; UselessError: most numbers would be noise; BudgetError,
     LedgerError: the account does not allow it. Nothing is drawn or charged then.
     """
-    request = Request.of(source, theta, epsilon, options)
-    private, output = request.how.seed is None, request.how.output
+    request = Request(theta, epsilon, options)
+    how, private = request.how, request.how.seed is None
     if private:
         open_dp()  # fails before any charge if it is missing
-    prepared = Prepared(request)
-    if dry_run:
-        paid = try_out(request.how.ledger, prepared.bill()) if private else None
-        return prepared.design.plan(prepared.warnings, paid)
-    if private and not request.how.accept_noise:
+    prepared, ledger = Prepared(source, request), how.ledger if private else None
+    if how.dry_run:
+        return prepared.design.plan(prepared.warnings, try_out(ledger, prepared.bill))
+    if private and not how.accept_noise:
         for table in prepared.zeros.tables:
             if table.is_useless:
                 raise UselessError(prepared.design.remedies(table))
-    with ExitStack() as stack:
-        folder = None if output is None else stack.enter_context(draft(output))
-        if folder is not None:
-            folder.fill(prepared.zeros)
-        way = reserved(request.how.ledger, prepared.bill()) if private else nullcontext()
-        paid = stack.enter_context(way)
+    output = how.output
+    place = nullcontext() if output is None else draft(output, prepared.zeros.files())
+    with place as folder, reserved(ledger, prepared.bill) as paid:
         # charged from here on: all checks that can fail are above
         made = prepared.drawn(paid)
         if folder is not None:
-            folder.write(made)
+            folder.write(made.files())
     return made
 
 
@@ -105,7 +94,7 @@ class Agreement:
     def __init__(self, request: Request, steps: Steps, statistics: Sequence[Statistic]) -> None:
         self.request, self.steps, self.statistics = request, steps, statistics
         self.records = request.records
-        self.level = request.guarantee.level(steps.step_seconds)
+        self.level = request.level(steps.step_seconds)
         self.family = request.family(steps.step_seconds)
         self.assumed = None if self.level.whole else self.family
         self.warnings = tuple(self._checked())
@@ -174,23 +163,19 @@ class Agreement:
 
 
 class Prepared(Agreement):
-    """The exact counts of a request, and the release that they become, with zeros for numbers.
+    """The exact counts of a request, and the release that they become, with zeros for numbers."""
 
-    ``period`` are the first and last second of the charged readings, None if unbounded.
-    """
-
-    def __init__(self, request: Request) -> None:
+    def __init__(self, source: Source, request: Request) -> None:
         how, records, schema = request.how, request.records, request.schema
         check_whole(0 if how.seed is None else how.seed, "seed", 0, None)
         first, last = parse_range(how.first, how.last, schema.timezone)
-        steps = read(request.source, schema, first=first, last=last)
+        steps = read(source, schema, first=first, last=last)
         if not len(steps.person):
             raise DataError(f"{steps.where}: no value was recorded, so there is nothing to release")
         if how.longest is not None:
-            every = np.ones(len(steps.person), dtype=bool)
-            steps = steps[steps.first(every, how.longest)]
-        super().__init__(request, steps, request.what.parsed())
-        self.period, longest = _period(steps, first, last, how.longest)
+            steps = steps[steps.first(np.ones(len(steps.person), dtype=bool), how.longest)]
+        super().__init__(request, steps, request.statistics)
+        period, longest = _period(steps, first, last, how.longest)
         self.tables = [statistic.tabulate(steps) for statistic in self.statistics]
         if empty := [table.statistic.full_name for table in self.tables if not table.sizes.any()]:
             raise DataError(f"{steps.where}: no reading counts for {empty[0]}; leave it out")
@@ -201,8 +186,9 @@ class Prepared(Agreement):
         for table in tables:
             own, own_rho = table.noise.cost(table.statistic)
             cost, rho = cost + own, rho + own_rho
-        self.charge = Charge.of(cost, rho, longest, self.period)
-        ends = (None if end is None else stamp(steps, end) for end in self.period)
+        words = ", ".join(statistic.full_name for statistic in self.statistics)
+        self.bill = self.terms(Charge.of(cost, rho, longest, period), words)
+        ends = (None if end is None else stamp(steps, end) for end in period)
         groups = steps.groups if steps.columns["group"] else ()
         grid = step, steps.time_base, steps.zone
         # Θ and the certificate, unless they reveal more of readings than the release does
@@ -224,11 +210,6 @@ class Prepared(Agreement):
             how=replace(how, ledger=None, output=None),  # a release names no file
             warnings=self.warnings,
         )
-
-    def bill(self) -> Terms:
-        """Return the terms of this release in the ledger."""
-        words = ", ".join(statistic.full_name for statistic in self.statistics)
-        return self.terms(self.charge, words)
 
     def drawn(self, paid: Paid | None) -> Release:
         """Return the release with noise; that of a simulation is drawn from its seed."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from fractions import Fraction
 from typing import Any, TypeAlias
 
 from pufferflow._util.checks import (
@@ -24,12 +23,10 @@ from pufferflow.errors import ParameterError
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import Family, as_family
 from pufferflow.models.files import PublicModel, read_public_model
-from pufferflow.models.mixing import MixingFamily
-from pufferflow.publish.statistics import Statistic, parse_statistics
+from pufferflow.publish.statistics import parse_statistics
 from pufferflow.records.options import hides, made_from, pays, reads, shows, writes
 from pufferflow.records.schema import Reading, Schema
 from pufferflow.records.states import StateSpace
-from pufferflow.records.table import Source
 from pufferflow.records.units import seconds_of
 
 Theta: TypeAlias = "Family | MarkovChain | PublicModel | PathLike | Any"
@@ -81,11 +78,6 @@ class StatisticOptions:
     top: int | None = shows(None, "Number of states of most-frequent (default: 1).", "K")
     unit: str | None = shows(None, "Unit of the values, as shown.", "WORD")
 
-    def parsed(self) -> tuple[Statistic, ...]:
-        """Return the statistics; raises ParameterError: one is unknown, or an option is bad."""
-        options = ("bounds", "threshold", "duration_edges", "top")
-        return parse_statistics(self.statistics, **{name: getattr(self, name) for name in options})
-
 
 @dataclass(frozen=True)
 class GuaranteeOptions:
@@ -99,10 +91,6 @@ class GuaranteeOptions:
     )
     side_information: str = hides("none", "Readings that the adversary has: none or any.", "WHICH")
     delta: float | None = hides(None, "Odds may change by more with this probability.", "DELTA")
-
-    def level(self, step_seconds: int | None, protect: str | int | None = None) -> Level:
-        """Return this level or another; raises ParameterError: a time without a known step."""
-        return level_of(protect or self.protect, self.side_information, step_seconds)
 
 
 @dataclass(frozen=True)
@@ -126,44 +114,40 @@ class ReleaseOptions:
         None, "Also write a record for the OpenDP Deployments Registry, of this curator.", "CURATOR"
     )
     seed: int | None = writes(None, "Simulate with this seed: for planning, not private.", "SEED")
+    dry_run: bool = writes(False, "Check everything, show errors; charge nothing.")
 
 
 RECORDS = (StatisticOptions, GuaranteeOptions, ReleaseOptions, TableOptions)
 
 
-@dataclass(frozen=True, repr=False, eq=False)
 class Request:
     """One release as requested; it reads no data.
+
+    Attributes
+    ----------
+    records, schema : Schema
+        Of the model file of Θ, and of the table.
+    delta : float
+        0 if none is given.
+    share : Fraction
+        In (0, 1].
 
     Raises ParameterError: an option is out of range, or two contradict each other.
     """
 
-    source: Source
-    model: PublicModel | None
-    """Θ with the schema of its file."""
-    epsilon: float
-    what: StatisticOptions
-    guarantee: GuaranteeOptions
     how: ReleaseOptions
-    table: TableOptions
+    guarantee: GuaranteeOptions
 
-    @classmethod
-    def of(
-        cls, source: Source, theta: Theta | None, epsilon: float, options: dict[str, Any]
-    ) -> Request:
-        """Return the request of keywords."""
-        return cls(source, _model_of(theta), epsilon, *made_from(options, *RECORDS))
-
-    def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
+    def __init__(self, theta: Theta | None, epsilon: float, options: dict[str, Any]) -> None:
+        what, self.guarantee, self.how, table = made_from(options, *RECORDS)
+        self.epsilon, self.delta = check_epsilon(epsilon), self.guarantee.delta or 0.0
         if self.guarantee.delta is not None:
-            check_confidence(self.guarantee.delta, "delta")
+            check_confidence(self.delta, "delta")
         for switch in (f.name for f in fields(self.how) if f.type == "bool"):
             check_type(getattr(self.how, switch), switch, bool)
-        names = {"unit": self.what.unit, "cohort": self.how.cohort, "registry": self.how.registry}
-        for name, word in names.items():
-            if word is not None:
-                check_text(word, name)
+        words = {"unit": what.unit, "cohort": self.how.cohort, "registry": self.how.registry}
+        for name, word in words.items():
+            check_text("" if word is None else word, name)
         if (limit := self.how.limit) is not None:
             if check_epsilon(limit) < self.epsilon:
                 raise ParameterError(f"limit {limit:g} is below epsilon {self.epsilon:g}; raise it")
@@ -171,40 +155,28 @@ class Request:
                 raise ParameterError("`limit` is for promises in a ledger; leave it out")
         if self.how.longest is not None:
             check_whole(self.how.longest, "longest")
-
-    @property
-    def delta(self) -> float:
-        """δ, 0 if none is given."""
-        return self.guarantee.delta or 0.0
-
-    @property
-    def share(self) -> Fraction:
-        """The share as an exact number in (0, 1]."""
-        share = written_number(self.how.share, "share")
-        if not 0 < share <= 1:
+        self.share = written_number(self.how.share, "share")
+        if not 0 < self.share <= 1:
             given = shown(self.how.share)
             raise ParameterError(f"share is {given}; give a number above 0, at most 1")
-        return share
+        names = ("bounds", "threshold", "duration_edges", "top")
+        options = {name: getattr(what, name) for name in names}
+        self.unit, self.statistics = what.unit, parse_statistics(what.statistics, **options)
 
-    @property
-    def records(self) -> Schema:
-        """The schema of the model file."""
-        return Schema() if self.model is None or self.model.records is None else self.model.records
+        if isinstance(theta, str | os.PathLike):
+            theta = read_public_model(theta)
+        model: Any = getattr(theta, "model", theta)  # of a fit
+        known = model.records if isinstance(model, PublicModel) else None
+        self.records, self.schema = known or Schema(), table.schema(known)
+        family = model.family if isinstance(model, PublicModel) else model
+        plain = family is None or isinstance(family, Family)
+        self._theta: Family | None = family if plain else as_family(family)
 
-    @property
-    def schema(self) -> Schema:
-        """The schema of the table."""
-        return self.table.schema(self.records)
+    def level(self, step_seconds: int | None, protect: str | int | None = None) -> Level:
+        """Return this level or another; raises ParameterError: a time without a known step."""
+        asked = self.guarantee
+        return level_of(protect or asked.protect, asked.side_information, step_seconds)
 
     def family(self, step_seconds: int | None) -> Family | None:
         """Return Θ in steps."""
-        return None if self.model is None else self.model.family.in_steps(step_seconds)
-
-
-def _model_of(theta: Any) -> PublicModel | None:
-    if isinstance(theta, str | os.PathLike):
-        return read_public_model(theta)
-    model = getattr(theta, "model", theta)  # of a fit
-    if model is None or isinstance(model, PublicModel):
-        return model
-    return PublicModel(theta if isinstance(theta, MixingFamily) else as_family(theta))
+        return None if self._theta is None else self._theta.in_steps(step_seconds)

@@ -41,17 +41,14 @@ class NoisyTable(Table):
         With probability .95 the errors of all values are at most this, rounding included; infinite
         in cells without readings. Shape (cells, columns).
         """
-        statistic, size = self.statistic, self.sizes.astype(np.float64)
+        kind, size = self.statistic, self.sizes.astype(np.float64)
         cells, columns = max(1, int((size > 0).sum())), len(self.columns)
-        if isinstance(statistic, MostFrequent):
-            width: float = shortfall(self.noise.scale, statistic.top, columns, cells)
+        if isinstance(kind, MostFrequent):
+            width: float = shortfall(self.noise.scale, kind.top, columns, cells)
         else:
-            width = statistic.unit * self.noise.quantile(CONFIDENCE, cells * columns)
+            width = kind.unit * self.noise.quantile(CONFIDENCE, cells * columns)
         with np.errstate(divide="ignore", invalid="ignore"):
-            if statistic.relative:
-                widths = width / size + statistic.rounding
-            else:
-                widths = width + statistic.rounding * size
+            widths = width / size + kind.rounding if kind.relative else width + kind.rounding * size
         return np.where(size > 0, widths, np.inf)[:, np.newaxis] * np.ones(self.ranges.shape)
 
     @property
@@ -84,7 +81,8 @@ class NoisyTable(Table):
     @property
     def estimates(self) -> Floats:
         """The possible values nearest to the noisy ones: shares have sum 1."""
-        return nearest_shares(self.values) if self.statistic.shares else self._cut(self.values)
+        is_share = self.statistic.relative and not self.statistic.in_unit
+        return nearest_shares(self.values) if is_share else self._cut(self.values)
 
     @property
     def band(self) -> Floats:
@@ -283,7 +281,7 @@ class Release:
             "rows": self.to_frame().replace({np.nan: None}).to_dict("records"),
         }
 
-    def lines(self, ledger: str = "", output: str = "") -> list[str]:
+    def lines(self, ledger: str, output: str) -> list[str]:
         """Return at most six lines for a terminal, given the names of ledger and folder."""
         lines = []
         for table in self.tables[:2]:
@@ -295,8 +293,8 @@ class Release:
         odds = f"odds change by at most {factor(self.epsilon)} x (epsilon {self.epsilon:g}{delta})"
         lines.append(f"protects {said.secret_of(self)}: {odds}")
         if not self.private:
-            where = f"in {output}/{SIMULATION}/" if output else "for planning"
-            return [*lines, f"NOT PRIVATE: a simulation with seed {self.how.seed}, {where}"]
+            seed = f"NOT PRIVATE: a simulation with seed {self.how.seed}"
+            return [*lines, f"{seed}, in {output}/{SIMULATION}/"]
         if self.paid is None:
             lines.append("no ledger: releases of these readings are not added up")
         elif self.how.alone:
@@ -306,7 +304,7 @@ class Release:
             now = "now fully used" if used >= 100 else f"now {used} % used"
             status = f"{span} {now}; later readings are untouched" if span else f"{now} for ever"
             lines.append(f"ledger    {ledger}: {status}")
-        return [*lines, *([f"safe to publish: {output}/{PUBLISH}/"] if output else [])]
+        return [*lines, f"safe to publish: {output}/{PUBLISH}/"]
 
     def files(self) -> dict[str, str]:
         """Return the content of each file by its path in the folder of the release."""

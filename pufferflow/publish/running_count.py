@@ -129,7 +129,7 @@ class RunningCount:
         Raises BudgetError, LedgerError: the account does not allow it; nothing is released.
         """
         length = check_whole(length, "length", most=MAX_STEPS)  # noise is proved up to this length
-        request = Request.of("a stream", theta, epsilon, options | {"ledger": ledger})
+        request = Request(theta, epsilon, options | {"ledger": ledger})
         schema = request.schema
         step, zone = schema.step_seconds, schema.timezone
         first, _ = parse_range(request.how.first, None, zone)

@@ -102,9 +102,7 @@ class Statistic(ABC):
     """The square of that in L2 norm; 0 if Gaussian noise is not possible."""
     in_unit: ClassVar[bool] = False
     relative: ClassVar[bool] = False
-    """Whether a value is per reading of its cell."""
-    shares: ClassVar[bool] = False
-    """Whether the values of a cell are shares, with sum 1."""
+    """Whether a value is per reading of its cell: a share, or in the unit of the readings."""
     cells: ClassVar[tuple[str, ...]] = CELLS
     """Cells in which it can be requested."""
 
@@ -150,18 +148,12 @@ class Statistic(ABC):
         return total / np.maximum(sizes, 1)[:, None] if self.relative else total
 
     def table(
-        self,
-        cells: Sequence[str],
-        columns: tuple[Column, ...],
-        sizes: Ints,
-        stretches: Ints,
-        counts: Ints | None = None,
+        self, cells: tuple[str, ...], columns: tuple[Column, ...], sizes: Ints, stretches: Ints
     ) -> Table:
-        """Return the table of integers (None: zeros, for its public facts)."""
-        shape = len(cells), len(columns)
-        ranges = np.broadcast_to(self.ranges(sizes, stretches, len(columns)), shape)
-        counts = np.zeros(shape, np.int64) if counts is None else counts.reshape(shape)
-        return Table(self, tuple(cells), columns, sizes, counts, ranges)
+        """Return the public facts of a table, with zeros for integers."""
+        counts = np.zeros((len(cells), len(columns)), np.int64)
+        ranges = np.broadcast_to(self.ranges(sizes, stretches, len(columns)), counts.shape)
+        return Table(self, cells, columns, sizes, counts, ranges)
 
     def tabulate(self, steps: Steps) -> Table:
         """Count the readings.
@@ -170,27 +162,24 @@ class Statistic(ABC):
         """
         cells = steps.groups if self.by == "group" else LABELS[self.by]
         columns = self.columns(steps.states, steps.step_seconds)
-        numbers = len(cells) * len(columns)
-        if len(cells) > MAX_GROUPS or numbers > MAX_NUMBERS:
+        if len(cells) > MAX_GROUPS or len(cells) * len(columns) > MAX_NUMBERS:
             raise DataError(
                 f"{steps.where}: {self.full_name} has too many numbers; give fewer states or groups"
             )
-        sizes, stretches, counts = (
-            np.zeros(size, dtype=np.int64) for size in (len(cells), len(cells), numbers)
-        )
+        sizes, stretches = np.zeros((2, len(cells)), dtype=np.int64)
         for part in steps.parts(self._sized(steps)):
             np.add.at(sizes, self._cell(steps[part]), 1)
         for part in steps.parts(~steps.near):
             np.add.at(stretches, self._cell(steps[part]), 1)
+        table = self.table(cells, columns, sizes, stretches)
         for which, column, amount in self._marks(steps):
-            np.add.at(counts, self._cell(steps[which]) * len(columns) + column, amount)
-        return self.table(cells, columns, sizes, stretches, counts)
+            place = self._cell(steps[which]) * len(columns) + column
+            np.add.at(table.counts.reshape(-1), place, amount)
+        return table
 
     def _cell(self, steps: Steps) -> Ints:
-        if self.by == "all":
-            return np.zeros(len(steps.person), dtype=np.int64)
-        if self.by == "group":
-            group: Ints = steps.group_of[steps.person].astype(np.int64)
+        if self.by in WHOLE:
+            group: Ints = (steps.group_of * (self.by == "group"))[steps.person].astype(np.int64)
             return group
         if steps.time_base == "none":
             raise ParameterError(f"{self.full_name} needs times; the table has none, leave it out")
@@ -212,24 +201,20 @@ class Histogram(Statistic):
     """
 
     name, title, quantity = "histogram", "Histogram", "share of readings"
-    lipschitz, square, relative, shares = 2, 2, True, True
+    lipschitz, square, relative = 2, 2, True
 
     def columns(self, states: StateSpace | None, step_seconds: int | None) -> tuple[Column, ...]:
         """Return a column per state."""
-        space = self._known(states)
-        if space.edges is None:
-            return tuple(map(Column, space.names))
-        ends = pairwise((None, *space.edges, None))
-        return tuple(Column(n, *e) for n, e in zip(space.names, ends, strict=True))
+        if states is None:
+            raise ParameterError(f"{self.full_name} needs the number of states; give `states`")
+        if states.edges is None:
+            return tuple(map(Column, states.names))
+        ends = pairwise((None, *states.edges, None))
+        return tuple(Column(n, *e) for n, e in zip(states.names, ends, strict=True))
 
     def _marks(self, steps: Steps) -> Marks:
         state, _ = steps.coded
         yield from ((part, state[part], 1) for part in steps.parts())
-
-    def _known(self, states: StateSpace | None) -> StateSpace:
-        if states is None:
-            raise ParameterError(f"{self.full_name} needs the number of states; give `states`")
-        return states
 
 
 @dataclass(frozen=True)
@@ -276,8 +261,8 @@ class Transitions(Histogram):
 
     def columns(self, states: StateSpace | None, step_seconds: int | None) -> tuple[Column, ...]:
         """Return a column per pair of states, by the earlier and then the later one."""
-        pairs = product(self._known(states).names, repeat=2)
-        return tuple(Column(f"{earlier} → {later}") for earlier, later in pairs)
+        names = [column.label for column in super().columns(states, step_seconds)]
+        return tuple(Column(f"{earlier} → {later}") for earlier, later in product(names, repeat=2))
 
     def _sized(self, steps: Steps) -> Bools:
         return steps.near

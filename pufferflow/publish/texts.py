@@ -1,15 +1,12 @@
 """Strings of a page and of its tables: escaped names, numbers rounded to their error, durations."""
 
-from __future__ import annotations
-
 import math
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from pufferflow.records.units import SECONDS
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 KEPT = "\u200c\u200d\u00a0"

@@ -1,7 +1,6 @@
 """Counts of readings, transitions and longer paths by their states, and spans of readings."""
 
 import math
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +9,6 @@ from pufferflow.errors import DataError
 from pufferflow.records.read import Steps
 from pufferflow.records.times import HOUR
 
-By = Literal["all", "group", "person"]
 Ints = NDArray[np.int64]
 
 HOURS = 24
@@ -20,18 +18,18 @@ MAX_COUNTS = 2**27
 
 def path_counts(
     steps: Steps,
-    by: By = "all",
     length: int = 2,
     *,
+    each: bool = False,
     hourly: bool = False,
     most: int | None = None,
 ) -> Ints:
     """Return the number of each sequence of states of ``length`` readings one step apart.
 
-    Counts of all, of each group or of each person, as first axis, have one axis per reading: of
-    transitions the shape is (k, k), (groups, k, k) or (people, k, k). With ``hourly`` another one
-    of 24 before these is the local hour of the next to last reading. ``most``: of each participant
-    only the first ones count.
+    Counts of each group, or with ``each`` of each person, as first axis, have one axis per reading:
+    of transitions the shape is (groups, k, k) or (people, k, k). With ``hourly`` another one of 24
+    before these is the local hour of the next to last reading. ``most``: of each participant only
+    the first ones count.
     """
     ends = np.ones(len(steps.person), dtype=bool)
     for _ in range(1, length):  # a path ends one step after a shorter one
@@ -40,8 +38,8 @@ def path_counts(
     if most is not None:
         ends = steps.first(ends, most)
     state, k = steps.coded
-    rows = {"all": (), "group": (len(steps.groups),), "person": (len(steps.people),)}[by]
-    shape = (*rows, *[HOURS] * hourly, *[k] * length)
+    rows = len(steps.people if each else steps.groups)
+    shape = (rows, *[HOURS] * hourly, *[k] * length)
     size = math.prod(shape)
     if size > MAX_COUNTS:
         what = f"{size:,} counts ({' x '.join(map(str, shape))}) are more than can be kept"
@@ -49,10 +47,10 @@ def path_counts(
     counts = np.zeros(size, dtype=np.int64)
     for part in steps.parts(ends):
         person = steps.person[part]
-        whose = {"all": (), "group": (steps.group_of[person],), "person": (person,)}[by]
+        whose = person if each else steps.group_of[person]
         hour = [steps[part - 1].local_seconds // HOUR % HOURS] if hourly else []
         states = [state[part - back] for back in reversed(range(length))]
-        cell = np.ravel_multi_index((*whose, *hour, *states), shape)
+        cell = np.ravel_multi_index((whose, *hour, *states), shape)
         np.add.at(counts, cell, 1)
     return counts.reshape(shape)
 

@@ -159,7 +159,6 @@ def test_what_is_accepted_and_what_is_refused(path, steps):
             assert spent <= (spent := Ledger(path).book.spent) <= 1
             continue
         ways = [partial(try_out, path), lambda asked: reserved(path, asked).__enter__()]
-        ways += [] if before is None else [Ledger(path).add]
         for ask in [Ledger(path).set_limit] if isinstance(asked, Promise) else ways:
             with pytest.raises(pf.PufferflowError, match=re.escape(said)):
                 ask(asked)

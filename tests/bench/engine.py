@@ -10,31 +10,26 @@ import subprocess
 import sys
 import tempfile
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from itertools import count, product
 from math import isnan, nan
 from pathlib import Path
 from statistics import median
-from subprocess import PIPE
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 import pufferflow as pf
 from pufferflow._util import jit as _jit
 from pufferflow.models import confidence_family
 
-Floats = NDArray[np.float64]
 ROOT = Path(__file__).resolve().parents[2]
 TWO_YEARS = 1051200  # minutes
-THETA1 = "pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [1, 0])"
-FIRST_CALL = f"import pufferflow as pf; pf.mqm_exact({THETA1}, 100, 1.0)"
+FIRST_CALL = """import pufferflow as pf
+pf.mqm_exact(pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]], [1, 0]), 100, 1.0)"""
 CALLS = count(1)
 WORKTREE = ["git", "-C", str(ROOT), "worktree"]
 
@@ -44,14 +39,14 @@ class Workload:
     """The time of ``work(make())`` but for ``make``; in the unit "MB" the peak of memory."""
 
     name: str
-    work: Callable[[Any], object]
-    make: Callable[[], Any] = lambda: None
+    work: Callable
+    make: Callable = lambda: None
     repeats: int = 9
-    reference: Callable[[Any], object] | None = None
+    reference: Callable | None = None
     unit: str = "ms"
 
 
-def workloads() -> Iterator[Workload]:
+def workloads():
     """Yield all workloads."""
     household = electricity()
     yield beside_numpy("4-state chain, T = 9000", lazy_chain(4, 0.3, 4), 9000, 1.0)
@@ -94,28 +89,29 @@ def workloads() -> Iterator[Workload]:
         yield noisy_max(n, "exact search", "check")
     for n in range(1, 6):
         yield noisy_max(n, "z3", "check_by_solver", repeats=1)
-    name, utilities = "base-2 release of 75,000 outcomes", list(range(75_000))
-    yield Workload(name, lambda base2: base2.release(utilities), base2_mechanism)
+    name, utilities = "base-2 release of 75,000 outcomes", list(range(75_000))  # as of Ilvento
+    base2 = partial(pf.dp.Base2Exponential, pf.dp.Eta(1, 1), 0, 74_999, 75_000)
+    yield Workload(name, lambda mechanism: mechanism.release(utilities), base2)
 
 
-def lazy_chain(states: int, move: float, seed: int) -> Floats:
+def lazy_chain(states, move, seed):
     """Return a matrix that stays with probability 1 − ``move`` and else takes a random row."""
     rows = np.random.default_rng(seed).dirichlet(np.ones(states), states)
     return (1 - move) * np.eye(states) + move * rows
 
 
-def new_chain(matrix: Any, start: Any = "stationary") -> pf.MarkovChain:
+def new_chain(matrix, start="stationary"):
     """Return a chain that no call has seen before: equal chains would share their tables."""
     move = 1 - 1e-9 * next(CALLS)
     return pf.MarkovChain(move * np.asarray(matrix) + (1 - move) * np.eye(len(matrix)), start)
 
 
-def new_period(matrices: list[Floats], repeat: int) -> pf.PeriodicChain:
+def new_period(matrices, repeat):
     """Return a periodic chain that no call has seen before."""
     return pf.PeriodicChain([new_chain(m).transition_matrix for m in matrices], repeat=repeat)
 
 
-def electricity() -> Floats:
+def electricity():
     """Return the transition matrix of the bundled household: bins of 200 W, steps of a minute."""
     # the data of this checkout for BASE as well, wherever the package keeps them
     packed = next((ROOT / "pufferflow").rglob("electricity_uci235_minute_watts.csv.xz"))
@@ -125,33 +121,29 @@ def electricity() -> Floats:
     return pf.fit_chain(counts.to_numpy())[0].transition_matrix
 
 
-def exact(name: str, matrix: Any, start: Any, length: Any, **more: Any) -> Workload:
+def exact(name, matrix, start, length, **more):
     """MQMExact at ε = 1 for a chain that has no table of an earlier call."""
     new = partial(new_chain, matrix, start)
     return Workload(name, lambda chain: pf.mqm_exact(chain, length, 1.0), new, **more)
 
 
-def beside_numpy(name: str, matrix: Floats, length: int, epsilon: float) -> Workload:
+def beside_numpy(name, matrix, length, epsilon):
     """MQMExact for a stationary start beside the reference, which must agree."""
     new = partial(new_chain, matrix)
 
-    def reference(chain: pf.MarkovChain) -> None:
-        scale, found = (
-            reference_scale(matrix, length, epsilon),
-            pf.mqm_exact(chain, length, epsilon),
-        )
-        np.testing.assert_allclose(scale, found.scale, rtol=1e-6)
+    def reference(chain):
+        scale = reference_scale(matrix, length, epsilon)
+        np.testing.assert_allclose(scale, pf.mqm_exact(chain, length, epsilon).scale, rtol=1e-6)
 
     return Workload(name, lambda c: pf.mqm_exact(c, length, epsilon), new, reference=reference)
 
 
 @np.errstate(divide="ignore", invalid="ignore")
-def reference_scale(matrix: Floats, length: int, epsilon: float) -> float:
+def reference_scale(matrix, length, epsilon):
     """Return the scale of Algorithm 3 from all quilts of the middle node: P > 0, T is large."""
     stationary = pf.MarkovChain(matrix).stationary_distribution
     first = np.log(stationary[None, :] / stationary[:, None])
-    forward: list[Floats] = []
-    backward: list[Floats] = []
+    forward, backward = [], []
     power, best = np.eye(len(matrix)), length / epsilon
     while 2 * len(forward) < length and len(forward) < epsilon * best:
         power = power @ matrix
@@ -169,7 +161,7 @@ def reference_scale(matrix: Floats, length: int, epsilon: float) -> float:
     return best
 
 
-def figure4(_: None) -> None:
+def figure4(_):
     """Compute the scales of Figure 4, upper row, but those of the Wasserstein Mechanism."""
     for alpha in np.arange(10, 41) / 100 + 1e-9 * next(CALLS):
         family = pf.BinaryInterval(alpha, 1 - alpha)
@@ -177,10 +169,10 @@ def figure4(_: None) -> None:
             mechanism(family, 100, epsilon)
 
 
-def leakage(name: str, new: Callable[[], Any], epsilons: list[float], **more: Any) -> Workload:
+def leakage(name, new, epsilons, **more):
     """Leakage calibration of two years of minutes: the last ε, after the others."""
 
-    def make() -> Any:
+    def make():
         model = new()
         for epsilon in epsilons[:-1]:
             pf.leakage(model, TWO_YEARS, epsilon)
@@ -190,29 +182,22 @@ def leakage(name: str, new: Callable[[], Any], epsilons: list[float], **more: An
     return Workload(name, lambda model: pf.leakage(model, TWO_YEARS, epsilons[-1]), make, **more)
 
 
-def noisy_max(n: int, name: str, function: str, **more: Any) -> Workload:
+def noisy_max(n, name, function, **more):
     """Decide whether Noisy Max of n counts is ln 2-DP (Liu, Wang and Zhang, Example 7.2)."""
-    hmm = partial(import_module, "pufferflow.hmm")
 
-    def model() -> Any:
+    def model():
         # every list of counts is a secret; neighbours differ by one in one count
         lists = list(product(range(3), repeat=n))
         ends = [(a, (*a[:i], a[i] + 1, *a[i + 1 :])) for a in lists for i in range(n) if a[i] < 2]
         pairs = [(str(a), str(b)) for a, b in ends]
         priors = {str(a): [[int(x == value) for value in range(3)] for x in a] for a in lists}
-        return hmm().NoisyMax("value").model(priors, pairs=pairs)
+        return pf.hmm.NoisyMax("value").model(priors, pairs=pairs)
 
     name = f"Noisy Max of {n} counts, {name}"
-    return Workload(name, lambda model: getattr(hmm(), function)(model, 2), model, **more)
+    return Workload(name, lambda model: getattr(pf.hmm, function)(model, 2), model, **more)
 
 
-def base2_mechanism() -> Any:
-    """Return the base-2 exponential mechanism for Ilvento's utilities 0, …, 74,999."""
-    base2 = import_module("pufferflow.dp.base2")
-    return base2.Base2Exponential(base2.Eta(1, 1), 0, 74_999, 75_000)
-
-
-def measured(workload: Workload, column: str) -> float:
+def measured(workload, column):
     """Return the median of "work" or "reference", without a first call if repeated."""
     work = getattr(workload, column)
     if work is None:
@@ -233,7 +218,7 @@ def measured(workload: Workload, column: str) -> float:
     return median(values[-repeats:])
 
 
-def serve() -> None:
+def serve():
     """Run as BASE: measure the next workload for each line of the input, and answer by a line."""
     for workload, _ in zip(workloads(), sys.stdin, strict=False):
         value = nan
@@ -244,13 +229,14 @@ def serve() -> None:
         print(value, flush=True)
 
 
-def table(base: Path | None) -> Iterator[str]:
+def table(base):
     """Yield the lines of the Markdown table, each as soon as it is measured."""
     if base is not None:
         command = [sys.executable, str(Path(__file__).resolve()), "--serve"]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         # the folder it works in is the first that a further process imports from
-        paths: Any = {"cwd": base, "env": os.environ | {"PYTHONPATH": str(base)}}
-        server: Any = subprocess.Popen(command, stdin=PIPE, stdout=PIPE, text=True, **paths)
+        pipes |= {"cwd": base, "env": os.environ | {"PYTHONPATH": str(base)}}
+        server = subprocess.Popen(command, text=True, **pipes)
     yield "| workload | ms | reference | BASE ÷ now |"
     yield "| --- | ---: | ---: | ---: |"
     for case in workloads():
@@ -263,12 +249,12 @@ def table(base: Path | None) -> Iterator[str]:
     yield f"\nMedians of one run; {os.cpu_count()} cores, Python {sys.version.split()[0]}."
 
 
-def shown(value: float) -> str:
+def shown(value):
     """Return three significant digits, or a dash for NaN."""
     return "–" if isnan(value) else f"{value:.0f}" if value >= 100 else f"{value:#.3g}"
 
 
-def main() -> None:
+def main():
     """Print the table."""
     _jit.PATIENCE = 0  # compile at once, where kernels are interpreted at all
     if sys.argv[1:] == ["--serve"]:

@@ -207,6 +207,11 @@ def both_ways(rng, k, length, family, bounds):
     return Drawn(drawn, [(start, steps[: length - 1])], np.arange(k))
 
 
+def protection(rng, length):
+    window = min(int(rng.choice([1, 1, 2, 3])), length)
+    return {"window": window, "side_information": str(rng.choice(["none", "any"]))}
+
+
 def overlap(start, steps, apart):
     """Least overlap of the distributions of two nodes, given two values that the other can take."""
     nodes, least = [start], 1.0

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from cases import SLACK, counts, seeds
 from frozen_families import BUILDERS, built
-from processes import KINDS, a_start, drawn, matrices, overlap, reversed_steps
+from processes import KINDS, a_start, drawn, matrices, overlap, protection, reversed_steps
 from sequence_programs import largest_loss, largest_loss_of_counts, log_ratios, plain_program
 
 import pufferflow as pf
@@ -19,11 +19,6 @@ COSTS = [0.01, 0.1, 0.5, 1.5, 4.0]
 FEW = {"MAX_STATES": 0, "MAX_HISTORIES": 0, "MAX_ROBUST_STATES": 0}
 LOSSES = pf.leakage_loss, patch.multiple(of_families, **FEW)(pf.leakage_loss)
 """With couplings, and by the bounds for many states."""
-
-
-def protection(rng, length):
-    window = min(int(rng.choice([1, 1, 2, 3])), length)
-    return {"window": window, "side_information": str(rng.choice(["none", "any"]))}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -164,9 +159,8 @@ def plain_loss(start, steps, cost):
     apart = cost * (1 - np.eye(len(start)))
     told = [[np.zeros_like(apart)] * 2]
     for sides in zip(steps[::-1], reversed_steps(start, steps), strict=True):
-        told.append(
-            plain_steps([(rows, apart + one) for rows, one in zip(sides, told[-1], strict=True)])
-        )
+        both = zip(sides, told[-1], strict=True)
+        told.append(plain_steps([(rows, apart + one) for rows, one in both]))
     ahead, past = zip(*told, strict=True)
     worst, now = cost, start
     for t, (a, b) in enumerate(zip(ahead[::-1], past, strict=True)):
@@ -176,28 +170,17 @@ def plain_loss(start, steps, cost):
 
 
 @pytest.mark.parametrize("kind", ["stationary", "given", "periodic"])
-@pytest.mark.parametrize(
-    ("k", "length", "seed"),
-    [(3, 12, seed) for seed in range(3)]
-    + [(6, 5, seed) for seed in range(2)]
-    + [(12, 3, 0), (2, 60, 0), (2, 60, 1)]
-    + [
-        pytest.param(k, 40 // k, seed, marks=pytest.mark.long)
-        for k in (3, 4, 8, 20)
-        for seed in range(20)
-    ],
-)
+@pytest.mark.parametrize(("k", "length"), [(2, 60), (3, 12), (6, 5), (12, 3)])
+@pytest.mark.parametrize("seed", seeds(3, 23))
 def test_known_chains_equal_the_plain_recursion(kind, k, length, seed):
     rng = np.random.default_rng([seed, k])
     cost = float(rng.choice([0.01, 0.3, 1.0]))
     found = matrices(rng, k, 2) * 0.97 + 0.03 / k
     if kind == "periodic":
         process = pf.PeriodicChain(found)
-        tours = [(process.stationary_distributions[phase], phase) for phase in (0, 1)]
-        plain = max(
-            plain_loss(start, [found[(i + t) % 2] for t in range(length - 1)], cost)
-            for start, i in tours
-        )
+        tours = [[found[(phase + t) % 2] for t in range(length - 1)] for phase in (0, 1)]
+        both = zip(process.stationary_distributions, tours, strict=True)
+        plain = max(plain_loss(start, steps, cost) for start, steps in both)
     else:
         process = pf.MarkovChain(found[0], a_start(rng, k) if kind == "given" else kind)
         plain = plain_loss(process.initial_distribution, [found[0]] * (length - 1), cost)
@@ -212,16 +195,16 @@ LARGER = ("periodic_day", "seventy", "intervals_of_seven", "intervals_of_fourtee
 """Of more states than are certified, or certified in minutes."""
 NAMES = [name for name in BUILDERS if not name.startswith(LARGER)]
 EPSILONS = [0.3, 2.0]
+FEW = {(name, EPSILONS[i % 2]) for i, name in enumerate(NAMES) if not name.startswith(LONG)}
+"""One ε each in every run."""
 HAVE_CHAINS = (pf.MarkovChain, pf.ChainFamily, pf.BinaryInterval)
 
 
 @pytest.mark.parametrize(
     ("name", "epsilon"),
-    [  # one ε each in every run
-        pytest.param(
-            name, epsilon, marks=[pytest.mark.long] * (name.startswith(LONG) or (i + j) % 2)
-        )
-        for (i, name), (j, epsilon) in product(enumerate(NAMES), enumerate(EPSILONS))
+    [
+        pytest.param(*case, marks=[] if case in FEW else pytest.mark.long)
+        for case in product(NAMES, EPSILONS)
     ],
 )
 def test_scales_of_all_families(name, epsilon):

@@ -15,7 +15,7 @@ from certificate_truth import worst_loss
 from flint import ctx
 from hypothesis import example, given
 from hypothesis import strategies as st
-from processes import around, chains
+from processes import around, chains, protection
 
 import pufferflow as pf
 from pufferflow.cli import main
@@ -77,18 +77,13 @@ def test_certificates_of_other_families_cost_little(seed, epsilon, length):
     assert found.loss <= Fraction(repr(epsilon))
 
 
-def protection(rng):
-    window = int(rng.choice([1, 2]))
-    return {"window": window, "side_information": str(rng.choice(["none", "any"]))}
-
-
 def some_family(rng):
     """A family that is not a chain, what may be asked of it, and how far its certificate may lie
     above the scale.
     """
     k, kind = int(rng.integers(2, 4)), rng.integers(5)
     matrices = 0.9 * rng.dirichlet(np.ones(k), (2, k)) + 0.1 / k
-    asked = protection(rng)
+    asked = protection(rng, 2)
     if kind == 0:
         return pf.PeriodicChain(matrices, repeat=int(rng.integers(1, 3))), asked, 1.05
     if kind == 1:
@@ -121,7 +116,7 @@ def sound(seed):
         start = ["stationary", "any", np.full(k, 1 / k)][rng.integers(3)]
         family = pf.MarkovChain(0.85 * rng.dirichlet(np.ones(k), k) + 0.15 / k, start)
         mechanism = str(rng.choice(["leakage", "leakage", "mqm-exact", "mqm-approx", "group-dp"]))
-        asked = protection(rng)
+        asked = protection(rng, 2)
         if mechanism.startswith("mqm"):
             asked["side_information"] = "none"
         if seed % 10 == 0:
@@ -236,12 +231,12 @@ def answers(documents, folder):
 
 
 @pytest.mark.parametrize(("certificate", "share"), [(sound, 1 / 100), (made, 1 / 20)])
-@pytest.mark.parametrize("wanted", counts(600, 20_000))
+@pytest.mark.parametrize("wanted", counts(600 if CHECKER else 250, 20_000))
 def test_what_is_accepted_is_true(certificate, share, wanted, tmp_path):
     """By linear programs over all sequences; refused in one sentence; and the proved checker agrees
     but for rules that no theorem covers.
     """
-    whole = [certificate(seed) for seed in range(min(wanted // 50, 60))]
+    whole = [certificate(seed) for seed in range(max(wanted // 50, 10))]
     rngs = (np.random.default_rng([22, number]) for number in range(wanted))
     forged = [forge(whole[number % len(whole)], rng) for number, rng in enumerate(rngs)]
     documents = json.loads(json.dumps([*whole, *forged]))

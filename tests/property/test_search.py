@@ -1,27 +1,26 @@
 """The fast search against its plain twins, many nodes at once or one by one; rules for scales."""
 
-from contextlib import contextmanager
+from itertools import product
 
 import flint
 import numpy as np
 import plain_influence
 import pytest
-from cases import examples
-from hypothesis import HealthCheck, example, given, settings
+from cases import LONG, examples
+from hypothesis import example, given
 from hypothesis import strategies as st
 from processes import chains, distributions
 
 import pufferflow as pf
 from pufferflow.influence import _kernels, quilts
-from pufferflow.influence.quilts import InfluenceTables, QuiltSearch, influence_tables
+from pufferflow.influence.quilts import InfluenceTables, QuiltSearch
 from pufferflow.mechanisms import MECHANISMS
 
 EPSILONS = st.floats(-6, 3).map(lambda power: 10.0**power)
 CONVENTIONS = st.sampled_from(["exact", "published"])
 
+SPACES = st.sampled_from([1, 2, 8])
 MIXING = chains(3, st.floats(0.05, 1.0), permutations=False)
-
-
 SYMMETRIC = pf.MarkovChain([[0.9, 0.1], [0.1, 0.9]], [0.1, 0.9])
 
 
@@ -37,28 +36,10 @@ def between(epsilon, plain, slack=1e-11):
     return plain(epsilon + slack) * (1 - 1e-12), plain(epsilon - slack) * (1 + 1e-12)
 
 
-@pytest.fixture
-def coarse(monkeypatch):
-    """Few distances of quilt nodes an octave, few ranges of nodes."""
-
-    @contextmanager
-    def coarse_(spaces, ranges=quilts.RANGE_LIMIT):
-        with monkeypatch.context() as patch:
-            patch.setattr(quilts, "SPACES", spaces)
-            patch.setattr(quilts, "RANGE_LIMIT", ranges)
-            yield
-
-    return coarse_
-
-
-SPACES = st.sampled_from([1, 2, 8])
-TAME = [*settings().suppress_health_check, HealthCheck.function_scoped_fixture]
-
-
 @given(chains() | MIXING, st.integers(1, 40), EPSILONS, CONVENTIONS, SPACES, st.integers(0, 5))
 @example(SYMMETRIC, 37, 1.0, "exact", 1, 0)  # 36.03, and 35.53 for 44 nodes
-@examples(24, 270, suppress_health_check=TAME)
-def test_search_equals_the_plain_twin(coarse, chain, length, epsilon, convention, spaces, ranges):
+@examples(24, 270)
+def test_search_equals_the_plain_twin(chain, length, epsilon, convention, spaces, ranges):
     """From few distances it is larger by what is said; how much ranges raise it is not said."""
     length = length if chain.states <= 4 else min(length, 14)
     low, high = between(epsilon, twin(chain, length, convention))
@@ -67,18 +48,17 @@ def test_search_equals_the_plain_twin(coarse, chain, length, epsilon, convention
         return pf.mqm_exact(chain, length, epsilon, convention=convention).scale
 
     assert low <= scale() <= high
-    with coarse(spaces):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(quilts, "SPACES", spaces)  # distances of quilt nodes an octave
         assert low <= scale() <= high * (1 + 1 / spaces)
-    with coarse(spaces, ranges):
+        patch.setattr(quilts, "RANGE_LIMIT", ranges)
         assert low <= scale() <= length / epsilon * (1 + 1e-15)
 
 
 @pytest.mark.parametrize("rate", [1e-7, pytest.param(1e-6, marks=pytest.mark.long)])
-@pytest.mark.parametrize(
-    ("states", "start"), [(2, "any"), (3, "first"), (4, "stationary"), (2, "some")]
-)
+@pytest.mark.parametrize("start", ["2 any", "3 first", "4 stationary", "2 some"])
 @pytest.mark.parametrize("name", ["mqm-exact", "leakage"])
-def test_work_does_not_grow_as_a_chain_slows_down(name, rate, start, states, monkeypatch):
+def test_work_does_not_grow_as_a_chain_slows_down(name, rate, start, monkeypatch):
     """Tables of k² logarithms and looks at them, not seconds; both grew with the square root and
     the size of quilts.
     """
@@ -88,6 +68,7 @@ def test_work_does_not_grow_as_a_chain_slows_down(name, rate, start, states, mon
         InfluenceTables, "_fill", lambda self, *a, **k: (tables.append(1), fill(self, *a, **k))[1]
     )
     monkeypatch.setattr(_kernels, "search_quilts", lambda *a: (looks.append(1), look(*a))[1])
+    states, start = int(start[0]), start[2:]
     rng = np.random.default_rng(states)
     leave = rate * rng.uniform(0.3, 3, (states, states))
     np.fill_diagonal(leave, 0)
@@ -125,10 +106,9 @@ def test_what_every_scale_obeys(chain, length, epsilon, factor, data):
     low, high = between(epsilon, lambda e: pf.mqm_exact(chain, length, e).scale)
     assert low <= pf.mqm_exact(renamed, length, epsilon).scale <= high
     if chain.is_aperiodic:
-        assert exact <= pf.mqm_approx(chain, length, epsilon).scale * (1 + 1e-12)
-        assert (
-            pf.mqm_approx(chain, length, epsilon).scale <= pf.group_dp(chain, length, epsilon).scale
-        )
+        approximate = pf.mqm_approx(chain, length, epsilon).scale
+        assert exact <= approximate * (1 + 1e-12)
+        assert approximate <= pf.group_dp(chain, length, epsilon).scale
 
 
 @examples(12, 120)
@@ -137,11 +117,11 @@ def test_approximation_equals_its_plain_twin(chain, length, epsilon, kind):
     family = pf.ChainFamily([chain])
     smallest, gap = family.smallest_stationary_probability(), family.eigengap(kind)
     scale = pf.mqm_approx(chain, length, epsilon, eigengap=kind).scale
-    low, high = between(
-        epsilon,
-        lambda e: plain_influence.approximate_noise_scale(length, e, smallest, gap),
-        slack=1e-12 * epsilon,
-    )
+
+    def plain(e):
+        return plain_influence.approximate_noise_scale(length, e, smallest, gap)
+
+    low, high = between(epsilon, plain, slack=1e-12 * epsilon)
     assert low <= scale <= high
 
 
@@ -174,45 +154,41 @@ MATRIX = [[0.9, 0.1, 0], [0.2, 0.7, 0.1], [0.3, 0, 0.7]]
 # -- given starts: bounds for many nodes at once, against the same node by node --------------------
 
 
-WEIGHTS = st.sampled_from([0.0, 0.0, 1e-12, 1e-3, 0.2, 1.0, 3.0])
-STEPS = st.sampled_from([1e-9, 1e-4, 0.05, 0.3, 1.0, 2.5, 10.0, 1e90])
+LARGE = st.sampled_from([1e-9, 1e-4, 0.05, 0.3, 1.0, 2.5, 10.0, 1e90])
 
 
 @st.composite
 def starts(draw):
     """Chains from given starts: any, hardly moving, mostly round a cycle, or two unequal cycles."""
     k = draw(st.integers(1, 6))
-    rows = np.array([draw(distributions(k, WEIGHTS)) for _ in range(k)])
+    rows = np.array([draw(distributions(k)) for _ in range(k)])
     pace = draw(st.sampled_from([1.0, 0.3, 0.01, 1e-4, 0.0]))
     cut = draw(st.integers(1, k))
     rounds = np.eye(k)[[*np.roll(range(cut), -1), *np.roll(range(cut, k), -1)]]
     still = draw(st.sampled_from([np.eye(k), rounds]))
-    return pf.MarkovChain((1 - pace) * still + pace * rows, draw(distributions(k, WEIGHTS)))
+    return pf.MarkovChain((1 - pace) * still + pace * rows, draw(distributions(k)))
 
 
 def node_by_node(chain, length, epsilon, convention="exact"):
-    search = QuiltSearch(influence_tables(chain, convention, 1), length, epsilon)
+    search = QuiltSearch(chain, length, epsilon, convention)
     return max(search.best_quilt(search.nodes(node)).score for node in range(1, length + 1))
 
 
-@given(starts(), st.integers(1, 70), STEPS, CONVENTIONS)
+def slow_cycles(test):
+    starts, paces = ([1, 0, 0], [0.2, 0.3, 0.5], [0.5, 0.5, 0]), ((0.03, 5), (0.97, 0.2), (0.03, 1))
+    for start, (move, epsilon) in product(starts[: 2 + LONG], paces[: 2 + LONG]):
+        chain = pf.MarkovChain((1 - move) * np.eye(3) + move * np.roll(np.eye(3), 1, 1), start)
+        test = example(chain, 400, epsilon, "exact")(test)
+    return test
+
+
+@given(starts(), st.integers(1, 70), LARGE, CONVENTIONS)
+@slow_cycles
 @examples(10, 260)
 def test_search_equals_the_search_node_by_node(chain, length, epsilon, convention):
     scale = pf.mqm_exact(chain, length, epsilon, convention=convention).scale
     low, high = between(epsilon, lambda e: node_by_node(chain, length, e, convention))
     assert low <= scale <= high
-
-
-@pytest.mark.parametrize(
-    "start", [[1, 0, 0], [0.2, 0.3, 0.5], pytest.param([0.5, 0.5, 0], marks=pytest.mark.long)]
-)
-@pytest.mark.parametrize(
-    ("move", "epsilon"), [(0.03, 5.0), (0.97, 0.2), pytest.param(0.03, 1.0, marks=pytest.mark.long)]
-)
-def test_slow_cycles_equal_the_search_node_by_node(start, move, epsilon):
-    chain = pf.MarkovChain((1 - move) * np.eye(3) + move * np.roll(np.eye(3), 1, 1), start)
-    low, high = between(epsilon, lambda e: node_by_node(chain, 400, e))
-    assert low <= pf.mqm_exact(chain, 400, epsilon).scale <= high
 
 
 LEAVING = pf.MarkovChain([[1.0, 0.0], [1 - 5e-12, 5e-12]], [0, 1])
@@ -227,13 +203,11 @@ it rounds to 0.
 @example(LEAVING, 27, 8, 1)
 @examples(16, 160)
 def test_first_terms_of_ranges_bound_those_of_all_their_nodes(chain, node, steps, strides):
-    search = QuiltSearch(influence_tables(chain, "exact", 1), 10**6, 1.0)
+    search = QuiltSearch(chain, 10**6, 1.0)
     first, stride = search.supports.settled + node, search.supports.period * strides
     last = first + steps * stride
-    found, states = (
-        search.nodes(first, last, stride),
-        np.flatnonzero(search.supports.at(first)).tolist(),
-    )
+    found = search.nodes(first, last, stride)
+    states = np.flatnonzero(search.supports.at(first)).tolist()
     bound = found.initial[np.ix_(states, states)]
     with flint.ctx.workprec(100):  # the distributions leave the range of floats
         step = flint.arb_mat(chain.transition_matrix.tolist())

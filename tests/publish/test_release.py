@@ -16,11 +16,9 @@ import pufferflow as pf
 from pufferflow.accounting.account import Charge, Level, level_of
 from pufferflow.accounting.approximate import event_delta, event_rho
 from pufferflow.errors import BudgetError, LedgerError, ParameterError, UselessError
-from pufferflow.models.files import PublicModel
 from pufferflow.publish import release as releasing
 from pufferflow.publish.noise import Noise, calibrate, noise_scale
-from pufferflow.records import StateSpace
-from pufferflow.records.schema import Fitted, Schema
+from pufferflow.records.schema import Fitted
 from pufferflow.records.units import seconds_of, steps_of, text_of
 
 MIXING, CHAIN = pf.mixing("2h", 0.5), pf.MarkovChain([[0.5, 0.5], [0.4, 0.6]])
@@ -97,8 +95,9 @@ def test_readings_out_of_range_change_nothing(exact):
 LOCAL = meters().assign(time=lambda table: table["time"].dt.tz_localize(None))
 PERIODIC = pf.PeriodicChain([[[0.5, 0.5], [0.4, 0.6]], [[0.3, 0.7], [0.5, 0.5]]])
 FITTED = Fitted("2024-01-03T00:00:00Z", "2024-01-04T00:00:00Z", 25)
-KNOWN = Schema(states=StateSpace.numeric([1]), step_seconds=3600, fitted=FITTED)
-MODEL = {"theta": PublicModel(pf.ChainFamily([CHAIN]), KNOWN), "edges": None}
+HIGH = pf.records.StateSpace.numeric([1])
+KNOWN = pf.records.Schema(states=HIGH, step_seconds=3600, fitted=FITTED)
+MODEL = {"theta": pf.models.PublicModel(pf.ChainFamily([CHAIN]), KNOWN), "edges": None}
 TRANSIENT = pf.MarkovChain([[0.5, 0.5, 0], [0.4, 0.6, 0], [0.5, 0.5, 0]])
 ACCEPTED = [
     (LOCAL, {"theta": PERIODIC, "timezone": "UTC"}, []),
@@ -236,7 +235,7 @@ def test_pure_noise_is_refused_and_the_remedies_hold(exact):
         release(meters(people=30), **options, **exact)
     assert not exact["ledger"].exists()
     tried = release(meters(), **ALL | {"statistics": NAMES}, unit="kWh", dry_run=True)
-    assert {row.unit for row in tried.rows} == {"", "kWh", "readings", "runs"}
+    assert {row["unit"] for row in tried.rows} == {"", "kWh", "readings", "runs"}
     (said,) = release(meters(people=30), **options, dry_run=True).warnings
     assert said == str(refused.value)
     helps = r"at least (\d+) for .*`protect` (\w+), no cells \((\w+)\), .*at least (\d+) days"

@@ -321,10 +321,9 @@ def place(tmp_path, monkeypatch):
 
 
 def save(release=WEEK, output="out"):
-    with draft(output) as making:
-        making.fill(made(means(size=1), seed=release.how.seed))  # tried out before it is paid for
+    with draft(output, made(means(size=1), seed=release.how.seed).files()) as making:
         assert not Path(output).exists() or os.listdir(output) == []
-        return making.write(release)
+        making.write(release.files())
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o077])
@@ -377,10 +376,10 @@ def test_a_full_disk_leaves_nothing(place, monkeypatch, drawn_once, at):
 def test_of_several_that_want_one_name_one_gets_it_and_none_is_lost(place):
     assert sorted(ended(*[save] * 4)) == [0, 1, 1, 1]
     shutil.rmtree("out")
-    with draft("out") as making:
+    with draft("out", CONTENT) as making:
         Path("out/mine").write_text("mine")
         with pytest.raises(DataError, match="the release is whole in out-") as caught:
-            making.write(WEEK)
+            making.write(CONTENT)
     assert set(os.listdir(f"{str(caught.value).rpartition(' ')[2]}/publish")) == PUBLISHED
     assert os.listdir("out") == ["mine"]
 

@@ -126,10 +126,8 @@ def test_noise_of_the_scale_is_private(epsilon, cases):
         reached = max(reached, worst)
         if number % 3:
             continue
-        reach, slack = (
-            int(rng.integers(4)),
-            str(rng.choice(["1e-9", "1e-3", "1/20", "1/2"][: int(2 + 2 * min(epsilon, 1))])),
-        )
+        reach, most = int(rng.integers(4)), int(2 + 2 * min(epsilon, 1))
+        slack = str(rng.choice(["1e-9", "1e-3", "1/20", "1/2"][:most]))
         stated = document(matrix, start, length, weights, reach, slack, repr(epsilon))
         if not accepted(stated):  # what holds without slack holds with it
             assert plain_counts.chain_wasserstein(matrix, start, length, weights) > reach
@@ -174,9 +172,8 @@ def test_certified_scales(seed, k, lengths, data):
     if proof["W"] > chain_sensitivity(chain, lengths, weights).W:  # of ties
         return
     if proof["W"]:
-        assert not accepted(
-            proved.certificate | {"proofs": [{"count": proof | {"W": proof["W"] - 1}}]}
-        )
+        less = {"count": proof | {"W": proof["W"] - 1}}
+        assert not accepted(proved.certificate | {"proofs": [less]})
 
 
 # -- values and kernels ----------------------------------------------------------------------------
@@ -184,11 +181,8 @@ def test_certified_scales(seed, k, lengths, data):
 
 def test_tails_far_below_the_range_of_floats():
     """A tail of 1e-320 moves quantiles."""
-    matrix, start, length = (
-        [[Fraction(n, 100) for n in row] for row in ((99, 1), (98, 2))],
-        [1, 0],
-        200,
-    )
+    matrix = [[Fraction(n, 100) for n in row] for row in ((99, 1), (98, 2))]
+    start, length = [1, 0], 200
     found = chain_sensitivity(floats(matrix, start), length, [0, 1])
     assert found.W == found.strict == 2
     assert [accepted(document(matrix, start, length, [0, 1], reach)) for reach in (1, 2)] == [0, 1]
@@ -257,15 +251,9 @@ def test_distributions_of_counts_against_the_twin(cases):
                 for n, found in enumerate(balls.masses):
                     assert found.is_zero() == (n not in law)
                     below = sum((p for i, p in law.items() if i <= n), Fraction(0))
-                    sums = (
-                        (law.get(n, 0), found),
-                        (below, balls.below[n]),
-                        (mass - below, balls.above[n]),
-                    )
-                    for value, ball in sums:
-                        assert float(ball.mid()) == pytest.approx(
-                            float(value), rel=1e-12, abs=1e-30
-                        )
+                    exactly = map(float, (law.get(n, 0), below, mass - below))
+                    sums = [float(ball.mid()) for ball in (found, balls.below[n], balls.above[n])]
+                    assert sums == pytest.approx([*exactly], rel=1e-12, abs=1e-30)
 
 
 def fractions(m, e):

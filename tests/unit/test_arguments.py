@@ -154,11 +154,8 @@ def test_no_error_shows_what_an_argument_holds(function, arguments, every):
             except Exception as error:
                 said = told(error)
                 assert SECRET not in said or may_be_shown(name, secret), (name, type(secret), said)
-                assert str(NUMBER) not in said.replace(",", "").replace(".", ""), (
-                    name,
-                    type(secret),
-                    said,
-                )
+                digits = said.replace(",", "").replace(".", "")
+                assert str(NUMBER) not in digits, (name, type(secret), said)
 
 
 # -- results --------------------------------------------------------------------------------------

@@ -575,21 +575,16 @@ def test_denominators_that_multiply_up_are_refused(digits):
 
 
 @pytest.mark.parametrize(
-    ("code", "answer", "counts"),
-    [
-        (0, "accepted", True),
-        (2, "unproved rule: a delta", True),
-        (1, "refused: a step", False),
-        (0, "", False),
-    ],
+    ("code", "answer"),
+    [(0, "accepted"), (2, "unproved rule: a delta"), (1, "refused: a step"), (0, "")],
 )
-def test_answers_of_the_proved_checker(tmp_path, monkeypatch, code, answer, counts):
+def test_answers_of_the_proved_checker(tmp_path, monkeypatch, code, answer):
     """Of any checker that is there; ``test_forged_certificates.py`` asks the real one."""
     checker = tmp_path / "checker"
     checker.write_text(f"#!/bin/sh\ncat > /dev/null\necho '{answer}'\nexit {code}\n")
     checker.chmod(0o700)
     monkeypatch.setattr(verify, "BUILT", checker)
-    if counts:
+    if answer and code != 1:
         assert verify.ask_proved_checker(b"{}") == answer
     else:
         with pytest.raises(CertificateError, match=answer or "ended without an answer"):

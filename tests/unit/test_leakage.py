@@ -14,7 +14,7 @@ from shipped_counts import electricity_transitions
 
 import pufferflow as pf
 from pufferflow.bounds.rounds import Cycle
-from pufferflow.influence.quilts import influence_tables
+from pufferflow.influence.quilts import QuiltSearch
 
 THREE = [[0.7, 0.3, 0], [0.2, 0.5, 0.3], [0.1, 0.4, 0.5]]
 
@@ -120,8 +120,8 @@ def test_threads_give_what_one_gives():
     alone = [pf.leakage(chain, 30, 1.0).scale for chain in chains]
     with ThreadPoolExecutor(4) as pool:
         together = list(pool.map(lambda chain: pf.leakage(chain, 30, 1.0).scale, chains))
-        tables = pool.submit(influence_tables, chains[0], "exact").result()
-    assert tables is not influence_tables(chains[0], "exact")
+        tables = pool.submit(QuiltSearch, chains[0], 30, 1.0).result().tables
+    assert tables is not QuiltSearch(chains[0], 30, 1.0).tables
     assert together == pytest.approx(alone, rel=1e-9)
 
 

@@ -19,14 +19,7 @@ from scipy.signal import convolve2d
 import pufferflow as pf
 from pufferflow import dp
 from reproduction import tidy
-from reproduction.beyond import cohort
-from reproduction.beyond.peers import (
-    TemporalLeakage,
-    bayesian_dp_threshold,
-    certainty,
-    random_cases,
-    related_bounds,
-)
+from reproduction.beyond import cohort, peers
 from reproduction.related import base2_exponential as base2
 from reproduction.related import classical, disclosure
 
@@ -50,9 +43,9 @@ def plain_temporal_leakage(chain, length, cost):
 
 @pytest.mark.parametrize("seed", seeds(10, 500))
 def test_temporal_leakage_is_that_of_all_sets_and_never_below_ours(seed):
-    (chain, _), *_ = itertools.islice(random_cases(seed + 1, 1, 3), seed, None)
+    (chain, _), *_ = itertools.islice(peers.random_cases(seed + 1, 1, 3), seed, None)
     length, cost = [1, 2, 7, 60][seed % 4], 10 ** (seed % 7 / 2 - 2)
-    loss = TemporalLeakage(chain, length).loss(cost)
+    loss = peers.TemporalLeakage(chain, length).loss(cost)
     assert loss == pytest.approx(plain_temporal_leakage(chain, length, cost), rel=1e-9)
     ours = pf.leakage_loss(chain, length, 1 / cost)
     assert ours <= loss * (1 + 1e-6)
@@ -65,8 +58,10 @@ def test_temporal_leakage_is_that_of_all_sets_and_never_below_ours(seed):
 def test_certainty_is_that_of_the_best_release_and_never_below_all_later_ones(seed):
     """Against all releases of a record, and of three records, that attain e^ε on sets of states."""
     cost, since = 10 ** (seed % 4 / 2 - 1), 1 + seed % 3
-    (case,) = itertools.islice(random_cases(3, 30, seed), seed % 3, seed % 3 + 1)
-    found = {row["bound"]: row["certainty"] for row in certainty(iter([case]), [cost], [since])}
+    (case,) = itertools.islice(peers.random_cases(3, 30, seed), seed % 3, seed % 3 + 1)
+    found = {
+        row["bound"]: row["certainty"] for row in peers.certainty(iter([case]), [cost], [since])
+    }
     matrix = case[0].transition_matrix
     sets = np.exp(cost * np.array(list(itertools.product([0, 1], repeat=len(matrix)))).T)
     three = sets  # columns: what a release reveals of each state
@@ -81,7 +76,7 @@ def test_certainty_is_that_of_the_best_release_and_never_below_all_later_ones(se
 
 
 def test_rows_of_the_study():
-    rows = list(related_bounds(random_cases(10, 40, 1), [0.5, 30.0]))
+    rows = list(peers.related_bounds(peers.random_cases(10, 40, 1), [0.5, 30.0]))
     for row in rows:
         lowest, most = (0, 1) if row["bound"] == "lower-bound" else (1, math.inf)
         assert lowest - 1e-5 <= row["relative_noise"] <= most  # scales are found to 1e-7 of ε
@@ -95,11 +90,11 @@ def test_extreme_chains():
     disjoint = pf.MarkovChain(
         [[0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5], [0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5]]
     )
-    assert TemporalLeakage(disjoint, 10**6).scale(1.0) == pytest.approx(10**6, rel=1e-6)
+    assert peers.TemporalLeakage(disjoint, 10**6).scale(1.0) == pytest.approx(10**6, rel=1e-6)
     independent = pf.MarkovChain([[0.3, 0.7], [0.3, 0.7]])
-    assert TemporalLeakage(independent, 100).scale(2.0) == 0.5
-    assert bayesian_dp_threshold(disjoint) == math.inf
-    assert bayesian_dp_threshold(pf.MarkovChain([[0.8, 0.2], [0.4, 0.6]])) == 4 * math.log(4)
+    assert peers.TemporalLeakage(independent, 100).scale(2.0) == 0.5
+    assert peers.bayesian_dp_threshold(disjoint) == math.inf
+    assert peers.bayesian_dp_threshold(pf.MarkovChain([[0.8, 0.2], [0.4, 0.6]])) == 4 * math.log(4)
 
 
 # -- cohort ----------------------------------------------------------------------------------------
@@ -139,16 +134,14 @@ def test_more_participants_epsilons_or_mechanisms_change_no_other_row(tmp_path):
 # -- what is measured of αβ, classical mechanisms and the base-2 exponential one -------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "columns"),
-    [
-        ("alpha_beta", ["rho_expected", "rho_measured", "rho_standard_error"]),
-        ("classical", ["expected_error", "mean_error", "standard_error"]),
-    ],
-)
-def test_measured_errors_agree_with_exact_ones(finished, name, columns):
+MEASURED = {"alpha_beta": ["rho_expected", "rho_measured", "rho_standard_error"]}
+MEASURED |= {"classical": ["expected_error", "mean_error", "standard_error"]}
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_measured_errors_agree_with_exact_ones(finished, name):
     curves = tidy.read(finished.made / f"related/{name}.csv", "related")
-    exact, measured, error = curves[columns].dropna().to_numpy().T
+    exact, measured, error = curves[MEASURED[name]].dropna().to_numpy().T
     assert (np.abs(exact - measured)[error > 0] < 4.5 * error[error > 0]).all()
     assert (error > 0).sum() > 20
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from pufferflow import networks
 from pufferflow.general import PufferfishFramework, max_divergence
 from pufferflow.general.distributions import distribution
-from pufferflow.influence.quilts import QuiltSearch, influence_tables
+from pufferflow.influence.quilts import QuiltSearch
 from pufferflow.mechanisms import mqm_approx, mqm_exact
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import ChainFamily
@@ -40,8 +40,7 @@ CONTACTS = {"bob": "ann", "cem": "ann", "dan": "bob", "eva": "bob", "fay": "cem"
 
 def worked_values() -> pd.DataFrame:
     """Return the tidy table "values": all worked examples, one row per value."""
-    frameworks = _random_frameworks(count=200, seed=33)
-    examples = (_divergences(), _definitions(), _flu(), frameworks, _composition(), _running())
+    examples = (_divergences(), _definitions(), _flu(), _composition(), _running())
     rows = (dict(zip(tidy.SCHEMAS["values"], value, strict=True)) for value in chain(*examples))
     return tidy.frame(rows, "values")
 
@@ -159,40 +158,10 @@ def _flu() -> Values:
         yield example, "group-DP sensitivity", f"{key}/group", group
 
 
-def _random_frameworks(count: int, seed: int) -> Values:
-    """Yield Theorem 3.3 on random queries, groups and distributions within the groups."""
-    rng, ratios = np.random.default_rng(seed), list[float]()
-    while len(ratios) < count:
-        sizes = rng.integers(1, 4, int(rng.integers(1, 4))).tolist()
-        names = iter(f"X{i}" for i in range(1, 10))
-        groups = [[next(names) for _ in range(size)] for size in sizes]
-        databases = union([_random_distribution(rng, size) for size in sizes])
-        query = dict(zip(databases, rng.integers(0, 10, len(databases)).tolist(), strict=True))
-        framework = PufferfishFramework.from_databases({"random": databases}, query.__getitem__)
-        needed = framework.group_sensitivity(groups).sensitivity
-        if needed:  # a query that no group changes needs no noise in either case
-            ratios.append(framework.wasserstein().W / needed)
-    example, larger = f"{count} random frameworks", float(sum(ratio > 1 for ratio in ratios))
-    yield example, "those where W exceeds the group sensitivity", "theorem-3.3/larger", larger
-    mean = float(np.mean(ratios))
-    yield example, "W ÷ group sensitivity, on average", "theorem-3.3/ratio", mean
-
-
-def _random_distribution(rng: np.random.Generator, size: int) -> dict[Database, Fraction]:
-    """Return a distribution in which records take both values; some databases are impossible."""
-    databases = list(product((0, 1), repeat=size))
-    while True:
-        masses = rng.integers(0, 10, len(databases)) * (rng.random(len(databases)) > 1 / 3)
-        possible = [d for d, mass in zip(databases, masses, strict=True) if mass]
-        if possible and all(len(set(states)) == 2 for states in zip(*possible, strict=True)):
-            shares = (Fraction(mass, int(masses.sum())) for mass in masses.tolist())
-            return dict(zip(databases, shares, strict=True))
-
-
 def _composition() -> Values:
     """Yield the example of Theorem 4.4, of a chain of three, and three releases on a tree."""
     theta, epsilon = MarkovChain(THETA_1.transition_matrix, [0.8, 0.2]), 10.0
-    search = QuiltSearch(influence_tables(theta, "exact", 1), 3, epsilon)
+    search = QuiltSearch(theta, 3, epsilon)
     kinds = (("∅", 0, 0, 3), ("{X1}", 1, 0, 2), ("{X3}", 0, 1, 2), ("{X1,X3}", 1, 1, 1))
     for name, left, right, nearby in kinds:
         e, example = search.influence(search.nodes(2), left, right), "composition"

@@ -7,17 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pufferflow import networks
 from pufferflow.mechanisms import mqm_exact
-from pufferflow.networks import (
-    BayesianNetwork,
-    MarkovQuilt,
-    Variable,
-    chain_network,
-    markov_quilts,
-)
 from reproduction import tidy
 from reproduction.examples import EPSILON, LENGTH, THETA_1
 
+Network = networks.BayesianNetwork
 Positions = Mapping[str, tuple[float, float]]
 SHOWN = 16  # records of the running example; the rest are remote
 
@@ -39,8 +34,8 @@ def _of_a_chain(
     panel: str, length: int, node: str, kinds: Sequence[tuple[str, ...]], text: str = ""
 ) -> Iterator[dict[str, Any]]:
     """Yield quilts of a node, one below the other; ``text`` replaces the description of one."""
-    network = chain_network(THETA_1, length)
-    found = {quilt.quilt: quilt for quilt in markov_quilts(network, node)}
+    network = networks.chain_network(THETA_1, length)
+    found = {quilt.quilt: quilt for quilt in networks.markov_quilts(network, node)}
     for y, kind in enumerate(kinds):
         name = "{" + ", ".join(kind) + "}" if kind else "∅"
         line = text or f"{name}: {len(found[kind].nearby)} nearby"
@@ -55,14 +50,14 @@ def _of_a_network(rows: int, columns: int) -> Iterator[dict[str, Any]]:
     fair = []
     for name, (x, y) in positions.items():
         parents = [other for other, at in positions.items() if at in ((x - 1, y), (x, y + 1))]
-        fair.append(Variable(name, np.full((2,) * (len(parents) + 1), 0.5), parents))
-    network = BayesianNetwork(fair)
-    smallest = next(quilt for quilt in markov_quilts(network, "B2") if quilt.remote)
+        fair.append(networks.Variable(name, np.full((2,) * (len(parents) + 1), 0.5), parents))
+    network = Network(fair)
+    smallest = next(quilt for quilt in networks.markov_quilts(network, "B2") if quilt.remote)
     yield from _rows("a quilt in a network", "", network, smallest, positions)
 
 
 def _rows(
-    panel: str, line: str, network: BayesianNetwork, quilt: MarkovQuilt, positions: Positions
+    panel: str, line: str, network: Network, quilt: networks.MarkovQuilt, positions: Positions
 ) -> Iterator[dict[str, Any]]:
     roles = dict.fromkeys(quilt.nearby, "nearby") | dict.fromkeys(quilt.quilt, "quilt")
     roles[quilt.node] = "node"

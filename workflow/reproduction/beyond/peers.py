@@ -52,9 +52,8 @@ class TemporalLeakage:
     def loss(self, cost: float) -> float:
         """Return the largest loss of a record if each release is ``cost``-DP."""
         backward, forward = (self._leakage(points, cost) for points in self.steps)
-        first = np.arange(
-            min(self.length, len(backward) + len(forward))
-        )  # later ones have converged
+        most = min(self.length, len(backward) + len(forward))  # later ones have converged
+        first = np.arange(most)
         one, other = np.minimum(first, len(backward) - 1), self.length - 1 - first
         return float((backward[one] + forward[np.minimum(other, len(forward) - 1)]).max() - cost)
 
@@ -195,17 +194,10 @@ def top_states(nhanes: str, settings: Mapping[str, Any], seed: int) -> Iterator[
             else:
                 named = one_by_one(counts, top, (top + 1) * scale, rng)
             found = np.take_along_axis(counts, named, axis=1)
-            yield given | {
-                "group": group,
-                "participants": len(people),
-                "epsilon": epsilon,
-                "top": top,
-                "task": task,
-                "mechanism": mechanism,
-                "scale": scale,
-                "hit_rate": (found >= best[:, [top - 1]]).mean(),
-                "right_rate": (found == best[:, :top]).all(axis=1).mean(),
-            }
+            row = given | {"group": group, "participants": len(people), "epsilon": epsilon}
+            row |= {"top": top, "task": task, "mechanism": mechanism, "scale": scale}
+            row["hit_rate"] = (found >= best[:, [top - 1]]).mean()
+            yield row | {"right_rate": (found == best[:, :top]).all(axis=1).mean()}
 
 
 def one_by_one(counts: Ints, top: int, scale: float, rng: np.random.Generator) -> Ints:

@@ -106,7 +106,7 @@ def participants(steps: Steps, longest_gap: float = math.inf) -> tuple[Participa
     One without a name has that of its group. Raises DataError: there are too many states for the
     number of participants.
     """
-    observed, moved = path_counts(steps, "person", 1), path_counts(steps, "person")
+    observed, moved = path_counts(steps, 1, each=True), path_counts(steps, each=True)
     person, length = spans(steps, longest_gap)
     own, begin = np.unique(person, return_index=True)
     found = []

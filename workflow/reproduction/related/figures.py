@@ -267,9 +267,4 @@ def classical(curves: pd.DataFrame) -> Figure:
     return drawn
 
 
-FIGURES = {
-    "noisy_max": noisy_max,
-    "base2_exponential": base2_exponential,
-    "alpha_beta": alpha_beta,
-    "classical": classical,
-}
+FIGURES = {of.__name__: of for of in (noisy_max, base2_exponential, alpha_beta, classical)}
