@@ -95,7 +95,7 @@ class Interpreter:
         self.work.spend(100 + k**3 + 12 * size * len(listed) + (2 * k**4 if step.power else 0))
         table, between = self.count(j if early else self.around), ((power - 1) * self.cost).exp()
         weights = model.weights(forward, phase, power) if step.power else []
-        away = model.everything if forward else model.before(position, power)
+        away = model.values_at(forward, position, power)
         ways = [reweighted(*tables, away, far) for tables in weights]
         for x, y in permutations(members(node.values), 2):
             bounds = [between * way[x][y] for way in ways]

@@ -184,9 +184,11 @@ class Model:
         phases = list(range(self.period))
         return phases[::-1] if forward else [*phases[1:], 0]
 
-    def before(self, position: Position, steps: int) -> int:
-        """Return the values of the node that many steps earlier; of late nodes all values."""
+    def values_at(self, forward: bool, position: Position, steps: int) -> int:
+        """Return the values of the node some steps away, any one forward, any one of late nodes."""
         phase, j, early = position
+        if forward:
+            return self.everything
         if self.period == 1 and not early:
             return self.values(0, math.inf)
         return self.possible(j - steps if early else (phase - steps) % self.period)
@@ -194,7 +196,7 @@ class Model:
     def node(self, forward: bool, position: Position, growth: Table) -> Node:
         """Return the distributions at a position."""
         phase, j, early = position
-        values = self.everything if forward else self.before(position, 0)
+        values = self.values_at(forward, position, 0)
         if self.informed:
             return Node(values)
         if forward:
