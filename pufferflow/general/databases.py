@@ -54,14 +54,12 @@ class Databases:
         }
         databases = dict.fromkeys(d for given in self.scenarios.values() for d in given)
         sizes = {len(d) if isinstance(d, tuple) else 0 for d in databases}
-        if not sizes:
-            raise ParameterError("there is no scenario; give at least one")
         if len(sizes) > 1 or 0 in sizes:
             raise ParameterError("databases must be tuples with one entry per record")
         if not callable(query):
             raise ParameterError(f"query is {named_type(query)}; give a function of a database")
         self.query = {d: written_number(query(d), "the query of a database") for d in databases}
-        (size,) = sizes
+        size = max(sizes, default=0)  # no scenario is refused with the pairs
         default = [f"X{i + 1}" for i in range(size)]
         names = default if records is None else check_list(records, "records")
         if not len(names) == len(set(map(str, names))) == size:
@@ -153,11 +151,9 @@ def read_table(source: str | os.PathLike[str]) -> Table:
         scenarios: dict[str, dict[Any, Any]] = {}
         query: dict[tuple[str, ...], str] = {}
         for row in rows:
-            if None in row or None in row.values():
-                raise DataError("the line has not as many fields as the header; correct it")
-            cells = {column: cell.strip() for column, cell in row.items()}
-            if not all(cells.values()):
-                raise DataError("a field is empty; fill it in")
+            cells = {column: str(cell or "").strip() for column, cell in row.items()}
+            if None in row or not all(cells.values()):
+                raise DataError("the line has an empty field, or not as many as the header")
             given = scenarios.setdefault(cells.get("scenario", "all"), {})
             key: Any = tuple(cells[record] for record in records)
             if not records:

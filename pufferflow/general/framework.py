@@ -208,11 +208,8 @@ class PufferfishFramework:
         """
         budget = Fraction(check_epsilon(epsilon))
         values = {v for given in self.distributions.values() for d in given.values() for v in d}
-        try:
-            exact = written_number(value, "the value")
-        except ParameterError:
-            exact = None  # the message could show the value
-        if exact is None or exact not in values:
+        exact = written_number(value, "the value")  # whose message shows none, nor does the next
+        if exact not in values:
             raise ParameterError("the value to release is impossible in every scenario; check both")
         noisy, W, first = exact, self.wasserstein().W, min(values)
         if W:  # otherwise the query reveals nothing
