@@ -33,10 +33,10 @@ from .models.chain import MarkovChain as MarkovChain
 from .models.estimation import fit_chain as fit_chain
 from .models.families import BinaryInterval as BinaryInterval
 from .models.families import ChainFamily as ChainFamily
-from .models.hidden import HiddenChain as HiddenChain
 from .models.mixing import MixingFamily as MixingFamily
 from .models.mixing import mixing as mixing
-from .models.periodic import PeriodicChain as PeriodicChain
+from .models.processes import HiddenChain as HiddenChain
+from .models.processes import PeriodicChain as PeriodicChain
 from .publish.fit import fit as fit
 from .publish.plan import plan as plan
 from .publish.private_fit import fit_privately as fit_privately

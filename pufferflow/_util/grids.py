@@ -3,42 +3,31 @@
 import threading
 from collections.abc import Callable, Sequence
 from functools import lru_cache, wraps
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
 from pufferflow._util.checks import Lengths, several_epsilons
 from pufferflow._util.types import Floats
 
-_Family = TypeVar("_Family", contravariant=True)
-_Result = TypeVar("_Result")
-_Options = ParamSpec("_Options")
+F = TypeVar("F", contravariant=True)
+P = ParamSpec("P")
+R = TypeVar("R")
+Grid: TypeAlias = Sequence[float] | Floats
 
 
-class OfEpsilons(Protocol[_Family, _Options, _Result]):
+class OfEpsilons(Protocol[F, P, R]):
     """A function of a family, a length and ε, or of several ε with a result for each."""
 
     @overload
     def __call__(
-        self,
-        family: _Family,
-        length: Lengths,
-        epsilon: float,
-        *others: _Options.args,
-        **options: _Options.kwargs,
-    ) -> _Result: ...
+        self, family: F, length: Lengths, epsilon: float, *others: P.args, **options: P.kwargs
+    ) -> R: ...
     @overload
     def __call__(
-        self,
-        family: _Family,
-        length: Lengths,
-        epsilon: Sequence[float] | Floats,
-        *others: _Options.args,
-        **options: _Options.kwargs,
-    ) -> list[_Result]: ...
+        self, family: F, length: Lengths, epsilon: Grid, *others: P.args, **options: P.kwargs
+    ) -> list[R]: ...
 
 
-def of_epsilons(
-    function: Callable[Concatenate[_Family, Lengths, float, _Options], _Result],
-) -> OfEpsilons[_Family, _Options, _Result]:
+def of_epsilons(function: Callable[Concatenate[F, Lengths, float, P], R]) -> OfEpsilons[F, P, R]:
     """Return a function that for a list, tuple or array of ε returns a list of results."""
 
     @wraps(function)
@@ -51,18 +40,18 @@ def of_epsilons(
     return each
 
 
-def shared(function: Callable[_Options, _Result]) -> Callable[_Options, _Result]:
+def shared(function: Callable[P, R]) -> Callable[P, R]:
     """Return a function whose results are shared by all calls of a thread with equal arguments.
 
     A grid of ε costs little more than one ε: tables and couplings of one serve the next one.
     """
 
     @lru_cache(16)
-    def of_thread(_: int, *arguments: Any, **options: Any) -> _Result:
+    def of_thread(_: int, *arguments: Any, **options: Any) -> R:
         return function(*arguments, **options)
 
     @wraps(function)
-    def each(*arguments: Any, **options: Any) -> _Result:
+    def each(*arguments: Any, **options: Any) -> R:
         return of_thread(threading.get_ident(), *arguments, **options)
 
     return each

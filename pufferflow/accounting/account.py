@@ -5,15 +5,13 @@ whole ≤ ε; with a δ zero-concentrated and approximate releases count, too. d
 and defines the terms.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import reduce
 from itertools import accumulate
-from typing import Any, TypeAlias, cast
+from typing import Any, Self, TypeAlias, cast
 
 from pufferflow._util.checks import check_confidence, check_epsilon, check_whole
 from pufferflow.accounting.approximate import event_delta, event_rho
@@ -36,12 +34,8 @@ NOTHING: Load = (Fraction(0),) * 3
 class Level:
     """The secrets and the adversary of a release.
 
-    Attributes
-    ----------
-    window : int or None
-        Number of consecutive readings of one participant; None for all readings of one.
-    side_information : {"none", "any"}
-        "none" for a participant, who has no other readings.
+    ``window`` is the number of consecutive readings of one participant, or None for all readings
+    of one; then ``side_information``, "none" or "any", is "none".
     """
 
     window: int | None = 1
@@ -108,7 +102,7 @@ class Charge:
     @classmethod
     def of(
         cls, cost: Fraction, rho: Fraction, longest: int, period: tuple[int | None, int | None]
-    ) -> Charge:
+    ) -> Self:
         """Return the cost of a release with at most ``longest`` readings of a participant."""
         return cls(cost, cost * longest, *period, rho, rho * longest**2)
 

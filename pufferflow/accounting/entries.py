@@ -3,8 +3,6 @@
 Rows are checked before anything is computed from them: the file is untrusted.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
@@ -14,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
 from pufferflow._util.checks import check_epsilon, check_whole, shown
 from pufferflow._util.json import parse_json, record
@@ -40,7 +38,7 @@ class Population:
     """
 
     step_seconds: int | None
-    time_base: TimeBase
+    time_base: "TimeBase"
     participant: str | None
     values: tuple[str, ...]
     states: list[Any] | None = None
@@ -135,7 +133,7 @@ class Book:
         return account.spent(self.promises.values(), self.charges)
 
     @classmethod
-    def read(cls, table: Iterable[tuple[Any, ...]]) -> Book:
+    def read(cls, table: Iterable[tuple[Any, ...]]) -> Self:
         """Return the content of rows, oldest first; raises LedgerError if they do not fit."""
         book = cls()
         for row in table:

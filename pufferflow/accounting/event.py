@@ -69,12 +69,11 @@ class InfluenceCurve:
         allowed = self.inverse(epsilon)
         if not rho:
             return 0.0 if pure <= allowed else 1.0
-        rho *= 1 + PRECISION
-        together = rho + pure**2 / 2 * (1 + PRECISION)
-        found = approximate.concentrated_delta(epsilon, allowed, together)
+        up = 1 + PRECISION
+        found = approximate.concentrated_delta(epsilon, allowed, (rho + pure**2 / 2) * up)
         if pure < allowed:
-            rest = (allowed - pure) * (1 - PRECISION)
-            spent = approximate.concentrated_delta(rest, rest, rho)
+            rest = (allowed - pure) / up
+            spent = approximate.concentrated_delta(rest, rest, rho * up)
             found = min(found, approximate.pufferfish_delta(epsilon, allowed, spent))
         return found
 

@@ -8,8 +8,6 @@ first, and its charge is final: a crash at any moment can waste budget, never ex
 Digests detect damage, not intent: they have no key. docs/account.md lists the limits.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sqlite3
@@ -17,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Self
 
 from pufferflow._util.checks import check_path
 from pufferflow._util.files import PathLike, check_folder, workplace
@@ -58,7 +57,7 @@ class Ledger(os.PathLike[str]):
         return f"Ledger({str(self.path)!r})"
 
     @classmethod
-    def create(cls, path: PathLike) -> Ledger:
+    def create(cls, path: PathLike) -> Self:
         """Open a ledger; if there is no file make an empty one first, for its owner alone."""
         target = check_path(path, "path")
         if os.path.lexists(target):
@@ -122,9 +121,7 @@ class Ledger(os.PathLike[str]):
         with self._open(writing=True) as book:
             book.add("promise", promise)
             if book.spent > 1:
-                raise BudgetError(
-                    f"its releases need more than epsilon {promise.epsilon:g}; raise it"
-                )
+                raise BudgetError(f"its releases need more than {promise.epsilon:g}; raise it")
 
     def verify(self, noted: str | None = None) -> tuple[int, str]:
         """Return the number of rows and the last digest of a file whose promises all hold.

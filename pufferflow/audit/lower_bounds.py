@@ -118,7 +118,6 @@ class _Side:
     """
 
     matrix: Floats
-    transposed: Floats
     steps: int
     end: Callable[[int], Floats]
     given: Floats
@@ -127,8 +126,8 @@ class _Side:
     def logs(self, sets: Bools, cost: float, least: float = 0.0) -> Floats:
         """Return log E[e^(c · count) | x] up to a constant and rounding errors."""
         values = np.empty((len(sets) + 1, len(self.given)))
-        end = constant(self.end(len(sets)))
-        power = pull_back(self.transposed, end, sets, math.exp(-cost), least, values)
+        columns, end = constant(self.matrix.T), constant(self.end(len(sets)))
+        power = pull_back(columns, end, sets, math.exp(-cost), least, values)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(power * math.log(2) + np.log(values[0]) - np.log(self.given))
 
@@ -138,15 +137,16 @@ class _Side:
         Records are added as long as the tilted distributions differ at the last ones.
         """
         k, low = len(self.given), math.exp(-cost)
+        matrix, columns = constant(self.matrix), constant(self.matrix.T)
         most = min(self.steps, MAX_RECORDS, max(4 * FIRST_RECORDS, MAX_PRODUCTS // k**2))
         records, kept = min(most, max(FIRST_RECORDS, len(sets))), 0
         while kept < records:
             sets = np.concatenate([sets, np.zeros((records - len(sets), k), dtype=np.bool_)])
             tables = np.empty((records + 1, k)), np.empty((records, k)), np.empty((records, k))
-            pull_back(self.transposed, constant(self.end(records)), sets, low, 0.0, tables[0])
+            pull_back(columns, constant(self.end(records)), sets, low, 0.0, tables[0])
             value, begin = -math.inf, 0
             for _ in range(SWEEPS):  # a call per sweep: signals arrive between calls
-                new, begin = sweep((self.matrix, self.transposed), sets, low, pair, tables, begin)
+                new, begin = sweep((matrix, columns), sets, low, pair, tables, begin)
                 if begin < 0 or not new > value + 1e-12 * abs(new):
                     break
                 value = new
@@ -221,12 +221,9 @@ class _Search:
         k, given = len(self._matrix), self._distribution(node)
         one, moved = np.ones(k), 0 if self._stationary else node
         error = self._error + 16.0 * (k + 8) * UNIT_ROUNDOFF * moved
-        forward, backward = constant(self._matrix), constant(self._matrix.T)
         return (
-            _Side(
-                backward, forward, node - 1, lambda n: self._distribution(node - n), given, error
-            ),
-            _Side(forward, backward, self._length - node, lambda n: one, one, 0.0),
+            _Side(self._matrix.T, node - 1, lambda n: self._distribution(node - n), given, error),
+            _Side(self._matrix, self._length - node, lambda n: one, one, 0.0),
         )
 
     def bound(self, chain: int, alternating: bool) -> LowerBound:
@@ -236,8 +233,8 @@ class _Search:
         if node is None:
             return LowerBound(self._epsilon, self._length, 0.0, 1, (0, 0), (), chain)
         pair, nothing = tuple(np.flatnonzero(self._possible(node))[:2].tolist()), self._nothing
-        own, cost = self._alone[pair[0]], self._epsilon
-        query = _Query(node, pair, self._sides(node), own, (nothing, nothing))
+        query = _Query(node, pair, self._sides(node), self._alone[pair[0]], (nothing, nothing))
+        cost = self._epsilon
         if 1e-8 < self._epsilon <= 200:
             query, cost = self._least(query)
             if not alternating:
@@ -250,43 +247,39 @@ class _Search:
         found = self._epsilon, self._length, scale, query.node, query.pair, states, chain
         return LowerBound(*found, earlier, later)
 
+    def _needed(self, query: _Query, cost: float) -> float:
+        """Return the smallest c with a loss above ε, near another one."""
+        return crossing(query.loss, self._epsilon, cost, self._epsilon, 1e-12, above=True)[1]
+
     def _least(self, best: _Query) -> tuple[_Query, float]:
         """Return the time-inhomogeneous query with the smallest c, and that c."""
-        least, near = self._epsilon, None
-        cost = self._epsilon / (1 + float(self._distances.max()))
+        least, cost = self._epsilon, self._epsilon / (1 + float(self._distances.max()))
         for _ in range(ROUNDS):
-            query = self._everywhere(cost, near)
-            if query is None:
+            query = self._everywhere(cost, best)
+            before, cost = least, self._needed(query, cost)
+            if cost < least:
+                best, least = query, cost
+            if not cost < before * (1 - 1e-5):
                 break
-            _, needed = crossing(query.loss, self._epsilon, cost, self._epsilon, 1e-12, above=True)
-            improved = needed < least * (1 - 1e-5)
-            if needed < least:
-                best, least, cost = query, needed, needed
-            if not improved and near is None:
-                break
-            near = query if improved else None
         return best, least
 
-    def _everywhere(self, cost: float, near: _Query | None) -> _Query | None:
-        """Return the query with the largest loss at a c, near another one if given."""
-        seen: dict[int, _Query | None] = {}
-        pairs = self._pairs if near is None else [near.pair]
+    def _everywhere(self, cost: float, other: _Query) -> _Query:
+        """Return the query with the largest loss at a c, the ``other`` if there is none."""
+        seen: dict[int, _Query] = {}
+        pairs, last = self._pairs, self._length
 
         def value(node: int) -> float:
             if node not in seen:
-                seen[node] = self._at(node, cost, pairs)
-            query = seen[node]
-            return -math.inf if query is None else query.value
+                seen[node] = self._at(node, cost, pairs, other)
+            return seen[node].value
 
-        last = self._length
-        node = (last + 1) // 2 if near is None else near.node
+        node = (last + 1) // 2
         value(node)
-        if near is None and not self._even(seen[node]):
+        if not self._even(seen[node]):
             early = range(1, 1 if self._stationary else last.bit_length())
             some = [node, 1, last, *(2**i for i in early)]
             node = max(range(1, last + 1) if last <= FEW_NODES else some, key=value)
-        if (best := seen[node]) is not None:
-            pairs = [best.pair]
+        pairs = [seen[node].pair]
         step = min(node, last - node) // 3 + 1
         while step and last > FEW_NODES and not self._even(seen[node]):
             neighbours = [n for n in (node - step, node + step) if 1 <= n <= last]
@@ -297,19 +290,19 @@ class _Search:
                 step //= 2
         return seen[node]
 
-    def _even(self, query: _Query | None) -> bool:
+    def _even(self, query: _Query) -> bool:
         """Return whether neighbouring nodes have the same loss."""
-        if query is None or not self._stationary:
-            return False
-        return all(len(s) < side.steps for s, side in zip(query.sets, query.sides, strict=True))
+        sides = zip(query.sets, query.sides, strict=True)
+        return self._stationary and all(len(sets) < side.steps for sets, side in sides)
 
-    def _at(self, node: int, cost: float, pairs: list[Pair]) -> _Query | None:
+    def _at(self, node: int, cost: float, pairs: list[Pair], other: _Query) -> _Query:
         """Return the query with the largest loss of one node, starting from some pairs of values.
 
-        The best sets for a pair may distinguish another one better, which is then optimised.
+        The best sets for a pair may distinguish another one better, which is then optimised. If no
+        pair is possible it is the ``other``, of value −∞.
         """
-        sides, possible, found = self._sides(node), self._possible(node), None
-        visited: set[Pair] = set()
+        sides, possible = self._sides(node), self._possible(node)
+        found, visited = replace(other, value=-math.inf), set()
         for pair in (pair for pair in pairs if possible[list(pair)].all()):
             while pair not in visited:
                 visited.add(pair)
@@ -319,7 +312,7 @@ class _Search:
                 before, after = self._warm[0, pair], self._warm[1, pair]
                 logs = sides[0].logs(before, cost) + sides[1].logs(after, cost)
                 value, pair = _farthest(logs, possible)
-                if cost + value > (found.value if found else -math.inf):
+                if cost + value > found.value:
                     own = self._alone[pair[0]]
                     found = _Query(node, pair, sides, own, (before, after), cost + value)
         return found
@@ -369,29 +362,25 @@ class _Search:
                 trials = np.arange(1, 2**k - 1)[:, None] >> np.arange(k) & 1 > 0
             else:
                 trials = chosen ^ np.concatenate([np.zeros_like(self._alone[:1]), self._alone])
-            queries = [self._of_one_set(node, trials, best, cost) for node in nodes]
-            query = max(queries, key=lambda one: one.value)
-            _, needed = crossing(query.loss, self._epsilon, cost, self._epsilon, 1e-12, above=True)
+            queries = [self._constant(node, own, best, cost) for node in nodes for own in trials]
+            most = max(query.value for query in queries) * (1 - 1e-12)
+            query = next(query for query in queries if query.value >= most)  # the first of equals
+            needed = self._needed(query, cost)
             if not needed < least * (1 - 1e-9):
                 break
             found, least, cost, chosen = query, needed, needed, query.own
         return found, least
 
-    def _of_one_set(self, node: int, trials: Bools, like: _Query, cost: float) -> _Query:
-        """Return the best of some constant sets, with as many records as ``like``."""
-        sides, possible = self._sides(node), self._possible(node)
-        lengths = [
-            min(side.steps, max(FIRST_RECORDS, 2 * len(own)))
-            for side, own in zip(sides, like.sets, strict=True)
+    def _constant(self, node: int, own: Bools, like: _Query, cost: float) -> _Query:
+        """Return the query with one set for about as many records as ``like``."""
+        sides = self._sides(node)
+        sets = [
+            np.tile(own, (min(side.steps, max(FIRST_RECORDS, 2 * len(others))), 1))
+            for side, others in zip(sides, like.sets, strict=True)
         ]
-        found = []
-        for own in trials:
-            before, after = (np.tile(own, (n, 1)) for n in lengths)
-            logs = cost * own + sides[0].logs(before, cost) + sides[1].logs(after, cost)
-            value, pair = _farthest(logs, possible)
-            found.append(_Query(node, pair, sides, own, (before, after), value))
-        most = max(query.value for query in found) * (1 - 1e-12)
-        return next(query for query in found if query.value >= most)  # the first of equal ones
+        logs = cost * own + sides[0].logs(sets[0], cost) + sides[1].logs(sets[1], cost)
+        value, pair = _farthest(logs, self._possible(node))
+        return _Query(node, pair, sides, own, (sets[0], sets[1]), value)
 
 
 def _farthest(logs: Floats, possible: Bools) -> tuple[float, Pair]:

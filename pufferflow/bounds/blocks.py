@@ -23,7 +23,7 @@ from pufferflow.bounds.robust import greedy
 from pufferflow.models.bounded import RowSets, between
 from pufferflow.models.powers import followed
 
-PASSED = 500.0
+_PASSED = 500.0
 """Larger leakages are not passed through a product of matrices."""
 _MAX_DISTANCES = 40
 _FARTHEST, _STEP_BY_STEP = 10**5, 64
@@ -44,14 +44,18 @@ class Block(NamedTuple):
     """Leakages of pairs of values at the other end."""
 
     def leakages(self, rest: float, cost: float) -> Floats:
-        """Return bounds, rounded up, of a node's leakages if the others are ≤ ``rest`` − c."""
-        if self.distance is None:
-            passed = reweighted(self.limit, rest)
-        elif rest > PASSED:
-            passed = np.minimum(self.limit, rest * (1 + 16 * UNIT_ROUNDOFF))
-        else:
-            passed = np.log1p(self.distance * math.expm1(rest)) * (1 + 16 * UNIT_ROUNDOFF)
-            passed = np.minimum(self.limit, passed)
+        """Return bounds, rounded up, of a node's leakages if the others are ≤ ``rest`` − c.
+
+        If the distribution of the node between is unknown, Lemma 6 with the largest cross ratios.
+        """
+        passed = np.full_like(self.limit, rest)
+        if rest <= _PASSED and self.distance is not None:
+            passed = np.log1p(self.distance * math.expm1(rest))
+        elif rest <= _PASSED:
+            more = np.expm1(np.minimum(self.limit, 600.0) / 2)  # √R − 1
+            passed = 2 * np.log1p(more * math.expm1(rest / 2) / (more + 1 + math.exp(rest / 2)))
+            passed[self.limit >= 600] = rest
+        passed = np.minimum(self.limit, passed * (1 + 16 * UNIT_ROUNDOFF))
         return np.asarray(passed + (self.steps - 1) * cost)
 
     def between(self, cost: float) -> float:
@@ -225,23 +229,6 @@ def _extreme(rows: RowSets, values: Floats, *, largest: bool) -> Floats:
             for widths, total in zip(part.widths, part.totals, strict=True)
         ]
     return found
-
-
-def reweighted(limit: Floats, alpha: float) -> Floats:
-    """Return the leakage from a rest with leakage at most α, rounded up (Lemma 6).
-
-    It holds under any distribution of the node between.
-
-    ``limit`` has the largest logarithms of cross ratios of each pair of values, which bound it for
-    every α.
-    """
-    if alpha > PASSED:
-        return np.minimum(limit, alpha * (1 + 16 * UNIT_ROUNDOFF))
-    half = np.exp(np.minimum(limit, 600.0) / 2)  # √R
-    with np.errstate(over="ignore", invalid="ignore"):
-        through = 2 * np.log1p((half - 1) * math.expm1(alpha / 2) / (half + math.exp(alpha / 2)))
-    through = np.where(limit >= 600, alpha, through) * (1 + 16 * UNIT_ROUNDOFF)
-    return np.minimum(through, limit)
 
 
 def _grid(length: int) -> list[int]:

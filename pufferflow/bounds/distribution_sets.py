@@ -49,17 +49,6 @@ class PairBound(Protocol):
         """Return the derivative of the last values by the costs."""
 
 
-class DistributionSet(PairBound, Protocol):
-    """Distributions of a neighbour, with an estimate of the work."""
-
-    work: int
-    """Operations of :meth:`bound`, about."""
-
-    @property
-    def centre(self) -> ExactRows | None:
-        """Some of them, if there are any: a search starts near their leakages."""
-
-
 class Couplings:
     """Optimal couplings of pairs of distributions; there may be several for each pair of values.
 
@@ -174,7 +163,7 @@ class ExactRows(Couplings):
 
     @property
     def centre(self) -> ExactRows:
-        """As :attr:`DistributionSet.centre`."""
+        """Distributions near whose leakages a search starts."""
         return self
 
 

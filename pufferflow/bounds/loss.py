@@ -8,17 +8,20 @@ import numpy as np
 from pufferflow._util.rounding import UNIT_ROUNDOFF
 from pufferflow._util.types import Floats
 from pufferflow.bounds.distribution_sets import (
-    DistributionSet,
     ExactRows,
     ReweightedRows,
     no_trees,
 )
 from pufferflow.bounds.process import Process, Side
-from pufferflow.bounds.roots import Loss, scale_below
+from pufferflow.bounds.robust import DistributionSet
+from pufferflow.bounds.roots import TOLERANCE, Loss, scale_below
 from pufferflow.bounds.rounds import Cycle, at_once
 from pufferflow.bounds.solver import beginning, post_fixed_point
 from pufferflow.bounds.walks import Stretch
 from pufferflow.models.powers import largest_after
+
+_SLOWLY = 5e-4
+"""Tolerance where a period takes seconds."""
 
 
 class ProcessLoss:
@@ -45,7 +48,8 @@ class ProcessLoss:
         """Return the smallest scale with loss ≤ ε, rounded up, and a node; None if ≥ ``upper``."""
         growth = self._begin()
         cost = max(1 / upper, epsilon / growth if growth else 0.0)
-        return scale_below(self._nearby, epsilon, upper, cost, self._process.tolerance)
+        slow = any(cycle.is_slow for cycle in self._cycles)
+        return scale_below(self._nearby, epsilon, upper, cost, _SLOWLY if slow else TOLERANCE)
 
     def _begin(self) -> float:
         """Discard earlier results; return the loss over c at small c, estimated high, or 0."""

@@ -26,9 +26,8 @@ from pufferflow.bounds.roots import Loss
 from pufferflow.models.bounded import BoundedFamily
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import ChainFamily, Family, Protection
-from pufferflow.models.hidden import HiddenChain
 from pufferflow.models.mixing import MixingFamily
-from pufferflow.models.periodic import PeriodicChain
+from pufferflow.models.processes import HiddenChain, PeriodicChain
 
 if TYPE_CHECKING:
     from flint import arb

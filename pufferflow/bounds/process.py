@@ -16,23 +16,20 @@ from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._util.types import Bools, Floats, Ints
 from pufferflow.bounds.blocks import Blocks, block, blocks_of, blocks_of_sets
 from pufferflow.bounds.distribution_sets import (
-    DistributionSet,
     ExactRows,
     ReweightedRows,
     conditional,
     reweighted_rows,
 )
-from pufferflow.bounds.robust import MAX_ORDERED_STATES, AffineRows, VertexRows
-from pufferflow.bounds.roots import TOLERANCE
+from pufferflow.bounds.robust import MAX_ORDERED_STATES, AffineRows, DistributionSet, VertexRows
 from pufferflow.bounds.rounds import Cycle
 from pufferflow.bounds.walks import Stretch
 from pufferflow.errors import ChainError
 from pufferflow.models.bounded import BoundedFamily, RowSets
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import Protection
-from pufferflow.models.hidden import HiddenChain
-from pufferflow.models.periodic import PeriodicChain
 from pufferflow.models.powers import Supports, followers, matrix_power
+from pufferflow.models.processes import HiddenChain, PeriodicChain
 
 _EXACT_WORK = 20_000
 _EXACT_NODES, _EXACT_STATES = 400, 12
@@ -40,8 +37,6 @@ _EXACT_NODES, _EXACT_STATES = 400, 12
 _EXACT_STEPS = 3_000
 """Number of records of segments, from all phases of a period."""
 _SETS_WORK, _SETS_NODES = 10**6, 64
-_SLOWLY = 5e-4
-"""Tolerance where a period takes seconds."""
 
 NEAR = 0.5
 """Largest spread of a distribution that is near another one."""
@@ -95,8 +90,6 @@ class Process:
         Values of a window's last record that can follow each of its first one; any by default.
     observed : list of ExactRows or None
         Distributions of the value given each observation, if known, of the first nodes and later.
-    tolerance : float
-        Relative tolerance of the loss at a scale, below ε.
     """
 
     length: int
@@ -108,7 +101,6 @@ class Process:
     possible: list[Bools]
     last: Bools | None = None
     observed: Sequence[ExactRows | None] = (None,)
-    tolerance: float = TOLERANCE
 
     @cached_property
     def distance(self) -> Floats:
@@ -199,9 +191,8 @@ def of_periodic(chain: PeriodicChain, length: int, protection: Protection) -> li
     backward = Cycle(chain, length - window, forward=False, known=reversible)
     shared, possible = (length, window, _different(k)), [_every(k)] * 2
     if length * period > _EXACT_STEPS or length * period * k**3 > _EXACT_WORK:
-        tolerance = _SLOWLY if forward.is_slow else TOLERANCE
         sides = Side(cycle=forward), Side(cycle=backward)
-        return [Process(*shared, *sides, False, possible, tolerance=tolerance)]
+        return [Process(*shared, *sides, False, possible)]
     found, far = [], np.arange(1, length - window + 1)
     for first in range(period):
         after, before = Side(), Side()

@@ -14,7 +14,7 @@ import numpy as np
 
 from pufferflow._util.rounding import UNIT_ROUNDOFF
 from pufferflow._util.types import Floats
-from pufferflow.bounds.distribution_sets import Arcs, Couplings, ExactRows
+from pufferflow.bounds.distribution_sets import Arcs, Couplings, ExactRows, ReweightedRows
 from pufferflow.models.bounded import RowSets
 
 MAX_ORDERED_STATES = 6
@@ -98,8 +98,8 @@ class AffineRows:
         k = rows.states
         self._rows, self.work = rows, 10**5 * k**3
         self._weights = np.zeros((k * k, k * k))
-        self._growth = np.zeros((k, k))
-        self._solved: dict[Pair, Solved | None] = {}  # for the last growth
+        self.flows: dict[Pair, RobustFlows] = {}
+        """Flows of the last costs; pairs whose program was not solved are left out."""
         self.limit, self.centre = largest_leakages(rows), centre(rows)
 
     def bound(self, costs: Floats) -> Floats:
@@ -108,11 +108,12 @@ class AffineRows:
         np.fill_diagonal(values, 0.0)
         with np.errstate(over="ignore"):
             growth = np.exp(costs)
-        self._weights[:] = 0.0
+        self._weights[:], self.flows = 0.0, {}
         pairs = [(x, y) for x, y in np.argwhere(values > 0).tolist()]
-        for (x, y), solved in zip(pairs, self._solve(pairs, growth), strict=True):
+        for (x, y), solved in zip(pairs, solve(self._rows, pairs, growth), strict=True):
             if solved is not None:
                 flows, least, weights = solved
+                self.flows[x, y] = flows
                 self._weights[x * len(costs) + y] = weights.ravel()
                 values[x, y] = min(values[x, y], self._proved(x, y, growth, flows, least))
         return values
@@ -121,19 +122,6 @@ class AffineRows:
         """As :meth:`PairBound.derivative`."""
         pairs, arcs = np.nonzero(self._weights)
         return pairs, arcs, self._weights[pairs, arcs]
-
-    def flows(self, x: int, y: int, growth: Floats) -> RobustFlows | None:
-        """Return flows for the distributions given x and y, growth e^costs; None if not solved."""
-        (solved,) = self._solve([(x, y)], growth)
-        return None if solved is None else solved[0]
-
-    def _solve(self, pairs: list[Pair], growth: Floats) -> list[Solved | None]:
-        """Return :func:`solve`, cached for one growth, as a proof repeats the last costs."""
-        if not np.array_equal(growth, self._growth):
-            self._growth, self._solved = growth.copy(), {}
-        if new := [pair for pair in pairs if pair not in self._solved]:
-            self._solved |= zip(new, solve(self._rows, new, growth), strict=True)
-        return [self._solved[pair] for pair in pairs]
 
     def _proved(self, x: int, y: int, growth: Floats, flows: RobustFlows, ratio: float) -> float:
         """Return the bound proved by any flows, rounded up; about log ``ratio``."""
@@ -275,3 +263,7 @@ def _read(rows: RowSets, values: Floats, multipliers: Floats, growth: Floats) ->
     flow, weights = flow * (1 - np.eye(k)), weights * (1 - np.eye(k))
     flows = RobustFlows(flow, all_shares[:parts], all_shares[parts:])
     return flows, float(values[-1]), weights / values[-1]
+
+
+DistributionSet: TypeAlias = ExactRows | VertexRows | AffineRows | ReweightedRows
+"""Distributions of a neighbour; ``work`` is about the operations of their bound."""

@@ -63,7 +63,7 @@ def scale_below(
     epsilon: float,
     upper: float,
     cost: float,
-    tolerance: float = TOLERANCE,
+    tolerance: float,
 ) -> tuple[float, int] | None:
     """Return the smallest scale with loss ≤ ε, rounded up, and a node; None if ≥ ``upper``.
 

@@ -22,8 +22,8 @@ from pufferflow.bounds.distribution_sets import (
 )
 from pufferflow.bounds.solver import post_fixed_point
 from pufferflow.bounds.walks import ALWAYS, SELDOM, Stored, Stretch
-from pufferflow.models.periodic import PeriodicChain
 from pufferflow.models.powers import matrix_power
+from pufferflow.models.processes import PeriodicChain
 
 _FARTHEST = 2**20
 """Largest number of steps of a block."""

@@ -5,9 +5,9 @@ import numpy as np
 from pufferflow._util.types import Bools, Floats
 from pufferflow.bounds.distribution_sets import (
     DENSE,
-    DistributionSet,
     PairBound,
 )
+from pufferflow.bounds.robust import DistributionSet
 
 SLACK, _ROUNDING = 1e-7, 1e-14
 """Excess of a post-fixed point over rounding errors: relative, and per state."""

@@ -189,12 +189,9 @@ class Writer:
             values = _mask(node.values, self.k)
             found, bound = self._trees(_floats(node.rows), values, leakages)
             return found, bound + math.log(min(float(node.excess), 1e300)) * self.away
-        costs = leakages + self.costs
-        with np.errstate(over="ignore"):
-            growth = np.exp(costs)
-        affine, pairs = self._affine(forward), np.argwhere(self.away).tolist()
-        flows = [(x, y, affine.flows(x, y, growth)) for x, y in pairs]
-        return [[x + 1, y + 1, _written(f)] for x, y, f in flows if f], affine.bound(costs)
+        affine = self._affine(forward)
+        bound = affine.bound(leakages + self.costs)
+        return [[x + 1, y + 1, _written(flows)] for (x, y), flows in affine.flows.items()], bound
 
     def _trees(self, rows: Floats, possible: Bools, leakages: Floats) -> tuple[list[Any], Floats]:
         """Return the best trees for distributions of a neighbour with these leakages."""

@@ -23,11 +23,11 @@ from pufferflow.models.bounded import BoundedFamily
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import BinaryInterval, ChainFamily, Family, Protection
 from pufferflow.models.mixing import MixingFamily
-from pufferflow.models.periodic import PeriodicChain
+from pufferflow.models.processes import PeriodicChain
 from pufferflow.verify import MAX_WORK, PRECISIONS, proved_loss
 from pufferflow.verify.balls import UndecidedError, Work
 from pufferflow.verify.interpret import Interpreter
-from pufferflow.verify.parse import VERSION, Claim, Proof, parse, read
+from pufferflow.verify.parse import VERSION, Claim, Proof, parse, read, require
 
 _SLACK = "1e-9"
 """Slack above 2^-30, that of the plans of :mod:`pufferflow.audit.wasserstein`."""
@@ -159,26 +159,19 @@ def _proofs(asked: Any, family: Family) -> Iterator[tuple[float, float, Proofs]]
             search = partial(QuiltSearch, window=asked.window)
             least = max(search(c, length, epsilon).worst_node().score for c in chains)
             yield max(scale, least), _NEARLY, partial(_quilts, chains)
-    elif not chains:
-        raise ParameterError(
-            "quilts prove scales of chains with one matrix; use leakage or group-dp"
-        )
     else:
+        why = "quilts prove scales of chains with one matrix; use leakage or group-dp"
+        require(bool(chains), why)
         yield scale, _NEARLY, partial(_quilts, chains)
 
 
 def _require_provable(family: Family) -> None:
     """Raise if there is no program, or only one that takes minutes."""
-    if isinstance(family, PeriodicChain) and family.period * family.states**2 > _MAX_PHASES:
-        raise ParameterError(
-            f"a period of {family.period} phases of {family.states} states takes too long to "
-            "prove; give fewer"
-        )
-    if (states := (family.states or 1)) > MAX_STATES:
-        raise ParameterError(
-            f"{states} states; couplings are proved for at most {MAX_STATES}, use mqm-exact or "
-            "fewer states"
-        )
+    states, period = family.states or 1, getattr(family, "period", 1)
+    why = f"a period of {period} phases of {states} states takes too long to prove; give fewer"
+    require(period == 1 or period * states**2 <= _MAX_PHASES, why)
+    why = f"{states} states; couplings are proved for at most {MAX_STATES}, use mqm-exact or fewer"
+    require(states <= MAX_STATES, f"{why} states")
 
 
 def _count(asked: Any, chains: Sequence[MarkovChain]) -> Document:
@@ -224,44 +217,42 @@ def quilts_of_chain(chain: MarkovChain, exact: Any, claim: Claim) -> list[list[i
     """
     loss = Interpreter(claim, exact, Proof(), Work(MAX_WORK)).quilt
     search = QuiltSearch(chain, claim.length, float(claim.epsilon), "exact", claim.window)
-    windows, worst = claim.windows, search.worst_node()
+    windows, epsilon, worst = claim.windows, claim.epsilon, search.worst_node()
     left, right = worst.left, worst.right
     forms: list[Form] = [(left, right), (None, right), (left, None), (None, None)]
+    waits: dict[Form, tuple[int, int]] = {}  # node of the next trial, and distance to it
     ranges: list[list[int | None]] = []
 
     def served(first: int, form: Form) -> int:
         """Return the last node of the longest range from ``first`` on, or ``first`` − 1."""
-        a, b = form
+        (a, b), (again, waited) = form, waits.get(form, (0, 0))
         end = windows - (b or 0)
-        if first > end or first <= (a or 0):
+        if not max(a or 0, again - 1) < first <= end:
             return first - 1
-        if loss(first, end, a, b) <= claim.epsilon:
+        if loss(first, end, a, b) <= epsilon:
             return end
-        if a is not None or loss(first, first, a, b) > claim.epsilon:
+        # with a left end every node takes a power of P: it is tried at fewer and fewer nodes
+        if a is not None:
+            waits[form] = first + 2 * waited + 1, 2 * waited + 1
+        if a is not None or loss(first, first, a, b) > epsilon:
             return first - 1
-        # its influence does not depend on the node
-        later = range(first + 1, end + 1)
-        return first + bisect_left(
-            later, True, key=lambda last: loss(first, last, a, b) > claim.epsilon
-        )
+        later = range(first + 1, end + 1)  # without one influence is equal at all nodes
+        return first + bisect_left(later, True, key=lambda n: loss(first, n, a, b) > epsilon)
 
     first = 1
     while first <= windows:
-        if len(ranges) == MAX_RANGES:
-            why = f"more than {MAX_RANGES} ranges of nodes have quilts of their own"
-            raise CertificateError(why)
-        found = ((served(first, form), form) for form in forms)
-        last, form = max(found, key=itemgetter(0))
+        why = f"more than {MAX_RANGES} ranges of nodes have quilts of their own"
+        require(len(ranges) < MAX_RANGES, why)
+        last, form = max(((served(first, form), form) for form in forms), key=itemgetter(0))
         if last < first:
-            last = first
             fit = (f for f in forms if (f[0] or 0) < first <= windows - (f[1] or 0))
-            alone = next((f for f in fit if loss(first, first, *f) <= claim.epsilon), None)
+            alone = next((f for f in fit if loss(first, first, *f) <= epsilon), None)
             if alone is None:
                 best = search.best_quilt(search.nodes(first))
                 alone = best.left, best.right
                 known = [alone, (None, best.right), (best.left, None), *forms[:_KNOWN_QUILTS]]
                 forms = [*(f for f in dict.fromkeys(known) if f != (None, None)), (None, None)]
-            form = alone
+            last, form = first, alone
         ranges.append([first, last, *form])
         first = last + 1
     return ranges
@@ -278,11 +269,11 @@ _SUMS = {"low": (0, 1), "high": (1, np.inf)} | dict.fromkeys(
 def exact_family(theta: Family) -> Document:
     """Return the family in the format of certificates: rows divided by their exact sums."""
     [(kind, terms)] = theta.document().items()
-    if kind in {"mixing", "interval", "total_variation"} or (
-        kind == "binary_interval" and terms[0] < terms[1]
-    ):
+    chains = [chain.document() for chain in theta.members]
+    if kind in {"hidden", "periodic"}:
+        chains = [terms]
+    if not chains:
         return {kind: _exact(terms)}
-    chains = [terms] if kind in {"hidden", "periodic"} else [c.document() for c in theta.chains]
     return {"chains": [_exact(_chain(chain)) for chain in chains]}
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from pufferflow._util.files import write_atomic
@@ -31,43 +31,8 @@ MUTED = "#5a5a5a"
 VERBATIM: dict[str, Any] = {"parse_math": False}
 """For names that come from data and settings: ``$5%$`` is a name, not a formula."""
 
-RC: dict[str, Any] = {
-    "font.family": ["DejaVu Sans"],
-    "mathtext.fontset": "dejavusans",
-    "font.size": 7.5,
-    "axes.titlesize": 8,
-    "axes.labelsize": 7.5,
-    "xtick.labelsize": 7,
-    "ytick.labelsize": 7,
-    "legend.fontsize": 7,
-    "legend.frameon": False,
-    "legend.handlelength": 3,
-    "text.color": INK,
-    "axes.labelcolor": INK,
-    "axes.edgecolor": MUTED,
-    "xtick.color": MUTED,
-    "ytick.color": MUTED,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "axes.linewidth": 0.6,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#e4e4e4",
-    "grid.linewidth": 0.5,
-    "lines.linewidth": 1.1,
-    "lines.markersize": 3.2,
-    "lines.markeredgewidth": 0.7,
-    "savefig.dpi": 200,
-    # Text remains text, for search and screen readers; the salt makes ids reproducible.
-    "svg.fonttype": "none",
-    "svg.hashsalt": "pufferflow",
-    "pdf.fonttype": 42,
-    "ps.fonttype": 42,
-}
+STYLE = ["default", str(Path(__file__).with_name("figures.mplstyle"))]
+"""Independent of the user's settings."""
 
 # By default the writers add dates and their own names.
 METADATA: dict[str, dict[str, None]] = {
@@ -80,7 +45,6 @@ SVG_FONTS = "'DejaVu Sans', Verdana, Geneva, sans-serif"
 """Fonts of SVG files: the font of the layout, then others of equal width."""
 
 Dashes = tuple[float, tuple[float, ...]]
-Draw = TypeVar("Draw", bound="Callable[..., Figure]")
 
 
 @dataclass(frozen=True)
@@ -140,17 +104,15 @@ def state_label(name: str) -> str:
 
 
 @contextmanager
-def figure_style() -> Iterator[None]:
-    """Use this style inside the block, independent of the user's settings."""
+def _style() -> Iterator[None]:
     import matplotlib.style  # loads slowly, and tables need names and labels only
 
-    with matplotlib.style.context(["default", RC]):
+    with matplotlib.style.context(STYLE):
         yield
 
 
-def styled(draw: Draw) -> Draw:
-    """Return ``draw`` in this style."""
-    return figure_style()(draw)
+styled = _style()
+"""Decorator of functions that draw or save in this style."""
 
 
 def check(table: pd.DataFrame) -> None:
@@ -182,22 +144,22 @@ def footer(figure: Figure, text: str) -> None:
     figure.supxlabel(lines, x=0.01, ha="left", **look, **VERBATIM)
 
 
+@styled
 def save_figure(figure: Figure, stem: str | Path, formats: Iterable[str] = ()) -> list[Path]:
     """Write ``figure`` to ``stem`` plus .svg, .pdf and .png, or to some of these ``formats``.
 
     The same figure gives the same bytes.
     """
     written, layout = [], figure.get_layout_engine()
-    with figure_style():
-        if layout is not None:  # most of the time is layout: compute it once for all formats
-            layout.execute(figure)
-            figure.set_layout_engine(None)
-        for suffix in formats or METADATA:
-            stream, metadata = BytesIO(), METADATA[suffix]
-            figure.savefig(stream, format=suffix, metadata=metadata, facecolor="white")
-            content = stream.getvalue()
-            if suffix == "svg":
-                content = content.replace(b"'DejaVu Sans'", SVG_FONTS.encode())
-            written.append(write_atomic(f"{stem}.{suffix}", content))
+    if layout is not None:  # most of the time is layout: compute it once for all formats
+        layout.execute(figure)
+        figure.set_layout_engine(None)
+    for suffix in formats or METADATA:
+        stream, metadata = BytesIO(), METADATA[suffix]
+        figure.savefig(stream, format=suffix, metadata=metadata, facecolor="white")
+        content = stream.getvalue()
+        if suffix == "svg":
+            content = content.replace(b"'DejaVu Sans'", SVG_FONTS.encode())
+        written.append(write_atomic(f"{stem}.{suffix}", content))
     figure.set_layout_engine(layout)
     return written

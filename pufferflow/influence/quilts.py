@@ -2,11 +2,8 @@
 
 These facts keep the work independent of the length T and of the size of quilts.
 
-*Windows.* Secrets may be the values of w consecutive records. Given these, past and future are
-independent, the past depends on the first one alone and the future on the last: so the
-max-influence of a quilt at distances a before and b after a window is eq. 5 with the forward term
-taken over pairs of last values that can follow the pair of first ones, and X_N is larger by w − 1
-records. A node below is the first record of a window, so there are T − w + 1 of them.
+*Windows.* Secrets may be the values of w consecutive records (``docs/leakage.md``, Theorem W2). A
+node below is the first record of a window, so there are T − w + 1 of them.
 
 *Distance.* The terms of eq. 5 never increase with the distance of the quilt node (data processing),
 so a rectangle of quilts, a in [a1, a2] and b in [b1, b2], scores at least

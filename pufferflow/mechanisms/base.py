@@ -91,7 +91,7 @@ class NoiseScale:
         from pufferflow.certificates.prove import prove  # loads the interval arithmetic
         from pufferflow.verify.parse import MECHANISMS
 
-        if self.mechanism not in tuple(MECHANISMS):
+        if self.mechanism not in MECHANISMS:
             why = f"only the scales of {', '.join(MECHANISMS)} have proofs"
             raise ParameterError(f"no certificate for {shown_name(self.mechanism)}: {why}")
         if self.scale is None:

@@ -18,8 +18,7 @@ from pufferflow.mechanisms.one_count import wasserstein
 from pufferflow.mechanisms.quilts import mqm_approx, mqm_exact
 from pufferflow.models.bounded import BoundedFamily
 from pufferflow.models.families import PROTECTION, AnyFamily, as_family
-from pufferflow.models.hidden import HiddenChain
-from pufferflow.models.periodic import PeriodicChain
+from pufferflow.models.processes import HiddenChain, PeriodicChain
 
 MECHANISMS: dict[str, Callable[..., NoiseScale]] = {
     "leakage": leakage,
@@ -112,33 +111,29 @@ def certify(
 def scale_work(name: str, family: AnyFamily, length: Lengths, certified: bool = False) -> float:
     """Return the operations of a mechanism's scale at one ε, or of its certificate and check.
 
-    The numbers were measured (``tests/unit/test_work.py``). They depend on Θ's kind, its numbers of
-    states and its start, and on T, but not on the probabilities of a chain, which may have been
+    The numbers were measured (``tests/unit/test_files.py``). They depend on Θ's kind, its numbers
+    of states and its start, and on T, but not on the probabilities of a chain, which may have been
     fitted to private records: chains that mix fast may take a fifth, others twice as much.
     """
     theta = as_family(family)
     if isinstance(theta, HiddenChain):
         theta = as_family(theta.chain)
-    chains = theta.standing_chains
-    count, k = max(len(chains), 1), float(theta.states or 0)
-    work: float = SMALL + count * CUBES.get(name, 0.0) * k**3
+    k, matrices = float(theta.states or 0), max(len(theta.standing_chains), 1)
+    work: float = SMALL + matrices * CUBES.get(name, 0.0) * k**3
     if name == "wasserstein":  # multiplications of the distributions of a count at all nodes
-        each = sum(k ** (2 if chain.start == "any" else 1) for chain in chains)
+        each = sum(k ** (2 if c.start == "any" else 1) for c in theta.standing_chains)
         work += each * float((np.atleast_1d(np.asarray(length, dtype=float)) ** 3).sum()) / 6
     if certified and name in ("leakage", "mqm-exact", "mqm-approx"):
-        work += SMALL + count * 18e3 * k**3
-    if name != "leakage":
+        work += SMALL + matrices * 18e3 * k**3
+    if name != "leakage" or theta.states is None or k > MAX_BLOCK_STATES:
         return work
-    phases = len(theta.transition_matrices) if isinstance(theta, PeriodicChain) else 1
-    if certified and k <= MAX_STATES:
-        work += count * phases * 17e3 * k**3.8
     if isinstance(theta, BoundedFamily):
         work += 9.1e10 * (k / 12) ** 5.3 if k <= MAX_ROBUST_STATES else 800.0 * k**4
     elif k > MAX_STATES:
-        work += 15e3 * k**3 * len(chains) if k <= MAX_BLOCK_STATES else 0.0
-    elif isinstance(theta, PeriodicChain):
-        # pairs are solved again at the first records of each matrix; later trees are mostly reused
-        work += phases * (4.7e3 * min(theta.repeat, 10) * k**3.5 + 300.0 * theta.repeat * k**3)
+        work += matrices * 15e3 * k**3
     else:
-        work += sum(13e3 * k**3.5 * (2 if chain.start == "any" else 1) for chain in chains)
+        times = 1.0
+        if isinstance(theta, PeriodicChain):  # pairs are solved again at its first records
+            matrices, times = len(theta.transition_matrices), 0.5 * min(theta.repeat, 10)
+        work += matrices * (times * 11e3 * k**3.5 + certified * 17e3 * k**3.8)
     return work

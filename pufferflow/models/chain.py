@@ -179,13 +179,10 @@ class MarkovChain(ByValue):
 
     def require_ergodic(self, who: str) -> None:
         """Raise :class:`ChainError` unless the chain is irreducible and aperiodic."""
-        if not self.is_irreducible:
-            what = f"this one has {len(self._classes)} communicating classes"
-            advice = "drop the states that are never revisited, or use mqm-exact"
-            needs = f"{who} needs an irreducible chain; {what}"
-            raise ChainError(f"{needs}. Fit it with smoothing > 0, {advice}")
-        if self.period != 1:
-            needs = f"{who} needs an aperiodic chain; this one has period {self.period}"
+        if not self.is_aperiodic:
+            classes = f"{len(self._classes)} communicating classes"
+            has = f"period {self.period}" if self.is_irreducible else classes
+            needs = f"{who} needs an irreducible aperiodic chain; this one has {has}"
             raise ChainError(f"{needs}. Fit it with smoothing > 0, or use mqm-exact")
 
     @cached_property

@@ -11,8 +11,7 @@ from pufferflow._util.types import Floats
 from pufferflow.errors import ChainError, DataError
 from pufferflow.models.bounded import IntervalFamily
 from pufferflow.models.chain import STATIONARY, MarkovChain
-from pufferflow.models.hidden import HiddenChain
-from pufferflow.models.periodic import PeriodicChain
+from pufferflow.models.processes import HiddenChain, PeriodicChain
 
 States = NDArray[np.intp]
 

@@ -214,11 +214,8 @@ def as_family(family: AnyFamily) -> Family:
         return ChainFamily([family])
     if getattr_static(family, "family", None) is not None:
         return as_family(family.family)
-    raise ParameterError(
-        f"family is {shown(family)}; give a MarkovChain, a ChainFamily, a BinaryInterval, an "
-        "IntervalFamily, a TotalVariationFamily, a MixingFamily, or what fit or "
-        "read_public_model returns"
-    )
+    known = "a MarkovChain, a family, or what fit or read_public_model returns"
+    raise ParameterError(f"family is {shown(family)}; give {known}")
 
 
 def finite_chains(family: AnyFamily, who: str) -> tuple[MarkovChain, ...]:

@@ -28,9 +28,8 @@ from pufferflow.errors import ChainError, ModelError, ParameterError
 from pufferflow.models.bounded import IntervalFamily, TotalVariationFamily
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import BinaryInterval, ChainFamily, Family, as_family
-from pufferflow.models.hidden import HiddenChain
 from pufferflow.models.mixing import MixingFamily
-from pufferflow.models.periodic import PeriodicChain
+from pufferflow.models.processes import HiddenChain, PeriodicChain
 from pufferflow.records.schema import Schema, parse_schema
 
 

@@ -196,8 +196,6 @@ def _cross_ratio(matrix: Floats, support: Bools) -> float:
     ``support`` marks the positive entries; if one underflows to 0 the result is ∞.
     """
     possible = matrix[:, support.any(axis=0)]
-    if len(matrix) == 1:
-        return 1.0
     if possible.min() < SAFE_MINIMUM:
         return math.inf
     logs = np.log(possible)

@@ -21,7 +21,7 @@ from pufferflow.accounting.entries import Entry, Paid, Population, Terms
 from pufferflow.accounting.ledger import Ledger, reserved, try_out
 from pufferflow.errors import DataError, LedgerError, ParameterError, UselessError
 from pufferflow.models.mixing import MixingFamily
-from pufferflow.models.periodic import PeriodicChain
+from pufferflow.models.processes import PeriodicChain
 from pufferflow.publish.files import draft
 from pufferflow.publish.noise import calibrate, most_frequent
 from pufferflow.publish.plan import Design, Plan

@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, time, timedelta
+from importlib.resources import files
+from string import Template
 from typing import TYPE_CHECKING
 
 from pufferflow import __version__
@@ -23,9 +25,6 @@ if TYPE_CHECKING:
     from pufferflow.models.families import Family
     from pufferflow.publish.result import Release
     from pufferflow.records.schema import Schema
-
-MISSING = "To be completed by the curator."
-"""Value of fields of a registry that a release cannot fill in."""
 
 
 def statement_of(made: Release) -> str:
@@ -239,67 +238,29 @@ def _method(made: Release) -> Iterator[str]:
 
 
 def registry_record(made: Release, curator: str) -> str:
-    """Return a record of the OpenDP Deployments Registry (registry.opendp.org), as JSON or YAML.
-
-    Its schema is schemas/deployments-schema.yaml of github.com/opendp/deployments-registry-data;
-    strings are Markdown, the tier is 3 and the status Draft.
-    """
-    published, protected, assumed, not_protected, account, method = (
-        "\n".join(f"- {markdown(point)}" for point in points) for _, points in sections_of(made)
-    )
+    """Return a record of the OpenDP Deployments Registry as YAML, for the curator to complete."""
+    titles = ("published", "protected", "assumed", "not_protected", "account", "method")
+    points = ((markdown(point) for point in points) for _, points in sections_of(made))
+    parts = {title: "- " + "\n- ".join(own) for title, own in zip(titles, points, strict=True)}
     whole, curator = made.level.whole, visible(curator)
     theta = "" if not made.documents else " Θ and the certificate are published with the values."
-    deployment = {
-        "basic": {
-            "name": markdown(f"{made.title}, {span_of(made)}".removesuffix(", ")),
-            "data_curators": [curator],
-            "intended_use": MISSING,
-            "data_product_type": "Summary statistics",
-            "data_product_region": MISSING,
-            "description": published,
-            "publication_date": made.date,
-        },
-        "dp_variant": {
-            "variant_name": f"{'Approximate' if made.delta else 'Pure'} DP" if whole else "Custom",
-            "data_domain": assumed,
-            "unprotected_quantities": not_protected,
-        },
-        "privacy_loss": {
-            "privacy_unit": "User-level" if whole else markdown(secret_of(made)),
-            "privacy_unit_details": protected,
-            "privacy_parameters": {"epsilon": made.epsilon}
-            | ({"delta": made.delta} if made.delta else {}),
-            "privacy_parameters_details": "Adjacent tables differ in the readings of one person."
-            if whole
-            else "Pufferfish privacy: ε bounds the change of an adversary's odds under every "
-            f"distribution of the class Θ, which the data domain states.{theta}",
-        },
-        "deployment_model": {
-            "model_name": "Central",
-            "actors": f"{markdown(curator)} has the readings and adds the noise.",
-            "release_type": "One release",
-            "release_type_details": account,
-            "data_source_type": "Static",
-            "access_type": "Non-interactive",
-        },
-        "accounting": {
-            "post_processing": "Each `estimate` is the possible value nearest to the noisy `value`:"
-            " shares are not negative and have sum 1. Bands are cut to possible values.",
-            "composition": account,
-        },
-        "implementation": {
-            "preprocessing_and_hyperparameter_tuning": "pufferflow chooses nothing by the values: "
-            "bounds, thresholds, bins and ε are options. How they were chosen: " + MISSING,
-            "mechanisms": method,
-            "justification": MISSING,
-        },
-        "administrative": {
-            "sources": "Song, Wang and Chaudhuri, Pufferfish Privacy Mechanisms for Correlated "
-            "Data, SIGMOD 2017, doi:10.1145/3035918.3064025",
-            "registry_authors": [curator],
-        },
+    parts |= {
+        "slug": "-".join(re.findall("[a-z0-9]+", f"{curator} {made.title} {made.date}".lower())),
+        "name": markdown(f"{made.title}, {span_of(made)}".removesuffix(", ")),
+        "curator": curator,
+        "actors": f"{markdown(curator)} has the readings and adds the noise.",
+        "missing": "To be completed by the curator.",
+        "date": made.date,
+        "variant": f"{'Approximate' if made.delta else 'Pure'} DP" if whole else "Custom",
+        "unit": "User-level" if whole else markdown(secret_of(made)),
+        "meaning": "Adjacent tables differ in the readings of one person."
+        if whole
+        else "Pufferfish privacy: ε bounds the change of an adversary's odds under every "
+        f"distribution of the class Θ, which the data domain states.{theta}",
     }
-    slug = "-".join(re.findall("[a-z0-9]+", f"{curator} {made.title} {made.date}".lower()))
-    record = {"url_slug": slug, "status": "Draft", "tier": 3, "deployment": deployment}
-    text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    return re.sub('("(?:epsilon|delta)": [0-9]+)e', r"\1.0e", text)  # 1e-06 is not a number in YAML
+    odds = {"epsilon": made.epsilon} | ({"delta": made.delta} if made.delta else {})
+    numbers = ", ".join(f"{name}: {float(value)!r}" for name, value in odds.items())
+    shown = {name: json.dumps(text, ensure_ascii=False) for name, text in parts.items()}
+    form = Template(files("pufferflow.publish").joinpath("registry.yaml").read_text("utf-8"))
+    # 1e-06 is not a number in YAML
+    return form.substitute(shown, parameters=re.sub("([: ][0-9]+)e", r"\1.0e", numbers))

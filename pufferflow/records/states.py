@@ -1,7 +1,5 @@
 """The public states of readings, and the encoding of values as states."""
 
-from __future__ import annotations
-
 import math
 import re
 import unicodedata
@@ -9,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +48,7 @@ class StateSpace:
     other: bool = False
 
     @classmethod
-    def numeric(cls, edges: Sequence[float]) -> StateSpace:
+    def numeric(cls, edges: Sequence[float]) -> Self:
         """Return the bins between the ``edges``, one more than there are edges.
 
         Raises ParameterError: an edge is not finite or not larger than the one before.
@@ -65,7 +63,7 @@ class StateSpace:
         return cls((f"< {shown[0]}", *inner, f">= {shown[-1]}"), numbers)
 
     @classmethod
-    def categories(cls, names: Sequence[str], *, other: bool = False) -> StateSpace:
+    def categories(cls, names: Sequence[str], *, other: bool = False) -> Self:
         """Return states by name; with ``other`` the state "other" comes last.
 
         Raises ParameterError: there are none, too many, two of one name, or a name is not a string,

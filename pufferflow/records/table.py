@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -30,7 +30,7 @@ BLOCK = 2**20
 """Largest number of bytes of a block, and so of a line, of a CSV file."""
 MAX_COLUMNS = 4096
 BOUNDS: Any = {"buffer_size": BLOCK, "thrift_container_size_limit": 100_000}
-"""Limit on the memory for opening a Parquet file."""
+"""Limits on the memory for opening a Parquet file."""
 PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
@@ -70,11 +70,7 @@ def as_text(value: Any) -> str:
 
 
 def open_table(source: Source | Table, separator: str | None = None) -> Table:
-    """Return the table of a path or a pandas object; the separator is found in the header.
-
-    Raises DataError: there is no such file, or it is not a table; ParameterError: the package that
-    reads files is not installed.
-    """
+    """Return the table of a path or a pandas object; the separator is found in the header."""
     if isinstance(source, Table):
         return source
     if isinstance(source, pd.Series):
@@ -84,8 +80,7 @@ def open_table(source: Source | Table, separator: str | None = None) -> Table:
         if isinstance(frame.index, pd.DatetimeIndex):
             frame.insert(0, "time", frame.index, allow_duplicates=True)
         elif frame.index.name is not None or frame.index.inferred_type not in ("integer", "empty"):
-            what = "the table has an index that is not read; make columns of it (reset_index)"
-            raise DataError(what)
+            raise DataError("the table has an index, which is not read; make columns of it")
 
         def parts(positions: list[int]) -> Iterator[pd.DataFrame]:
             return (frame.iloc[row : row + ROWS, positions] for row in range(0, len(frame), ROWS))
@@ -126,24 +121,17 @@ def _csv_table(path: str, separator: str | None) -> Table:
 
     def blocks(positions: list[int]) -> Iterator[pd.DataFrame]:
         """Yield the blocks of the file as strings; a row is a line."""
-        numbers, bad, line = [str(i) for i in range(len(names))], list[Any](), 2
-
-        def refuse(row: Any) -> Literal["error"]:
-            bad.append(row)
-            return "error"
-
+        numbers, line = [str(i) for i in range(len(names))], 2
         rows = arrow.ReadOptions(
             use_threads=False, block_size=BLOCK, skip_rows=1, column_names=numbers
         )
-        lines = arrow.ParseOptions(
-            delimiter=separator, ignore_empty_lines=False, invalid_row_handler=refuse
-        )
+        lines = arrow.ParseOptions(delimiter=separator, ignore_empty_lines=False)
         texts = arrow.ConvertOptions(
             column_types=dict.fromkeys(numbers, string()),
             include_columns=[numbers[i] for i in positions],
             strings_can_be_null=False,
         )
-        with _unpacked(path, bad) as stream:
+        with _unpacked(path) as stream:
             for batch in arrow.open_csv(stream, rows, lines, texts):
                 for column in batch.columns:
                     broken = compute.index(compute.match_substring(column, "\n"), True).as_py()
@@ -181,11 +169,8 @@ def _parquet_table(path: str) -> Table:
 
 
 @contextmanager
-def _unpacked(path: str, bad: Sequence[Any] = ()) -> Iterator[Any]:
-    """Open a file, decompressed; errors of a reader become messages of our own.
-
-    ``bad`` may get the row with a wrong number of fields.
-    """
+def _unpacked(path: str) -> Iterator[Any]:
+    """Open a file, decompressed; errors of a reader become messages of our own."""
     import pyarrow as pa
 
     try:
@@ -196,13 +181,12 @@ def _unpacked(path: str, bad: Sequence[Any] = ()) -> Iterator[Any]:
             yield file if packing is None else pa.CompressedInputStream(file, packing)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         text = str(error)
-        if bad:
-            row = bad[0]
-            fields = f"{row.actual_columns} field(s), but the header has {row.expected_columns}"
-            raise DataError(f"{path}, line {row.number}: {fields}; correct either") from None
+        row = re.search(r"Row #(\d+)(?:: Expected (\d+) columns, got (\d+))?", text)
+        where = f"{path}, line {row[1]}" if row else path
+        if row and row[2]:
+            fields = f"{row[3]} field(s), but the header has {row[2]}"
+            raise DataError(f"{where}: {fields}; correct either") from None
         if "UTF8" in text:
-            line = re.search(r"Row #(\d+)", text)
-            where = f"{path}, line {line[1]}" if line else path
             raise DataError(f"{where}: not UTF-8 text; save the file as UTF-8") from None
         if "straddling" in text or "out of sync" in text:
             raise _endless(path) from None

@@ -1,7 +1,5 @@
 """Formats of times: unix seconds, ISO times with an offset, or local times."""
 
-from __future__ import annotations
-
 import math
 import re
 from contextlib import suppress
@@ -37,7 +35,7 @@ _ISO = "^ *[0-9][^.,]*(?:[.,][0-9]{1,6}(?:[^.,0-9][^.,]*)?)?$"  # nanoseconds sh
 
 
 def moments(
-    texts: pd.Series[Any], form: str | None, zone: str | None
+    texts: "pd.Series[Any]", form: str | None, zone: str | None
 ) -> tuple[Integers, Integers, NDArray[Any]]:
     """Return the first and last second that times may mean, and their kinds (indices of KINDS)."""
     early, formed = np.full(len(texts), NOWHEN), np.zeros(len(texts), dtype=bool)

@@ -32,7 +32,7 @@ from flint import arb, arb_poly, fmpz_poly
 
 from pufferflow.verify.balls import Work, ball, decide, exact
 from pufferflow.verify.model import Model
-from pufferflow.verify.parse import Chain, Claim, Count, Proof, require
+from pufferflow.verify.parse import Claim, Proof, require
 
 _ACCURATE = 48
 """Bits from which on a missing plan is not due to wide balls."""
@@ -60,7 +60,12 @@ def count_loss(claim: Claim, known: Any, proof: Proof, work: Work) -> Fraction:
     require(fits, why)
     model, within = Model(known, work), _plans if count.slack else _dominates
     for length in sorted(set(count.lengths)):
-        work.spend((2 if count.slack else 1) * _operations(known, length, count))
+        # a distribution per node, state and start, and all comparisons; a stored ball is ten
+        k, width = known.states, length * max(count.weights) + 1
+        starts = k if known.initial_distribution == "any" else 1
+        compared = starts * (width + 20) * (6 + 3 * (k - 1) * starts)
+        stored = starts * width * (width // 6 + 1) // 10 + 5 * width
+        work.spend((2 if count.slack else 1) * length * k * (compared + stored))
         for node, given in distributions_at_nodes(model, length, count.weights):
             never = [all(one.total.is_zero() for one in starts) for starts in given]
             for x, y in permutations([x for x in range(known.states) if not never[x]], 2):
@@ -70,17 +75,6 @@ def count_loss(claim: Claim, known: Any, proof: Proof, work: Work) -> Fraction:
     require(not count.W or claim.scale > 0, "without noise a loss is not bounded")
     slack = exact((1 + ball(count.slack)).log().upper()) if count.slack else Fraction()
     return slack + (count.W / claim.scale if count.W else 0)
-
-
-def _operations(known: Chain, length: int, count: Count) -> int:
-    """Return the work: at every node a distribution per state and start, and all comparisons.
-
-    A stored ball counts as ten.
-    """
-    k, width = known.states, length * max(count.weights) + 1
-    starts = k if known.initial_distribution == "any" else 1
-    compared = starts * (width + 20) * (6 + 3 * (k - 1) * starts)
-    return length * k * (compared + starts * width * (width // 6 + 1) // 10 + 5 * width)
 
 
 class Given(NamedTuple):

@@ -29,8 +29,6 @@ from pufferflow.verify.model import Model, Position, SetModel
 from pufferflow.verify.parse import Chain, Claim, Matrix, Member, Mixing, Proof, Step, require
 from pufferflow.verify.rules import by_flows, by_tree, largest_ratios, overlapping, reweighted
 
-_LARGEST = 10**6  # largest cost m·c of a block for which mixing is used
-
 
 def interpret(claim: Claim, work: Work) -> Fraction:
     """Return an upper bound of the loss at the stated scale, in balls of the current precision.
@@ -169,11 +167,9 @@ class Interpreter:
         """Yield the loss at every node that represents others."""
         proof, around = self.proof, self.around
         if isinstance(self.member, Mixing):  # it has no program
-            few = around > 0 and self.member.steps <= _LARGEST * self.claim.scale
-            if few and self.claim.side_information == "none":
-                yield self.loss(overlapping(self.member, self.cost, around), self.claim.hidden)
-            else:
-                yield self.together
+            known = self.claim.side_information == "any"
+            bound = overlapping(self.member, self.cost, around)
+            yield self.together if known else self.loss(bound, self.claim.hidden)
         elif proof.quilts is not None:
             yield from self.quilts()
         elif proof.forward is None or proof.backward is None or around == 0:
@@ -248,9 +244,7 @@ class Interpreter:
         for first, last, left, right in self.proof.quilts or []:
             why = f"nodes {first} to {last} do not follow node {covered} of {windows}"
             require(first == covered + 1 and first <= last <= windows, why)
-            fits = (left is None or 1 <= left < first) and (
-                right is None or 1 <= right <= windows - last
-            )
+            fits = (left or 0) < first and (right or 0) <= windows - last
             why = f"nodes {first} to {last}: the quilt does not fit the {windows} nodes"
             require(fits, why)
             covered = last

@@ -60,6 +60,7 @@ class Model:
         work.spend(self.k**2 * self.period)
         self.hidden = chain.observations is not None
         self.seen = chain.observations or list(range(self.k))
+        self.observations = sorted(set(self.seen))
         self.everything = (1 << self.k) - 1
         self.rows: list[Table] = [
             [[ball(p) for p in row] for row in matrix] for matrix in chain.transition_matrices
@@ -220,11 +221,6 @@ class Model:
         through = 1 + (1 - 1 / here) * (largest(map(largest, growth)) - 1)
         excess = here * (here if after == node else self.distance(after))
         return self.stationary[0], excess.min(through * through)
-
-    @property
-    def observations(self) -> list[int]:
-        """The possible observations, in order."""
-        return sorted(set(self.seen))
 
     def given(self, position: Position, growth: Table) -> Node:
         """Return distributions of a node's own value given each possible observation."""

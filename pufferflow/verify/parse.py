@@ -78,7 +78,7 @@ Square: TypeAlias = Annotated[Matrix, _square]
 Transitions: TypeAlias = Annotated[list[Distribution], _square]
 Pair: TypeAlias = tuple[int, int]
 Shares: TypeAlias = dict[Pair, Fraction]
-Quilt: TypeAlias = tuple[int, int, int | None, int | None]
+Quilt: TypeAlias = tuple[int, int, Positive | None, Positive | None]
 
 
 @cache
@@ -119,7 +119,14 @@ def read(kind: Any, value: Any, where: str) -> Any:
         require(len(table) == len(entries), once)
         return table
     if written is dict:
-        return _record(kind, dict(inner), value, where)
+        types = dict(inner)
+        if unknown := [key for key in value if key not in types]:
+            raise CertificateError(f"{where} has the unknown key {_brief(unknown[0])}")
+        needed = [part.name for part in fields(kind) if part.default is MISSING]
+        if missing := [name for name in needed if name not in value]:
+            raise CertificateError(f"{where} lacks the key {missing[0]}")
+        inside = "" if kind is Claim else f"{where}: "
+        return kind(**{key: read(types[key], part, inside + key) for key, part in value.items()})
     if origin is Fraction:
         if not _NUMBER.fullmatch(value):
             why = 'numbers are strings such as "0.25" or "1/3"'
@@ -130,17 +137,6 @@ def read(kind: Any, value: Any, where: str) -> Any:
     if origin is int and abs(value) > _LARGEST:
         raise CertificateError(f"{where} is {_brief(value)}, too large")
     return value
-
-
-def _record(kind: Any, types: dict[str, Any], value: dict[Any, Any], where: str) -> Any:
-    """Return a dataclass from an object with its fields as keys."""
-    if unknown := [key for key in value if key not in types]:
-        raise CertificateError(f"{where} has the unknown key {_brief(unknown[0])}")
-    needed = [part.name for part in fields(kind) if part.default is MISSING]
-    if missing := [name for name in needed if name not in value]:
-        raise CertificateError(f"{where} lacks the key {missing[0]}")
-    inside = "" if kind is Claim else f"{where}: "
-    return kind(**{key: read(types[key], part, f"{inside}{key}") for key, part in value.items()})
 
 
 # -- families --------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import numpy as np
 import opendp.prelude as dp
 import pytest
 from cases import counts, seeds
+from matplotlib.figure import Figure
 from sequence_programs import largest_loss, sequence_law
 
 import pufferflow as pf
@@ -162,8 +163,9 @@ def test_the_sweep_and_what_is_free_against_a_reference_implementation(seed, ric
 
 dp.enable_features("contrib")
 HOUR = pf.MixingFamily(60, 0.4)
-FAMILIES = [HOUR, pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]]), pf.BinaryInterval(0.3, 0.7)]
-WHOLE = dp.atom_domain(T="i64"), dp.absolute_distance(T="i64")
+THREE = pf.MarkovChain([[0.8, 0.2, 0], [0.1, 0.7, 0.2], [0.3, 0.3, 0.4]])
+FAMILIES = [HOUR, pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]]), THREE, pf.BinaryInterval(0.3, 0.7)]
+NOISY = dp.m.make_laplace(dp.atom_domain(T="i64"), dp.absolute_distance(T="i64"), scale=5.0)
 
 
 @pytest.mark.parametrize("seed", seeds(12, 100))
@@ -200,14 +202,26 @@ def test_a_guarantee_is_the_inverse_of_a_scale():
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("options", [{}, {"window": 5}, {"side_information": "any"}])
 def test_a_measurement_may_spend_and_loses_what_leakage_says(family, options):
+    """The curve is leakage_loss, its inverse event_epsilon; certificates prove points of it."""
+    curve = pf.influence_curve(family, [500, 20], **options)
     for epsilon in (0.01, 7.0):
         event = pf.event_epsilon(family, 500, epsilon, **options)
         needed = pf.leakage(family, 500, epsilon, **options).scale
         assert event * needed == pytest.approx(1, rel=1e-6)  # couplings start from the last ones
         assert epsilon / 500 * (1 - 1e-12) <= event <= epsilon
-    wrapped = pf.accounting.wrap(
-        dp.m.make_laplace(*WHOLE, scale=5.0), family, 500, d_in=1, **options
-    )
+    for event in (0.01, 0.3, 2.0):
+        loss = pf.leakage_loss(family, 500, 1 / event, **options)
+        assert curve(event) == pytest.approx(loss, rel=1e-9)
+        assert curve(event / 3, event * 2 / 3) == pytest.approx(curve(event), rel=1e-9)
+        assert curve.inverse(curve(event)) <= event * (1 + 1e-6)
+    assert curve() == 0.0
+    scale = pf.verify_certificate(curve.certificate(1.0)).scale
+    assert 1.0 - 1e-2 < curve(1 / float(scale)) <= 1.0 + 1e-14
+    curve.plot(axes := Figure().add_subplot())
+    events, losses = axes.lines[0].get_data()
+    assert losses.tolist() == sorted(map(curve, events))
+    assert losses[[0, -1]] == pytest.approx([0.01, 10], rel=0.2)
+    wrapped = pf.accounting.wrap(NOISY, family, 500, d_in=1, **options)
     assert 0.2 - 1e-16 <= wrapped.event_epsilon == pytest.approx(0.2)
     assert wrapped.scale <= 5.0
     stated = pf.leakage_loss(family, 500, 5.0, **options)
@@ -220,11 +234,10 @@ def test_data_sets_that_differ_in_one_record():
     data = dp.vector_domain(dp.atom_domain(T=int)), dp.symmetric_distance()
     counted = data >> dp.t.then_count() >> dp.m.then_laplace(scale=4.0)
     assert pf.accounting.wrap(counted, HOUR, 100).event_epsilon == pytest.approx(counted.map(2))
-    noisy = dp.m.make_laplace(*WHOLE, scale=5.0)
     for measurement, d_in, said in (
         (counted, 1, "is 1 for SymmetricDistance.*none for data sets"),
-        (noisy, None, "is None for AbsoluteDistance"),
-        (noisy, 0.5, "at d_in = 0.5 is not known"),
+        (NOISY, None, "is None for AbsoluteDistance"),
+        (NOISY, 0.5, "at d_in = 0.5 is not known"),
     ):
         with pytest.raises(ParameterError, match=said):
             pf.accounting.wrap(measurement, HOUR, 100, d_in=d_in)

@@ -141,25 +141,14 @@ def test_a_release_in_six_lines_and_its_ledger(printed, run):
 
 
 def test_a_release_with_a_delta_and_its_ledger(printed, run):
-    more = [
-        "mean-by-hour",
-        "sum-by-hour",
-        "histogram-by-hour",
-        "exceedances-by-hour",
-        "mean-by-weekday",
-    ]
-    asked = " ".join([RELEASE, "--edges 1,2 --threshold 1", *(f"--statistic {n}" for n in more)])
+    kinds = "mean-by-hour,sum-by-hour,histogram-by-hour,exceedances-by-hour,mean-by-weekday"
+    asked = f"{RELEASE} --edges 1,2 --threshold 1 --statistic {kinds}"
     made = printed(f"{asked} --accept-noise --delta 1e-6 --ledger new")
     assert "(epsilon 1, delta 1e-06)" in made
     ((promise,), (row,)) = (printed("ledger show new --json")[n] for n in ("promises", "releases"))
     assert (promise["delta"], row["charge"]["cost"]) == (1e-6, "0")
     assert "rho" in row["charge"]
-    assert printed("ledger show new").split()[:4] == [
-        "protect",
-        "epsilon",
-        "delta",
-        "spent_percent",
-    ]
+    assert printed("ledger show new").startswith("protect  epsilon  delta  spent_percent\n")
     entered = "ledger add new mean --participant who --value kW --cost 0 --from 2023-01-01"
     assert "entered as row" in printed(f"{entered} --to 2023-01-31 --rho 1e-9 --delta 1e-12")
     whole = "--protect participant --share 0.5 --delta 1e-6 --accept-noise --ledger two"

@@ -15,18 +15,14 @@ from hypothesis import strategies as st
 
 import pufferflow as pf
 from pufferflow.accounting.account import Level, Promise
-from pufferflow.accounting.ledger import Ledger
 from pufferflow.errors import BudgetError
-from pufferflow.models import confidence_family
 from pufferflow.models.estimation import noisy_confidence_bounds
-from pufferflow.models.files import read_public_model
 from pufferflow.models.mixing import mixing_from_counts, mixing_of
 from pufferflow.publish import private_fit
 from pufferflow.publish.noise import Noise, noise_scale
 from pufferflow.publish.private_fit import _margins, fit_privately
 from pufferflow.records.counts import path_counts
 from pufferflow.records.read import Steps
-from pufferflow.records.states import StateSpace
 
 
 def walk(n):
@@ -53,7 +49,7 @@ def test_the_chain_is_that_of_the_counts(tmp_path):
     assert "3,000 of 1 participant(s), 2024-01-01T00:00:00 to 2024-03-03T11:30:00" in made.summary()
     path = made.save(tmp_path / "model.json")
     assert path.stat().st_mode & 0o077 == 0
-    assert read_public_model(path).records == made.model.records
+    assert pf.models.read_public_model(path).records == made.model.records
     assert "confidential" in repr(made)
 
 
@@ -73,7 +69,7 @@ def test_groups_have_a_chain_each_and_coverage_has_intervals():
     assert all(map(is_fitted, made.family.chains, each))
     for start in ("stationary", "any"):
         family = pf.fit(table, coverage=0.9, start=start, **asked).family
-        expected = confidence_family(sum(each), 0.9, backward=start == "stationary")
+        expected = pf.models.confidence_family(sum(each), 0.9, backward=start == "stationary")
         assert np.array_equal(family.low, expected.low)
         assert (family.backward is None) == (start == "any")
 
@@ -144,8 +140,8 @@ def test_a_reading_changes_four_transitions_at_most_and_a_participant_twice_n(k,
     """Every pair of records of so many steps with missing readings, every N."""
     records = np.array(list(itertools.product(range(-1, k), repeat=steps)))
     who, step = np.nonzero(records >= 0)
-    names = {"states": StateSpace.categories([*"abc"[:k]]), "people": (*map(str, records),)}
-    made = Steps.of(step, person=who, state=records[who, step], **names)
+    space, people = pf.records.StateSpace.categories([*"abc"[:k]]), (*map(str, records),)
+    made = Steps.of(step, person=who, state=records[who, step], states=space, people=people)
     distance = (records[:, None] != records).sum(axis=2)
     for most in range(1, steps):
         each = path_counts(made, each=True, most=most).reshape(len(records), -1)
@@ -163,7 +159,7 @@ def outcome(source, folder, epsilon, **options):
         said = fit.summary(), repr(fit), fit.warnings, fit.paid, files["output"].read_text()
     except pf.PufferflowError as error:
         said = str(error).replace(str(folder), ""), type(error)
-    charges = Ledger(files["ledger"]).book.charges if files["ledger"].exists() else []
+    charges = pf.Ledger(files["ledger"]).book.charges if files["ledger"].exists() else []
     return said, charges, {path.name: path.stat().st_mode for path in folder.iterdir()}
 
 
@@ -250,9 +246,9 @@ def test_a_fit_is_one_row_without_a_promise_and_its_file_is_safe_to_publish(tmp_
     assert list(tmp_path.iterdir()) == []
     fit = fit_privately(frame(REGULAR), 1.0, **TIMED, **files)
     how = fit.model.records.fitted_privately
-    assert read_public_model(files["output"]).records == fit.model.records
+    assert pf.models.read_public_model(files["output"]).records == fit.model.records
     # 23 transitions in a day of hours: one reading changes 4 of them, all readings 46
-    book, scale = Ledger(files["ledger"]).book, Fraction(how.noise_scale)
+    book, scale = pf.Ledger(files["ledger"]).book, Fraction(how.noise_scale)
     [entry] = book.releases.values()
     assert (entry.charge.cost, entry.charge.whole) == (4 / scale, 46 / scale)
     assert (entry.charge.first, entry.charge.last) == (1704067200, 1704067200 + 86399)
@@ -260,7 +256,7 @@ def test_a_fit_is_one_row_without_a_promise_and_its_file_is_safe_to_publish(tmp_
     assert (entry.promise, book.promises, entry.population.states) == (False, {}, ["a", "b"])
     assert fit.warnings == ()
     # what a promise does not allow is not drawn
-    Ledger(files["ledger"]).set_limit(Promise(Level(None), 1.5, Fraction(0)))
+    pf.Ledger(files["ledger"]).set_limit(Promise(Level(None), 1.5, Fraction(0)))
     before = files["ledger"].read_bytes()
     monkeypatch.setattr(Noise, "add", None)
     with pytest.raises(BudgetError):

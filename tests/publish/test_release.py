@@ -16,11 +16,9 @@ import pufferflow as pf
 from pufferflow.accounting.account import Charge, Level, level_of
 from pufferflow.accounting.approximate import event_delta, event_rho
 from pufferflow.errors import BudgetError, LedgerError, ParameterError, UselessError
-from pufferflow.models.files import PublicModel
 from pufferflow.publish import release as releasing
 from pufferflow.publish.noise import Noise, calibrate, noise_scale
-from pufferflow.records import StateSpace
-from pufferflow.records.schema import Fitted, Schema
+from pufferflow.records.schema import Fitted
 from pufferflow.records.units import seconds_of, steps_of, text_of
 
 MIXING, CHAIN = pf.mixing("2h", 0.5), pf.MarkovChain([[0.5, 0.5], [0.4, 0.6]])
@@ -97,8 +95,9 @@ def test_readings_out_of_range_change_nothing(exact):
 LOCAL = meters().assign(time=lambda table: table["time"].dt.tz_localize(None))
 PERIODIC = pf.PeriodicChain([[[0.5, 0.5], [0.4, 0.6]], [[0.3, 0.7], [0.5, 0.5]]])
 FITTED = Fitted("2024-01-03T00:00:00Z", "2024-01-04T00:00:00Z", 25)
-KNOWN = Schema(states=StateSpace.numeric([1]), step_seconds=3600, fitted=FITTED)
-MODEL = {"theta": PublicModel(pf.ChainFamily([CHAIN]), KNOWN), "edges": None}
+HIGH = pf.records.StateSpace.numeric([1])
+KNOWN = pf.records.Schema(states=HIGH, step_seconds=3600, fitted=FITTED)
+MODEL = {"theta": pf.models.PublicModel(pf.ChainFamily([CHAIN]), KNOWN), "edges": None}
 TRANSIENT = pf.MarkovChain([[0.5, 0.5, 0], [0.4, 0.6, 0], [0.5, 0.5, 0]])
 ACCEPTED = [
     (LOCAL, {"theta": PERIODIC, "timezone": "UTC"}, []),

@@ -1,21 +1,33 @@
-"""Each statistic against a reference implementation, and its L against any change of a reading."""
+"""Each statistic against a reference implementation, and its L against any change of a reading.
+
+Estimates of shares: the nearest possible ones, and what they gain on bundled data.
+"""
 
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from cases import seeds
+from cases import examples, seeds
+from hypothesis import given
+from hypothesis import strategies as st
+from shipped_counts import electricity_transitions
+from test_release_page import noisy
 
 from pufferflow.errors import ParameterError
+from pufferflow.publish import statistics
 from pufferflow.publish.noise import Noise
-from pufferflow.publish.result import NoisyTable
-from pufferflow.publish.statistics import CATALOGUE, check_covered, parse_statistics
+from pufferflow.publish.result import NoisyTable, nearest_shares
+from pufferflow.publish.statistics import CATALOGUE, check_covered
 from pufferflow.records import read as reader
 from pufferflow.records.read import Steps, read
 from pufferflow.records.schema import Schema
 from pufferflow.records.states import StateSpace
+from reproduction.data.discretise import discretise
+from reproduction.data.sample import pooled
 
+NHANES = Path(__file__).parents[2] / "workflow/data/activity_nhanes2003_minutes.csv.xz"
 STEP, EDGES = 1800, (-1.0, 0.5, 2.0)
 OPTIONS = {"bounds": (-1, 3), "threshold": 0.5, "duration_edges": (1, 2, 4), "top": 2}
 CASES = [(name, by) for name, kind in CATALOGUE.items() for by in kind.cells]
@@ -42,7 +54,7 @@ def with_values(person, seconds, value):
 
 def statistic_of(name, by="all"):
     own = {key: OPTIONS[key] for key in CATALOGUE[name].__dataclass_fields__ if key in OPTIONS}
-    return parse_statistics([name if by == "all" else f"{name}-by-{by}"], **own)[0]
+    return statistics.parse_statistics([name if by == "all" else f"{name}-by-{by}"], **own)[0]
 
 
 def plain(name, by, steps):
@@ -133,3 +145,70 @@ def test_impact_is_the_error_over_the_public_range():
     found = NoisyTable(**vars(statistic_of("mean").tabulate(steps)), noise=Noise(100.0))
     half = 0.004 * Noise(100.0).quantile(0.95) / len(steps.person) + 0.002
     assert found.middle == (pytest.approx(half), pytest.approx(half / 4))
+
+
+@given(st.integers(0, 10**6))
+@examples(60, 2_000)
+def test_the_nearest_shares_against_bisection(seed):
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(1, 8))
+    exact, row = rng.dirichlet(np.full(k, 0.3)), rng.normal(0, 10.0 ** rng.integers(-3, 3), k)
+    if seed % 3:
+        row += exact
+    low, high = row.min() - 1, row.max()
+    for _ in range(200):  # the shift after which the positive parts sum to 1
+        middle = (low + high) / 2
+        low, high = (middle, high) if np.maximum(row - middle, 0).sum() > 1 else (low, middle)
+    (found,) = nearest_shares(row[None])
+    scale = 1 + np.abs(row).max()
+    np.testing.assert_allclose(found, np.maximum(row - high, 0), rtol=0, atol=1e-12 * scale)
+    assert found.min() >= 0
+    assert np.linalg.norm(found - exact) <= np.linalg.norm(row - exact) + 1e-12 * scale
+    half = np.abs(row - exact).max()  # in every band that contains the exact shares
+    assert (np.abs(found - row) <= half + 1e-12 * scale).all()
+
+
+@pytest.mark.parametrize(("name", "by"), [case for case in CASES if case[0] != "most-frequent"])
+def test_exact_values_are_possible_and_their_own_estimates(name, by):
+    for seed in range(10):
+        exact = statistic_of(name, by).tabulate(some_steps(np.random.default_rng(seed)))
+        table = NoisyTable(**vars(exact), noise=Noise(1.0))
+        np.testing.assert_allclose(table.estimates, table.values, rtol=0, atol=1e-12)
+        low, high = table.band
+        used = table.sizes > 0
+        assert np.less_equal(low, table.values)[used].all()
+        assert np.less_equal(table.values, high)[used].all()
+
+
+def men():
+    sample = discretise(NHANES, {"kind": "activity", "step_minutes": 1}, "activity", "bundled")
+    return pooled(sample.group("men_18_54")).state_counts
+
+
+DATA = {
+    "household": (lambda: electricity_transitions().sum(axis=0), 315.0, 0.89, 0.80),
+    "activity": (men, 10.4, 0.89, 1.0),
+}
+"""Counts, the scale of their noise at ε = 1 (leakage), and the largest ratios that may be left: of
+root mean square errors, and of widths of the band."""
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_a_tenth_is_gained_and_the_band_contains_as_often_what_is_exact(name):
+    counts, scale, *most = DATA[name]
+    counts, rng = counts().astype(int), np.random.default_rng(1)
+    exact, columns = counts / counts.sum(), [statistics.Column(str(j)) for j in range(len(counts))]
+    errors, widths, covered = [], [], []
+    for _ in range(1000):
+        drawn = Noise(scale).add(counts, rng)
+        table = noisy(statistics.Histogram(), ["all"], columns, [counts.sum()], drawn, scale)
+        half, (low, high) = table.half_width, table.band
+        errors.append(np.stack([np.array(table.values), table.estimates]) - exact)
+        widths.append(((high - low) / (2 * half)).mean())
+        clipped = ((low <= exact) & (exact <= high)).all()
+        covered.append((clipped, (abs(errors[-1][0]) <= half).all()))
+    value, estimate = np.sqrt(np.square(errors).mean(axis=(0, 2, 3)))
+    assert estimate / value <= most[0]
+    assert np.mean(widths) <= most[1]
+    assert all(one == other for one, other in covered)
+    assert np.mean(covered) > 0.93

@@ -55,7 +55,13 @@ def draw(seed: int, *, shuffled: bool = False) -> tuple[str, Schema]:
     lines = [[*header, *["meter"] * known, *["kind"] * grouped, "amount"]]
     for at, name, value in rows:
         who = [*[name] * known, *[groups[name]] * grouped]
-        lines.append([*_times(at, clock, zone), *who, value])
+        then = datetime.fromtimestamp(at, ZoneInfo(zone or "UTC"))
+        written = [(then if clock == "offset" else then.replace(tzinfo=None)).isoformat()]
+        if clock == "parts":
+            written = then.strftime("%d.%m.%Y %H:%M:%S").split()
+        elif clock in ("none", "unix"):
+            written = [str(at)] * (clock == "unix")
+        lines.append([*written, *who, value])
         if rng.random() < 0.02 and clock != "none":
             lines.append([""])
     parts = {"time": "Date,Hour", "time_format": "%d.%m.%Y %H:%M:%S"} if clock == "parts" else {}
@@ -71,15 +77,6 @@ def draw(seed: int, *, shuffled: bool = False) -> tuple[str, Schema]:
         states=StateSpace.numeric([10, 25.5, 80]) if numbers else StateSpace.categories(NAMES),
     )
     return "\n".join(separator.join(line) for line in lines) + "\n", schema
-
-
-def _times(at: int, clock: str, zone: str | None) -> list[str]:
-    if clock in ("none", "unix"):
-        return [str(at)] * (clock == "unix")
-    then = datetime.fromtimestamp(at, ZoneInfo(zone or "UTC"))
-    if clock == "parts":
-        return then.strftime("%d.%m.%Y %H:%M:%S").split()
-    return [then.isoformat() if clock == "offset" else then.replace(tzinfo=None).isoformat()]
 
 
 MISSING = ("", "na", "n/a", "nan", "null", "none", "?", "-")

@@ -122,8 +122,6 @@ def test_the_same_readings_in_every_dress(tmp_path):
 
 
 GERMAN = {"decimal": ",", "thousands": "."}
-
-
 NUMBERS = [
     ({}, ["abc", "1,5", "0x1", "", "NA", "nan", None, "?", "-", 10**400], []),
     (GERMAN, ["1,5", "1.500", "12.500,25", "-1.234.567"], [1.5, 1500, 12500.25, -1234567]),
@@ -172,11 +170,7 @@ COLUMNS = [
     ("time", [0.0, 86_400.0], {}),
     ("time", [True, False], {}),
     ("time", [(1, 2), (3, 4)], {}),
-    (
-        "time",
-        ["3024-01-01 00:00:00.0", "3024-01-02 00:00:00.0"],
-        {"time_format": "%Y-%m-%d %H:%M:%S.%f"},
-    ),
+    ("time", ["3024-01-01 00:00.0", "3024-01-02 00:00.0"], {"time_format": "%Y-%m-%d %H:%M.%f"}),
     ("time", ["3024-01-01", "3024-01-02"], {"time_format": "ISO8601"}),
     ("time", DAYS, {"time": "time,clock"}),
     ("value", [np.float32(0.1), np.float32(1)], {"states": StateSpace.categories(["0.1", "1"])}),
@@ -192,9 +186,8 @@ def test_an_odd_entry_of_any_type_is_missing_and_changes_no_other(role, entries,
         column = pd.Series([*entries, *odd], dtype=None if not odd else object)
         frame = pd.DataFrame({"who": range(len(column)), "time": 0, "value": 1, "clock": "00:00"})
         asked = {"participant": "who", "timezone": "UTC", "time": "time", "value": "value"}
-        steps = read(
-            frame.assign(**{role: column}), Schema(**asked | options, step_seconds=60), total=True
-        )
+        schema = Schema(**asked | options, step_seconds=60)
+        steps = read(frame.assign(**{role: column}), schema, total=True)
         steps = steps[steps.person < 2]
         found.append([steps.person, steps.seconds, steps.value if role == "value" else 0])
     np.testing.assert_equal(found[1:], found[:1] * (len(ODD) + 1))

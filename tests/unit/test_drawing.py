@@ -22,7 +22,7 @@ def drawn():
 
 
 def test_files_are_the_same_on_every_run(tmp_path, monkeypatch):
-    monkeypatch.setitem(style.RC, "savefig.dpi", 30)
+    monkeypatch.setattr(style, "STYLE", [*style.STYLE, {"savefig.dpi": 30}])
     runs = [style.save_figure(drawn(), tmp_path / f"run.{i}") for i in (1, 2)]
     assert [path.name for path in runs[0]] == ["run.1.svg", "run.1.pdf", "run.1.png"]
     for one, two in zip(*runs, strict=True):
@@ -38,9 +38,9 @@ def test_files_are_the_same_on_every_run(tmp_path, monkeypatch):
 def test_user_settings_neither_matter_nor_change(tmp_path, only_svg):
     first = style.save_figure(drawn(), tmp_path / "first")[0].read_bytes()
     with mpl.rc_context({"font.size": 20, "svg.fonttype": "path", "axes.grid": False}):
-        before = {name: mpl.rcParams[name] for name in style.RC}
+        before = mpl.rcParams.find_all(r"font|axes|svg")
         assert style.save_figure(drawn(), tmp_path / "second")[0].read_bytes() == first
-        assert {name: mpl.rcParams[name] for name in style.RC} == before
+        assert mpl.rcParams.find_all(r"font|axes|svg") == before
 
 
 def test_text_of_an_svg_is_text_with_fonts_to_fall_back_on(tmp_path, only_svg):

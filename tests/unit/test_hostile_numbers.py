@@ -1,5 +1,5 @@
 """Numbers beyond floats prove nothing, portions and threads change no bit, and no float lies below
-scales and losses whose exact values are known, not by its last bit.
+scales and losses whose exact values are known, not by its last bit; the shortest text of a number.
 """
 
 from fractions import Fraction
@@ -8,7 +8,10 @@ from itertools import permutations
 import numpy as np
 import plain_influence
 import pytest
+from cases import examples
 from flint import arb, ctx
+from hypothesis import given
+from hypothesis import strategies as st
 
 import pufferflow as pf
 from pufferflow.bounds import distribution_sets, of_families, solver, walks
@@ -21,10 +24,17 @@ from pufferflow.bounds.robust import VertexRows
 from pufferflow.bounds.walks import Stretch
 from pufferflow.mechanisms import compute_scale
 from pufferflow.models.families import Protection
+from pufferflow.records.states import shortest
 
 ROWS = np.random.default_rng(1).dirichlet(np.ones(4), 4)
 BOUNDS = pf.IntervalFamily(ROWS * 0.9, np.minimum(ROWS * 1.1, 1)).rows
 APART = ~np.eye(4, dtype=bool)
+
+
+@pytest.fixture
+def unshared(monkeypatch):
+    """Bounds of equal chains are not shared: they would begin where those before ended."""
+    monkeypatch.setattr(of_families, "_bounds", of_families._bounds.__wrapped__)
 
 
 def spoilt(number):
@@ -73,11 +83,10 @@ def test_what_is_no_number_proves_nothing(number, length):
     assert loss.loss(0.1).value >= min(length * 0.1, 0.1 + limit)
 
 
-def test_newton_steps_that_are_no_numbers_are_left(monkeypatch):
+def test_newton_steps_that_are_no_numbers_are_left(unshared, monkeypatch):
     """A start or a step that is no number costs nothing but time."""
     expected = pf.leakage_loss(pf.MarkovChain(ROWS), 10**6, 2.0)
     monkeypatch.setattr(solver, "newton_step", lambda side, now, *others: np.full_like(now, np.nan))
-    of_families._kept.clear()
     found = pf.leakage_loss(pf.MarkovChain(ROWS), 10**6, 2.0)
     assert expected * (1 - 1e-5) <= found <= expected * 1.01
 
@@ -106,7 +115,6 @@ def test_rows_of_powers_that_look_alike_are_told_apart_by_rounding():
 
 
 def results():
-    of_families._kept.clear()  # bounds of the same chain, which would begin where they ended last
     rng = np.random.default_rng(5)
     matrices = rng.dirichlet(np.ones(3), (2, 3))
     slow = 0.98 * np.eye(4) + 0.02 * rng.dirichlet(np.ones(4), 4)
@@ -122,7 +130,7 @@ def results():
 
 
 @pytest.mark.parametrize("portion", [50, 20**4])  # a pair at a time, or on threads
-def test_portions_and_threads_change_no_bit(monkeypatch, portion):
+def test_portions_and_threads_change_no_bit(unshared, monkeypatch, portion):
     expected = list(map(str, results()))
     monkeypatch.setattr(distribution_sets, "most_threads", lambda: 3)
     for module in (distribution_sets, walks):
@@ -271,3 +279,25 @@ def test_losses_and_scales_of_mixing_families():
                 for noise in (scale, float(np.nextafter(scale, 0.0)))
             )
             assert enough <= arb(epsilon) < too_little
+
+
+# -- the one short text of a number, however it is written -----------------------------------------
+
+LONG = "1234567890123456789012345678901234567890.1"
+SHORT = {"0.0": "0", "-0": "0", "+0.10": "0.1", "1.0e-3": "0.001", ".5": "0.5", "5.": "5"}
+SHORT |= {"1e3": "1000", f"{LONG}0": LONG}
+SHORT |= dict.fromkeys(["", "abc", "inf", "nan", "1e400", "1,5", "0x1", "1_0", " 1", "-", "１"])
+
+
+@pytest.mark.parametrize(("text", "short"), SHORT.items())
+def test_the_shortest_text(text, short):
+    assert shortest(text) == short
+
+
+@examples(12, 120)
+@given(st.decimals("-1E300", "1E300"))
+def test_the_shortest_text_is_the_same_number_exactly(number):
+    short = shortest(str(number))
+    assert short is not None
+    assert Fraction(short) == Fraction(str(number))
+    assert shortest(short) == shortest(f"{number:E}") == shortest(f"{number:f}") == short

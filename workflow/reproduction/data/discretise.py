@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pufferflow.data.household import START, MinuteWatts, iso, read_watts
+from pufferflow.data.household import START, iso, read_watts, window
 from pufferflow.errors import DataError, ParameterError
 from pufferflow.records.counts import path_counts
 from pufferflow.records.read import Steps, find_columns, read, stamp
@@ -114,10 +114,10 @@ def _open_power(path: str | Path, given: Mapping[str, Any], label: str) -> RawDa
 
     if label in UCI_START:
         name, where = "UCI #235 household electricity", f"UCI #235 ({label})"
-        readings = read_watts(Path(path), UCI_START[label])
+        watts = read_watts(Path(path), UCI_START[label])
     elif not columns and UCI_POWER in own_table(path, ";").columns:
         name, where = "{name}: column 'Global_active_power'", str(path)
-        readings = _read_uci_text(path)
+        watts = _read_uci_text(path)
     else:
         table = own_table(path)
         if not columns and "WHE" in table.columns:  # AMPds2: the whole house
@@ -128,32 +128,31 @@ def _open_power(path: str | Path, given: Mapping[str, Any], label: str) -> RawDa
             steps = replace(steps, groups=("household",))
         return RawData(steps, TABLE + " from {first} to {last}", split)
 
-    readings = readings.window(given["window_start"], given["window_minutes"], where)
-    first, last = int(readings.minutes[0]), int(readings.minutes[-1])
+    watts = window(watts, given["window_start"], given["window_minutes"], where)
+    first, last = int(watts.index[0]), int(watts.index[-1])
     span = SPANS.get(last - first + 1, f"{last - first + 1:,} minutes")
     if step_minutes != 1:
         # the mean power of each step, at its first minute; none if a minute is missing
-        windows = pd.Series(readings.watts).groupby(readings.minutes // step_minutes)
-        means = windows.mean()[windows.count() == step_minutes]
-        watts = np.asarray(means, dtype=np.float64)
-        readings = MinuteWatts(step_minutes * means.index.to_numpy(), watts)
-    seen = ~np.isnan(readings.watts)
+        steps_of = watts.groupby(step_minutes * (watts.index // step_minutes))
+        watts = steps_of.mean()[steps_of.count() == step_minutes]
+    rows, watts = len(watts), watts.dropna()
+    values = np.asarray(watts, dtype=np.float64)
     names = (f"{low:g}-{high:g} W" for low, high in pairwise([0, *edges]))
     steps = Steps.of(
-        60 * readings.minutes[seen],
-        value=readings.watts[seen],
-        state=states.encode_numbers(readings.watts[seen]),
+        60 * watts.index.to_numpy(),
+        value=values,
+        state=states.encode_numbers(values),
         states=replace(states, names=(*names, f">={edges[-1]:g} W")),
         groups=("household",),
         step_seconds=60 * step_minutes,
         time_base="utc",
         where=where,
-        rows=len(seen),
+        rows=rows,
     )
     return RawData(steps, f"{name}, {span} from {iso(first)[:10]}", split)
 
 
-def _read_uci_text(path: str | Path) -> MinuteWatts:
+def _read_uci_text(path: str | Path) -> "pd.Series[float]":
     """Read the text file of UCI #235, or a part with its header: kilowatts, separated by ``;``."""
     times: Any = {"time": "Date,Time", "time_format": "%d/%m/%Y %H:%M:00", "timezone": "UTC"}
     schema = Schema(value=UCI_POWER, step_seconds=60, **times)
@@ -162,8 +161,7 @@ def _read_uci_text(path: str | Path) -> MinuteWatts:
     assert steps.extent is not None
     table = pd.Series(np.rint(1000 * steps.value), index=steps.seconds // 60)
     ends = {second // 60 for second in steps.extent}  # which may have no value
-    table = table.reindex(table.index.union(pd.Index(sorted(ends))))
-    return MinuteWatts(table.index.to_numpy(), np.asarray(table, dtype=np.float64))
+    return table.reindex(table.index.union(pd.Index(sorted(ends))))
 
 
 def _open_activity(path: str | Path, given: Mapping[str, Any], label: str) -> RawData:
