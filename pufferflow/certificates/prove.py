@@ -216,18 +216,24 @@ def quilts_of_chain(chain: MarkovChain, exact: Any, claim: Claim) -> list[list[i
     windows, epsilon, worst = claim.windows, claim.epsilon, search.worst_node()
     left, right = worst.left, worst.right
     forms: list[Form] = [(left, right), (None, right), (left, None), (None, None)]
+    waits: dict[Form, tuple[int, int]] = {}  # node of the next trial, and distance to it
     ranges: list[list[int | None]] = []
 
     def served(first: int, form: Form) -> int:
         """Return the last node of the longest range from ``first`` on, or ``first`` − 1."""
-        (a, b), end = form, windows - (form[1] or 0)
-        if not (a or 0) < first <= end:
+        (a, b), (again, waited) = form, waits.get(form, (0, 0))
+        end = windows - (b or 0)
+        if not max(a or 0, again - 1) < first <= end:
             return first - 1
         if loss(first, end, a, b) <= epsilon:
             return end
-        # with a left end every node takes a power of P; without, influence is equal at all nodes
-        later = range(first, end + 1 if a is None else first)
-        return first - 1 + bisect_left(later, True, key=lambda n: loss(first, n, a, b) > epsilon)
+        # with a left end every node takes a power of P: it is tried at fewer and fewer nodes
+        if a is not None:
+            waits[form] = first + 2 * waited + 1, 2 * waited + 1
+        if a is not None or loss(first, first, a, b) > epsilon:
+            return first - 1
+        later = range(first + 1, end + 1)  # without one influence is equal at all nodes
+        return first + bisect_left(later, True, key=lambda n: loss(first, n, a, b) > epsilon)
 
     first = 1
     while first <= windows:
