@@ -1,8 +1,7 @@
 """Releases from a table to the ledger: what is accepted, how much noise it gets, what it pays.
 
-Two tables that differ in one reading look alike in all that is seen, but for noise. So does the
-time, as far as the program's own work goes: it calls every function as often. Which readings are
-there is public, and what is no state is refused before anything is drawn.
+All that is seen of two tables that differ in one reading is the same but for noise, and so is how
+often every function is called. Which readings there are is public; what is no state is refused.
 """
 
 import contextlib
