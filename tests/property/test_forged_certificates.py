@@ -15,6 +15,7 @@ from certificate_truth import worst_loss
 from flint import ctx
 from hypothesis import example, given
 from hypothesis import strategies as st
+from mutants import change, places
 from processes import around, chains, protection
 
 import pufferflow as pf
@@ -128,50 +129,6 @@ def sound(seed):
     return pf.certify(family, length, epsilon, mechanism=mechanism, **asked)
 
 
-def places(value, path=()):
-    """Paths of keys to all parts of a document below the top."""
-    if path:
-        yield path
-    if isinstance(value, dict | list):
-        for key in value if isinstance(value, dict) else range(len(value)):
-            yield from places(value[key], (*path, key))
-
-
-ODD = [None, True, -1, 0, 1, 3, 2**70, 0.5, [], {}, [[1, 0]]]
-ODD += ["", "0", "1", "-1", "1/3", "1e999", "any"]
-
-
-def mutate(value, rng):
-    """Another value for one: a number changed or scaled, an entry deleted, doubled or swapped."""
-    if isinstance(value, str):
-        try:
-            number = Fraction(value)
-        except ValueError:
-            number = None
-        if number is not None and rng.random() < 0.9:
-            factors = [0, 0.5, 0.9, 0.999, 1 - 1e-6, 1 + 1e-6, 1.01, 2]
-            return str(number * Fraction(float(rng.choice(factors))))
-    if type(value) is int and rng.random() < 0.9:
-        return int(value + rng.choice([-2, -1, 1, 2, -value, -2 * value]))
-    if isinstance(value, list) and value and rng.random() < 0.9:
-        i, j = (int(n) for n in rng.integers(len(value), size=2))
-        kept = copy.deepcopy(value)
-        match rng.integers(4):
-            case 0:
-                kept.pop(i)
-            case 1:
-                kept[i], kept[j] = kept[j], kept[i]
-            case 2:
-                kept.insert(i, copy.deepcopy(kept[j]))
-            case 3:
-                kept = kept[: i + 1]
-        return kept
-    if isinstance(value, dict) and value and rng.random() < 0.9:
-        gone = list(value)[rng.integers(len(value))]
-        return {key: part for key, part in value.items() if key != gone}
-    return copy.deepcopy(ODD[rng.integers(len(ODD))])
-
-
 def forge(document, rng):
     """Less noise, mostly, and some change anywhere."""
     forged = {"document": copy.deepcopy(document)}
@@ -180,15 +137,11 @@ def forge(document, rng):
         key = str(rng.choice(["scale", "epsilon"]))
         forged["document"][key] = str(Fraction(document[key]) * Fraction(less))
     for _ in range(int(rng.integers(1, 3))):
-        every = [path for path in places(forged) if len(path) > 1]
+        every = [path for path, _ in places(forged) if len(path) > 1]
         top = sorted({path[1] for path in every})
         under = top[rng.integers(len(top))]  # else nearly all changes were among the witnesses
         every = [path for path in every if path[1] == under]
-        *keys, last = every[rng.integers(len(every))]
-        part = forged
-        for key in keys:
-            part = part[key]
-        part[last] = mutate(part[last], rng)
+        change(forged, every[rng.integers(len(every))], rng)
     return forged["document"]
 
 
