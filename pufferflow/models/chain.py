@@ -306,11 +306,8 @@ def _check_labels(*arrays: Any) -> None:
     for one, other in combinations(orders, 2):
         numbered = list(range(len(one))) in (one, other)
         if one != other and (set(one) == set(other) or not numbered):
-            first, second = (", ".join(map(str, labels[:6])) for labels in (one, other))
-            raise ChainError(
-                f"the states are labelled {first} and also {second}; bring rows, columns and the "
-                "initial distribution into one order, for labels are not read"
-            )
+            advice = "bring rows, columns and the initial distribution into one order"
+            raise ChainError(f"the states have two orders of labels, which are not read; {advice}")
 
 
 def checked_matrix(values: ArrayLike, what: str, *, square: bool, most: float = 1.0) -> Floats:
