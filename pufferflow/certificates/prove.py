@@ -21,7 +21,7 @@ from pufferflow.errors import CertificateError, ChainError, ParameterError
 from pufferflow.influence.quilts import QuiltSearch
 from pufferflow.models.bounded import BoundedFamily
 from pufferflow.models.chain import MarkovChain
-from pufferflow.models.families import BinaryInterval, ChainFamily, Family, Protection
+from pufferflow.models.families import BinaryInterval, ChainFamily, Family
 from pufferflow.models.mixing import MixingFamily
 from pufferflow.models.processes import PeriodicChain
 from pufferflow.verify import MAX_WORK, PRECISIONS, proved_loss
@@ -37,7 +37,6 @@ _ENOUGH, _LOOSER = 1.005, 2.0**-40
 """Excess that does not justify a longer proof, or more ranges of nodes."""
 _TRIALS, _HOPELESS, _JUMP = 15, 2, 0.005
 """Number of trial scales, loss over ε that ends the search, and factor if none is proved."""
-_NOWHERE = "no bound of the loss near this scale is at most epsilon"
 _MAX_PHASES = 40_000
 """Largest number of phases times squared states; beyond it a proof takes minutes."""
 
@@ -57,10 +56,7 @@ Form: TypeAlias = tuple[int | None, int | None]
 def prove(asked: Any, family: Family) -> Document:
     """Return the certificate of a ``NoiseScale``, whose scale may be slightly larger.
 
-    Raises
-    ------
-    ParameterError
-        There is no proof, with the reason.
+    Raises ParameterError: there is no proof, with the reason.
     """
     try:
         document: Document = {
@@ -103,7 +99,8 @@ def _smallest(document: Document, most: float, near: float, proofs: Proofs) -> D
     """
     least, exact = float(document["scale"]), parse(document)
     highest = 1 / least if least else math.inf
-    best, why, trials, jump = None, _NOWHERE, 0, _JUMP
+    best, trials, jump = None, 0, _JUMP
+    why = "no bound of the loss near this scale is at most epsilon"
 
     def loss(cost: float) -> float:
         """Return the loss over ε."""
@@ -151,8 +148,7 @@ def _proofs(asked: Any, family: Family) -> Iterator[tuple[float, float, Proofs]]
             known = [family.rows, family.backward and family.backward.rows]
         elif not isinstance(family, PeriodicChain):
             members = chains or [family]
-            given = length, scale, Protection(asked.window, asked.side_information)
-            early = [early_nodes(chain, *given, 1 / len(members)) for chain in members]
+            early = [early_nodes(chain, asked, 1 / len(members)) for chain in members]
             near = _LESS_CLOSELY if any(map(any, early)) else near
         yield scale, near, partial(_programs, known, early)
         if chains and not informed:
