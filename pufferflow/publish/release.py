@@ -76,11 +76,11 @@ def release(
                 raise UselessError(prepared.design.remedies(table))
     output = how.output
     place = nullcontext() if output is None else draft(output, prepared.zeros.files())
-    with place as folder, reserved(ledger, prepared.bill) as paid:
+    with place as write, reserved(ledger, prepared.bill) as paid:
         # charged from here on: all checks that can fail are above
         made = prepared.drawn(paid)
-        if folder is not None:
-            folder.write(made.files())
+        if write is not None:
+            write(made.files())
     return made
 
 
@@ -92,7 +92,6 @@ class Agreement:
 
     def __init__(self, request: Request, steps: Steps, statistics: Sequence[Statistic]) -> None:
         self.request, self.steps, self.statistics = request, steps, statistics
-        self.records = request.records
         self.level = request.level(steps.step_seconds)
         self.family = request.family(steps.step_seconds)
         self.assumed = None if self.level.whole else self.family
@@ -126,8 +125,8 @@ class Agreement:
 
     def _check_fit(self) -> None:
         """Refuse a chain that was fitted to the same readings, unless the fit is charged."""
-        ledger, steps, fitted = self.request.how.ledger, self.steps, self.records.fitted
-        if ledger is not None and (private := self.records.fitted_privately) is not None:
+        ledger, steps, fitted = self.request.how.ledger, self.steps, self.request.records.fitted
+        if ledger is not None and (private := self.request.records.fitted_privately) is not None:
             fits = Ledger(ledger).book.releases.values() if os.path.lexists(ledger) else []
             if not any(private.token in fit.query for fit in fits):
                 raise LedgerError(
