@@ -16,9 +16,9 @@ import numpy as np
 from pufferflow._util import checks
 from pufferflow._util.rounding import divide_up
 from pufferflow._util.types import Floats
-from pufferflow.audit import count_distributions as counts
+from pufferflow.audit import counts
 from pufferflow.audit._count_kernels import Numbers, raise_gap, smooth
-from pufferflow.audit.queries import CountQuery, HistogramQuery, Query
+from pufferflow.audit.counts import CountQuery, HistogramQuery, Query
 from pufferflow.bounds.roots import crossing
 from pufferflow.errors import ParameterError
 from pufferflow.models.chain import MarkovChain

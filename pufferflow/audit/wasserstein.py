@@ -5,7 +5,7 @@ The query is N = Σ_t f(X_t) with integer weights f; the secrets are X_i = x. Fo
     W∞ ≤ w  if and only if  P(N ≤ n | s) ≤ P(N ≤ n + w | s') for all n and both orders of the
     secrets.
 
-*Rounding.* Probabilities have small relative errors (:mod:`pufferflow.audit.count_distributions`)
+*Rounding.* Probabilities have small relative errors (:mod:`pufferflow.audit.counts`)
 even far out in a tail; a tail of 1e-600 moves quantiles. Each inequality is proved by the smaller
 one of P(N ≤ n) and P(N > n), and for all initial distributions if any is possible
 (:mod:`pufferflow.audit._count_kernels`): W is an upper bound, and nearly always exact.
@@ -29,13 +29,8 @@ import numpy as np
 from pufferflow._util.checks import check_list, check_type, longest, shown
 from pufferflow._util.rounding import UNIT_ROUNDOFF, divide_up
 from pufferflow._util.types import Floats
+from pufferflow.audit import counts
 from pufferflow.audit._count_kernels import NOTHING, Numbers, movable, prepend_record, raise_shift
-from pufferflow.audit.count_distributions import (
-    counts_at_records,
-    empty_numbers,
-    log_sums,
-    relative_error,
-)
 from pufferflow.errors import ParameterError
 from pufferflow.models.chain import MarkovChain
 
@@ -140,13 +135,13 @@ def work(chain: MarkovChain, length: int, weights: Sequence[int]) -> float:
 @lru_cache(maxsize=256)  # the same for all ε
 def _sensitivity(chain: MarkovChain, length: int, weights: tuple[int, ...]) -> ChainSensitivity:
     """Return :func:`chain_sensitivity` for one chain and length, with smallest weight 0."""
-    error = relative_error(chain, length, length * max(weights) + 1)
+    error = counts.relative_error(chain, length, length * max(weights) + 1)
     W, strict, node, pair = 0, 0, None, None
     secrets = [(x, x, own) for x, own in enumerate(weights)]
-    records = counts_at_records(chain, length, weights, secrets)
+    records = counts.counts_at_records(chain, length, weights, secrets)
     for here, (sizes, given) in enumerate(records, 1):
         decisive = np.empty(2, dtype=np.int64)
-        upper = raise_shift(sizes, *log_sums(given), W, 2.0**-40 + 10 * error, decisive)
+        upper = raise_shift(sizes, *counts.log_sums(given), W, 2.0**-40 + 10 * error, decisive)
         strict, reach = max(strict, upper), upper
         if upper > W and error < 2.0**-35:
             reach = bisect_left(range(upper), True, lo=W, key=partial(_moves, given, sizes))
@@ -167,7 +162,7 @@ def _moves(given: Numbers, sizes: Floats, reach: int) -> bool:
 
     def mixed(rows: list[int], state: int, logs: Floats) -> Numbers:
         """Return the sum of the distributions from two starts times e^log."""
-        m, e = empty_numbers(1, 1, given[0].shape[2])
+        m, e = counts.empty_numbers(1, 1, given[0].shape[2])
         whole = np.floor(np.maximum(logs / math.log(2.0), NOTHING))
         weights = np.exp(logs - whole * math.log(2.0))[None], whole.astype(np.int64)[None]
         both = given[0][rows, state][None], given[1][rows, state][None]

@@ -1,7 +1,6 @@
 """Programs: leakages of the engine, proved by running the verifier's interpreter."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any, TypeAlias
@@ -53,7 +52,7 @@ class Writer:
         self.witnesses: list[Any] = []
         self.parsed: list[dict[Pair, Witness]] = []
         self.run = Interpreter(claim, member, Proof(self.parsed), Work(MAX_WORK))
-        self.model, self.known, self.early = self.run.model, known, early
+        self.model, self.early = self.run.model, early
         self.around, self.cost, self.k = self.run.around, float(self.run.cost), self.model.k
         self.away = 1 - np.eye(self.k)
         self.costs = self.cost * np.not_equal.outer(self.model.seen, self.model.seen)
@@ -115,7 +114,7 @@ class Writer:
         positions = [(phase, many + 1, False) for phase in phases]
         for _ in range(_ROUNDS):  # a table that a period maps to or below itself
             del self.witnesses[noted:], self.parsed[noted:]
-            stated = _decimals(guess)
+            stated = [[f"{a * (1 + 4e-10):.10g}" for a in row] for row in guess.tolist()]
             begin = run.begin(tables, read(Matrix, stated, "start"))
             cycle, (*_, last) = self._steps(forward, begin, positions, coupled, power)
             if below(last, begin):
@@ -126,12 +125,7 @@ class Writer:
         raise CertificateError("no period ends at or below its start near this scale")
 
     def _steps(
-        self,
-        forward: bool,
-        start: Table,
-        positions: Sequence[Position],
-        coupled: bool,
-        power: int | None,
+        self, forward: bool, start: Table, nodes: list[Position], coupled: bool, power: int | None
     ) -> tuple[list[Document], list[Table]]:
         """Return steps for successive positions, and the tables that they prove.
 
@@ -144,7 +138,7 @@ class Writer:
             far = growths[max(len(growths) - step.get("power", 1), 0)]
             return self.run.step(forward, position, Step(**step), growths[-1], far)
 
-        for position in positions:
+        for position in nodes:
             node, early = self.model.node(forward, position, growths[-1]), position[2]
             known = coupled and node.rows is not None
             found, trees = self._found(forward, node, logs[-1]) if known else ([], self.cap)
@@ -152,7 +146,7 @@ class Writer:
             if power and not (known and node.excess == 1):
                 through, ratios = self._through(forward, position, logs, power)
             most = np.minimum(trees, ratios) + _ENOUGH * self.cost * early
-            most = np.where(self._outside(node), np.inf, np.maximum(most, 0))
+            most = np.where(self._outside(node.values), np.inf, np.maximum(most, 0))
             step = Document(witnesses=old)
             if not (known and early and old >= 0 and (_logs(prove(step)) <= most).all()):
                 alone, step = bool((ratios <= most).all()), Document()
@@ -184,7 +178,6 @@ class Writer:
 
     def _found(self, forward: bool, node: Node, leakages: Floats) -> tuple[list[Any], Floats]:
         """Return witnesses for a node from the leakages of its neighbour, and their bounds."""
-        assert node.rows is not None
         if not isinstance(self.model, SetModel):
             values = _mask(node.values, self.k)
             found, bound = self._trees(_floats(node.rows), values, leakages)
@@ -207,9 +200,10 @@ class Writer:
         if isinstance(self.model, SetModel):
             anything = np.zeros_like(self.cap, dtype=np.bool_)
             return self._fixed([(self._affine(forward), anything, 1)], 0.0, floor)
-        excess, table = 0.0, self.cap * 0.0 + floor
+        excess, table, phases = 0.0, self.cap * 0.0 + floor, self.model.phases(forward)
         for _ in range(_GUESSES):
-            nodes = self._nodes(forward, j, [[arb(a).exp() for a in row] for row in table.tolist()])
+            growth = self.run.growth([[arb(a).exp() for a in row] for row in table.tolist()])
+            nodes = [self.model.node(forward, (phase, j, False), growth) for phase in phases]
             if nodes[0].rows is None or (needed := math.log(float(nodes[0].excess))) > _MAX_EXCESS:
                 return self.cap
             if excess and needed <= excess:
@@ -217,22 +211,16 @@ class Writer:
             excess, maps = needed * 1.01, list[Map]()
             for node in nodes:
                 rows = ExactRows(_floats(node.rows), 1e-15, _mask(node.values, self.k))
-                maps.append((rows, self._outside(node), 1))
+                maps.append((rows, self._outside(node.values), 1))
             table = self._fixed(maps, excess, floor)
             if not excess:
                 return table
         return self.cap
 
-    def _nodes(self, forward: bool, j: int, table: Table) -> list[Node]:
-        """Return the nodes of a period with j nodes or more on that side, each from a table."""
-        growth = self.run.growth(table)
-        phases = self.model.phases(forward)
-        return [self.model.node(forward, (phase, j, False), growth) for phase in phases]
-
-    def _outside(self, node: Node) -> Bools:
-        """Return the pairs of values that a node cannot have."""
-        values = _mask(node.values, self.k)
-        return np.asarray(~(values[:, None] & values) & (self.away > 0))
+    def _outside(self, values: int) -> Bools:
+        """Return the pairs of values that a node with these values cannot have."""
+        possible = _mask(values, self.k)
+        return np.asarray(~(possible[:, None] & possible) & (self.away > 0))
 
     def _power(self, forward: bool) -> tuple[int, Floats]:
         """Return the number of steps with the smallest leakage, and that leakage."""
@@ -249,10 +237,10 @@ class Writer:
     def _through_ratios(self, forward: bool, power: int, floor: Floats | float) -> Floats:
         """Return bounds by ratios of nodes ``power`` steps away."""
         model, steps = self.model, list[tuple[list[Any], Bools, int]]()
-        nodes = self._nodes(forward, self.around, self.run.count(0))
-        for i, (phase, node) in enumerate(zip(model.phases(forward), nodes, strict=True), 1):
+        for i, phase in enumerate(model.phases(forward), 1):
             near = power if model.period == 1 else min(power, i)
-            steps.append((self._sets_of(forward, phase, near), self._outside(node), near))
+            values = model.values_at(forward, (phase, self.around, False), 0)
+            steps.append((self._sets_of(forward, phase, near), self._outside(values), near))
         ways = range(len(steps[0][0]))
         every = [[(sets[way], *others) for sets, *others in steps] for way in ways]
         return np.asarray(np.minimum.reduce([self._fixed(maps, 0.0, floor) for maps in every]))
@@ -309,17 +297,16 @@ class _Period:
         return pairs, last.indices.astype(np.int64), last.data
 
 
-def early_nodes(
-    chain: Any, length: int, scale: float, protection: Protection, share: float
-) -> Pair:
+def early_nodes(chain: Any, asked: Any, share: float) -> Pair:
     """Return the numbers of nodes forward and backward with steps of their own.
 
     They are the smallest that hardly change the engine's loss, if their share of the check is
     small.
     """
-    informed, losses = protection.side_information == "any", dict[Pair, float]()
+    informed, losses = asked.side_information == "any", dict[Pair, float]()
+    protection = Protection(asked.window, asked.side_information)
     for early in _EARLY:
-        process = of_chain(chain, length, protection, early=early)
+        process = of_chain(chain, asked.length, protection, early=early)
         single = (process.around,) * 2 if process.exact else (0, len(process.possible) - 2)
         work = (60 if informed else 12) * len(process.distance) ** 3
         if sum(single) * work > share * _MAX_WORK:
@@ -327,7 +314,7 @@ def early_nodes(
         if not informed:  # a program's late nodes have no blocks of several lengths
             process = replace(process, backward=replace(process.backward, blocks=Blocks()))
         if single not in losses:
-            losses[single] = ProcessLoss(process).loss(1 / scale).value
+            losses[single] = ProcessLoss(process).loss(1 / asked.scale).value
     most = min(losses.values()) * (1 + _ENOUGH)
     return next(single for single, loss in losses.items() if loss <= most)
 
@@ -352,11 +339,6 @@ def _floats(table: Any) -> Floats:
 def _logs(table: Table) -> Floats:
     """Return A from E, as floats slightly above."""
     return np.array([[max(float(value.log()), 0.0) for value in row] for row in table])
-
-
-def _decimals(leakages: Floats) -> list[list[str]]:
-    """Return a table as decimals, rounded up."""
-    return [[f"{a * (1 + 4e-10):.10g}" for a in row] for row in leakages.tolist()]
 
 
 def _mask(values: int, k: int) -> Bools:

@@ -21,7 +21,7 @@ from pufferflow.errors import CertificateError, ChainError, ParameterError
 from pufferflow.influence.quilts import QuiltSearch
 from pufferflow.models.bounded import BoundedFamily
 from pufferflow.models.chain import MarkovChain
-from pufferflow.models.families import BinaryInterval, ChainFamily, Family, Protection
+from pufferflow.models.families import BinaryInterval, ChainFamily, Family
 from pufferflow.models.mixing import MixingFamily
 from pufferflow.models.processes import PeriodicChain
 from pufferflow.verify import MAX_WORK, PRECISIONS, proved_loss
@@ -37,7 +37,6 @@ _ENOUGH, _LOOSER = 1.005, 2.0**-40
 """Excess that does not justify a longer proof, or more ranges of nodes."""
 _TRIALS, _HOPELESS, _JUMP = 15, 2, 0.005
 """Number of trial scales, loss over ε that ends the search, and factor if none is proved."""
-_NOWHERE = "no bound of the loss near this scale is at most epsilon"
 _MAX_PHASES = 40_000
 """Largest number of phases times squared states; beyond it a proof takes minutes."""
 
@@ -57,10 +56,7 @@ Form: TypeAlias = tuple[int | None, int | None]
 def prove(asked: Any, family: Family) -> Document:
     """Return the certificate of a ``NoiseScale``, whose scale may be slightly larger.
 
-    Raises
-    ------
-    ParameterError
-        There is no proof, with the reason.
+    Raises ParameterError: there is no proof, with the reason.
     """
     try:
         document: Document = {
@@ -103,7 +99,8 @@ def _smallest(document: Document, most: float, near: float, proofs: Proofs) -> D
     """
     least, exact = float(document["scale"]), parse(document)
     highest = 1 / least if least else math.inf
-    best, why, trials, jump = None, _NOWHERE, 0, _JUMP
+    best, trials, jump = None, 0, _JUMP
+    why = "no bound of the loss near this scale is at most epsilon"
 
     def loss(cost: float) -> float:
         """Return the loss over ε."""
@@ -151,8 +148,7 @@ def _proofs(asked: Any, family: Family) -> Iterator[tuple[float, float, Proofs]]
             known = [family.rows, family.backward and family.backward.rows]
         elif not isinstance(family, PeriodicChain):
             members = chains or [family]
-            given = length, scale, Protection(asked.window, asked.side_information)
-            early = [early_nodes(chain, *given, 1 / len(members)) for chain in members]
+            early = [early_nodes(chain, asked, 1 / len(members)) for chain in members]
             near = _LESS_CLOSELY if any(map(any, early)) else near
         yield scale, near, partial(_programs, known, early)
         if chains and not informed:
@@ -220,18 +216,24 @@ def quilts_of_chain(chain: MarkovChain, exact: Any, claim: Claim) -> list[list[i
     windows, epsilon, worst = claim.windows, claim.epsilon, search.worst_node()
     left, right = worst.left, worst.right
     forms: list[Form] = [(left, right), (None, right), (left, None), (None, None)]
+    waits: dict[Form, tuple[int, int]] = {}  # node of the next trial, and distance to it
     ranges: list[list[int | None]] = []
 
     def served(first: int, form: Form) -> int:
         """Return the last node of the longest range from ``first`` on, or ``first`` − 1."""
-        (a, b), end = form, windows - (form[1] or 0)
-        if not (a or 0) < first <= end:
+        (a, b), (again, waited) = form, waits.get(form, (0, 0))
+        end = windows - (b or 0)
+        if not max(a or 0, again - 1) < first <= end:
             return first - 1
         if loss(first, end, a, b) <= epsilon:
             return end
-        # with a left end every node takes a power of P; without, influence is equal at all nodes
-        later = range(first, end + 1 if a is None else first)
-        return first - 1 + bisect_left(later, True, key=lambda n: loss(first, n, a, b) > epsilon)
+        # with a left end every node takes a power of P: it is tried at fewer and fewer nodes
+        if a is not None:
+            waits[form] = first + 2 * waited + 1, 2 * waited + 1
+        if a is not None or loss(first, first, a, b) > epsilon:
+            return first - 1
+        later = range(first + 1, end + 1)  # without one influence is equal at all nodes
+        return first + bisect_left(later, True, key=lambda n: loss(first, n, a, b) > epsilon)
 
     first = 1
     while first <= windows:

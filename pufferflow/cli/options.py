@@ -86,10 +86,8 @@ def _read_list(one: Callable[[str], Any], text: str) -> list[Any]:
 def theta_of(arguments: argparse.Namespace) -> PublicModel | None:
     """Return Θ, None if none is given; warn of long computations."""
     if arguments.mixing is not None:
-        try:
-            return PublicModel(mixing(arguments.mixing[0], float(arguments.mixing[1])))
-        except ValueError as error:
-            raise ParameterError(f"`mixing`: {error}; give a time and an overlap: 1h 0.4") from None
+        time, overlap = arguments.mixing
+        return PublicModel(mixing(time, float(written_number(overlap, "overlap"))))
     if arguments.chain is None:
         return None
     model = read_public_model(arguments.chain)

@@ -194,12 +194,8 @@ def check_views(views: Collection[AlphaBeta], d: Exact, gamma: Exact) -> Privacy
 def choose_alpha_beta(d: Exact, gamma: Exact, *, views: int = 1) -> AlphaBeta:
     """Return the (d, γ)-private α, β with the least error of every counting query.
 
-    Parameters
-    ----------
-    d, gamma : Fraction, str or float
-        Bounds on prior and posterior, 0 < d < γ ≤ 1; anything else is a ParameterError.
-    views : int
-        Number of views, at most 1000, that are (d, γ)-private together with these parameters.
+    ``views``, at most 1000, with these parameters are (d, γ)-private together. Bounds other than
+    0 < d < γ ≤ 1 are a ParameterError.
     """
     d, gamma = _bounds(d, gamma)
     if d == gamma:

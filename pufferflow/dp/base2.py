@@ -156,9 +156,8 @@ class Base2Exponential:
         self._seeded, self._random = insecure_seed is not None, randomness(insecure_seed)
 
     def __repr__(self) -> str:
-        private = "NOT PRIVATE: " if self._seeded else ""
-        range_ = f"utilities {self.utility_min} to {self.utility_max}"
-        return f"{private}Base2Exponential({self.eta}, {range_})"
+        utilities = f"utilities {self.utility_min} to {self.utility_max}"
+        return "NOT PRIVATE: " * self._seeded + f"Base2Exponential({self.eta}, {utilities})"
 
     def release(self, utilities: Iterable[Number], count: int = 1) -> list[int]:
         """Return ``count`` independent outcomes, as indices; each costs ``epsilon``.
@@ -201,7 +200,7 @@ class Base2Exponential:
 
     def _clamped(self, utilities: Any) -> list[int | Fraction]:
         try:
-            given = list(utilities.tolist() if hasattr(utilities, "tolist") else utilities)
+            given = list(utilities)
         except TypeError:
             raise ParameterError("utilities must be a list of one number per outcome") from None
         if not 0 < len(given) <= self.max_outcomes:

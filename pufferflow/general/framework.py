@@ -11,26 +11,14 @@ from typing import Any, Self, TypeAlias
 
 from flint import arb, ctx
 
-from pufferflow._util.checks import (
-    check_epsilon,
-    check_list,
-    check_positive,
-    check_type,
-    named_type,
-)
+from pufferflow._util import checks
 from pufferflow._util.noise import sampler
 from pufferflow._util.numbers import ball, written_number
 from pufferflow._util.rounding import divide_up, float_up
 from pufferflow._util.work import afford
 from pufferflow.errors import ParameterError
-from pufferflow.general.databases import Databases, GroupSensitivity, read_table
-from pufferflow.general.distributions import (
-    Distribution,
-    distribution,
-    max_divergence,
-    named,
-    wasserstein_infinity,
-)
+from pufferflow.general import distributions as exact
+from pufferflow.general.distributions import Databases, Distribution, GroupSensitivity, named
 
 PAIR_WORK, VALUE_WORK = 1e5, 1e4
 """Operations of W∞, in exact fractions, per pair of secrets and per value of a distribution."""
@@ -52,7 +40,7 @@ class WassersteinSensitivity:
 
     def scale(self, epsilon: float) -> float:
         """Return the Laplace scale W/ε of the query, rounded up."""
-        return divide_up(self.W, check_epsilon(epsilon))
+        return divide_up(self.W, checks.check_epsilon(epsilon))
 
 
 @dataclass(frozen=True)
@@ -69,7 +57,7 @@ class CloseAdversary:
 
     def loss(self, epsilon: float) -> float:
         """Return the loss ε + 2Δ against the adversary if it is ε for Θ, rounded up."""
-        budget = check_positive(epsilon, "epsilon")
+        budget = checks.check_positive(epsilon, "epsilon")
         return math.nextafter(budget + 2 * self.delta, math.inf) if self.delta else budget
 
 
@@ -107,13 +95,13 @@ class PufferfishFramework:
     """
 
     def __init__(self, distributions: Mapping[Any, Any], pairs: Pairs | None = None) -> None:
-        check_type(distributions, "distributions", Mapping)
+        checks.check_type(distributions, "distributions", Mapping)
         if not distributions:
             raise ParameterError("there is no scenario; give at least one")
         self.distributions = {name: _given_secrets(d, name) for name, d in distributions.items()}
         if pairs is None:
             pairs = _pairs_within(map(list, self.distributions.values()))
-        self.pairs = tuple({self._pair(given): None for given in check_list(pairs, "pairs")})
+        self.pairs = tuple({self._pair(given): None for given in checks.check_list(pairs, "pairs")})
         if not self.pairs:
             raise ParameterError("there is no pair of secrets, so nothing is protected; give one")
         self._databases: Databases | None = None
@@ -160,7 +148,7 @@ class PufferfishFramework:
         pairs : iterable of pairs of secrets, optional
             As for the class; with records by default any two possible states of one record.
         """
-        scenarios, records, query = read_table(source)
+        scenarios, records, query = exact.read_table(source)
         if not records:
             return cls(scenarios, pairs)
         return cls._of(Databases(scenarios, query.__getitem__, records), "{}={}".format, pairs)
@@ -185,7 +173,7 @@ class PufferfishFramework:
         widest = WassersteinSensitivity(0.0, None, None)
         for scenario, given, pairs in scenarios:
             for s, t in pairs:
-                gap = float_up(wasserstein_infinity(given[s], given[t]))
+                gap = float_up(exact.wasserstein_infinity(given[s], given[t]))
                 if gap > widest.W:
                     widest = WassersteinSensitivity(gap, scenario, (s, t))
         return widest
@@ -206,19 +194,19 @@ class PufferfishFramework:
         epsilon : float
             ε > 0.
         """
-        budget = Fraction(check_epsilon(epsilon))
+        budget = Fraction(checks.check_epsilon(epsilon))
         values = {v for given in self.distributions.values() for d in given.values() for v in d}
-        exact = written_number(value, "the value")  # whose message shows none, nor does the next
-        if exact not in values:
+        true = written_number(value, "the value")  # whose message shows none, nor does the next
+        if true not in values:
             raise ParameterError("the value to release is impossible in every scenario; check both")
-        noisy, W, first = exact, self.wasserstein().W, min(values)
+        noisy, W, first = true, self.wasserstein().W, min(values)
         if W:  # otherwise the query reveals nothing
             unit = math.lcm(*(v.denominator for v in values))
             step = Fraction(math.gcd(*(int((v - first) * unit) for v in values)), unit)
             scale = float_up(Fraction(W) / budget / step) if math.isfinite(W) else W
             if scale > LARGEST or (max(values) - first) / step > LARGEST:
                 raise ParameterError("the query is too fine for exact noise; round it")
-            (count,) = sampler("laplace", scale)([int((exact - first) / step)])
+            (count,) = sampler("laplace", scale)([int((true - first) / step)])
             noisy = first + step * int(count)
         return int(noisy) if noisy.denominator == 1 else float(noisy)
 
@@ -231,7 +219,7 @@ class PufferfishFramework:
         """
         worst = 0.0
         with ctx.workprec(100):
-            rate = 1 / arb(check_positive(scale, "scale"))
+            rate = 1 / arb(checks.check_positive(scale, "scale"))
 
             def log_density(given: Distribution, w: Fraction) -> arb:
                 masses = (ball(p) * (-rate * ball(abs(w - v))).exp() for v, p in given.items())
@@ -270,7 +258,7 @@ class PufferfishFramework:
             worst = CloseAdversary(0.0, scenario, None)
             for secret in secrets:
                 p, q = believed[secret], given.get(secret, {})  # empty: Θ does not protect it
-                delta = max(max_divergence(p, q), max_divergence(q, p))
+                delta = max(exact.max_divergence(p, q), exact.max_divergence(q, p))
                 if delta > worst.delta:
                     worst = CloseAdversary(delta, scenario, secret)
             distances.append(worst)
@@ -293,7 +281,7 @@ class PufferfishFramework:
         return self._databases.group_sensitivity(groups)
 
     def _pair(self, names: Any) -> Pair:
-        pair = check_list(names, "a pair")
+        pair = checks.check_list(names, "a pair")
         possible = any({*pair} <= given.keys() for given in self.distributions.values())
         if possible and len(pair) == len({*pair}) == 2:
             return pair[0], pair[1]
@@ -309,9 +297,9 @@ def _given_secrets(given: Any, scenario: Hashable) -> dict[Hashable, Distributio
     """Return the distributions of one scenario, checked."""
     name = f"the scenario {named(scenario)}"
     if not isinstance(given, Mapping):
-        raise ParameterError(f"{name} is {named_type(given)}; give a mapping from secrets")
+        raise ParameterError(f"{name} is {checks.named_type(given)}; give a mapping from secrets")
     where = {secret: f"the distribution given {named(secret)} in {name}" for secret in given}
-    return {secret: distribution(each, where[secret]) for secret, each in given.items()}
+    return {secret: exact.distribution(each, where[secret]) for secret, each in given.items()}
 
 
 def _pairs_within(groups: Iterable[list[Hashable]]) -> list[Pair]:

@@ -3,33 +3,25 @@
 The model is private for e^ε = c up to length L if P(w | s) ≤ c·P(w | s') for every sequence w of at
 most L observations and all pairs of secrets, in both directions. The search goes through the
 sequences by length and keeps the vectors P(state, w | s) and P(state, w | s'), as integers up to a
-common factor. It drops a prefix if
-
-- no state is more likely by more than c under s after the next transition: no extension can exceed
-  c, as its ratio is an average of those of the states;
-- its two vectors occurred before: all extensions occurred too.
+common factor. It drops a prefix whose two vectors occurred before, and one after which no state is
+more likely by more than c under s: the ratio of an extension is an average of those of the states.
 
 In general the problem is NP-hard (Liu, Wang, Zhang, "Verifying Pufferfish Privacy in Hidden Markov
 Models", 2020): at worst m^L prefixes are kept. If no prefix is left before L, the answer holds for
 every length.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Self
 
 from pufferflow._util.checks import check_type, shown
 from pufferflow._util.numbers import Exact, written_number
 from pufferflow._util.work import spend
 from pufferflow.errors import ParameterError
 from pufferflow.hmm.model import HiddenMarkovModel, Result, Vector, integers, requested_length
-
-Word: TypeAlias = tuple[str, ...]
-"""A sequence of observations."""
 
 MAX_ENTRIES = 2_000_000
 """Largest number of stored entries of a search: prefixes of one length times states."""
@@ -48,7 +40,7 @@ class Witness(Result):
     """P(observations | other)."""
 
     @classmethod
-    def of(cls, model: HiddenMarkovModel, secret: str, other: str, word: Word) -> Witness:
+    def of(cls, model: HiddenMarkovModel, secret: str, other: str, word: tuple[str, ...]) -> Self:
         """Return the witness of a sequence, with its probabilities from the model."""
         return cls(secret, other, word, *(model.probability(s, word) for s in (secret, other)))
 
@@ -82,14 +74,11 @@ def check_factor(factor: Exact) -> Fraction:
 def check(model: HiddenMarkovModel, factor: Exact, length: int | None = None) -> Verdict:
     """Return whether ``model`` is ε-Pufferfish private for observation sequences up to a length.
 
-    A violation comes with a shortest sequence and its two exact probabilities.
-
     Parameters
     ----------
     model : HiddenMarkovModel
     factor : exact number
-        e^ε, for example 2 for ε = ln 2. Below 1 nothing is private: some sequence is at least as
-        likely under one secret as under the other.
+        e^ε, for example 2 for ε = ln 2. Below 1 nothing is private.
     length : int, optional
         Longest observation sequence (default: that of the model).
 
@@ -135,19 +124,19 @@ class _Search:
 
     def exceeding(
         self, secret: str, other: str, factor: Fraction, length: int, *, first: bool
-    ) -> tuple[Word, bool]:
+    ) -> tuple[tuple[str, ...], bool]:
         """Return the first sequence whose ratio exceeds ``factor``, or one of the largest ratio.
 
         It is empty if no ratio exceeds the factor. The second result is whether no prefix was left
         to extend.
         """
         c, over = factor.as_integer_ratio()
-        best: Word = ()
+        best: tuple[str, ...] = ()
         k = len(self.successors)
         start = tuple(integers((*self.initial[secret], *self.initial[other]))[0])
         frontier, met = {start: best}, {start}
         for _ in range(length):
-            following: dict[tuple[int, ...], Word] = {}
+            following: dict[tuple[int, ...], tuple[str, ...]] = {}
             for both, word in frontier.items():
                 for o, emitters in self.emitters.items():
                     seen = [(i, both[i] * w, both[k + i] * w) for i, w in emitters]

@@ -7,13 +7,13 @@ some prior of the box" as a system of polynomial inequalities.
 
 import ast
 import math
-import operator
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
+from operator import add, gt, le, lt, mul, sub, truediv
 from typing import Any
 
 from flint import Ordering, fmpq, fmpq_mpoly, fmpq_mpoly_ctx
@@ -22,17 +22,10 @@ from flint.utils.flint_exceptions import DomainError
 from pufferflow._util.checks import check_choice, check_list, check_type
 from pufferflow._util.numbers import Exact, written_number
 from pufferflow.errors import ModelError, ParameterError
+from pufferflow.hmm import model as models
 from pufferflow.hmm import smt
 from pufferflow.hmm.checking import Witness, check, check_factor, largest_ratio
-from pufferflow.hmm.model import (
-    HiddenMarkovModel,
-    Result,
-    Vector,
-    by_secret,
-    integers,
-    requested_length,
-    step,
-)
+from pufferflow.hmm.model import HiddenMarkovModel, Vector, requested_length
 
 MAX_SEQUENCES = 5_000
 """Largest number of sequences of observations with different likelihoods."""
@@ -40,12 +33,7 @@ MAX_SEQUENCES = 5_000
 MAX_POWER = 64
 """Largest power of an expression in an entry."""
 
-_OPERATORS = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-}
+_OPERATORS = {ast.Add: add, ast.Sub: sub, ast.Mult: mul, ast.Div: truediv}
 _INVALID = ArithmeticError, DomainError, MemoryError, RecursionError, SyntaxError, ValueError
 
 
@@ -82,14 +70,14 @@ class PriorFamily:
         self._context = fmpq_mpoly_ctx.get(tuple(self.box), Ordering.lex)
         self._initial = {
             name: self._polynomials(f"initial distribution of {name!r}", entries)
-            for name, entries in by_secret(initial_distributions).items()
+            for name, entries in models.by_secret(initial_distributions).items()
         }
         initial = self._initial_at(next(self.corners()))
         self._model = HiddenMarkovModel(transition_matrix, observation_matrix, initial, **options)
         self.length = self._model.length
         for name, entries in self._initial.items():
             for i, entry in enumerate(entries, 1):
-                if not entry.is_constant() and (at := smt.point(self.box, operator.lt, [entry])):
+                if not entry.is_constant() and (at := smt.point(self.box, lt, [entry])):
                     raise ModelError(
                         f"initial distribution of {name!r}, entry {i} is negative at "
                         f"{smt.assigned(at)}; correct it or narrow the parameters"
@@ -134,12 +122,12 @@ class PriorFamily:
             both = zip(self._initial[secret], self._initial[other], strict=True)
             entries = [p - _flint(ratio) * q for p, q in both]
             for vector in sequences:
-                yield sum(map(operator.mul, entries, map(_flint, vector)), zero)
+                yield sum(map(mul, entries, map(_flint, vector)), zero)
 
     def exceeding(self, sequences: Iterable[Vector], ratio: Fraction) -> dict[str, Fraction] | None:
         """Return a prior at which a ratio of sequences exceeds ``ratio``, or None."""
         excesses = self.excesses(sequences, ratio)
-        points = (smt.point(self.box, operator.gt, [excess]) for excess in excesses)
+        points = (smt.point(self.box, gt, [excess]) for excess in excesses)
         return next(filter(None, points), None)
 
     def sequences(self, length: int) -> list[Vector]:
@@ -151,8 +139,8 @@ class PriorFamily:
         back, columns = (tuple(zip(*matrix, strict=True)) for matrix in matrices)
         vectors: list[Vector] = [(Fraction(1),) * len(back)]
         for t in range(length):
-            stepped = [step(vector, back) for vector in vectors]
-            seen = [tuple(map(operator.mul, column, v)) for v in stepped for column in columns]
+            stepped = [models.step(vector, back) for vector in vectors]
+            seen = [tuple(map(mul, column, v)) for v in stepped for column in columns]
             vectors = list(dict.fromkeys(tuple(p / sum(v) for p in v) for v in seen if any(v)))
             if len(vectors) > MAX_SEQUENCES:
                 raise ParameterError(
@@ -204,7 +192,7 @@ class PriorFamily:
 
 
 @dataclass(frozen=True)
-class Supremum(Result):
+class Supremum(models.Result):
     """Bounds of the largest ratio over all priors of a box."""
 
     lower: Fraction | float
@@ -263,19 +251,9 @@ def find_prior(
 ) -> dict[str, Fraction] | None:
     """Return a prior that violates (or satisfies) ε-Pufferfish privacy; None if there is none.
 
-    Parameters
-    ----------
-    family : PriorFamily
-    factor : exact number
-        e^ε.
-    length : int, optional
-        Longest observation sequence (default: that of the family).
-    violates : bool
-        Whether to search for a violation (default), or for a prior that satisfies.
-
-    Raises ParameterError: factor or length are out of range, there are too many sequences, the
-    solver gave no answer within :data:`pufferflow.hmm.smt.SECONDS`, or only an irrational prior was
-    found.
+    ``violates`` is whether to search for a violation (default), or for a prior that satisfies.
+    Other parameters and errors are those of :func:`check`. Raises ParameterError, too: there are
+    too many sequences, the solver gave no answer in time, or found only an irrational prior.
     """
     check_type(family, "family", PriorFamily)
     limit, steps = check_factor(factor), requested_length(family, length)
@@ -285,7 +263,7 @@ def find_prior(
     sequences = family.sequences(steps)
     if violates:
         return family.exceeding(sequences, limit)
-    return smt.point(family.box, operator.le, list(family.excesses(sequences, limit)))
+    return smt.point(family.box, le, list(family.excesses(sequences, limit)))
 
 
 def sup_ratio(
@@ -333,7 +311,7 @@ def preserving_region(
     limit, steps = check_factor(factor), requested_length(family, length)
     excesses = family.excesses(family.sequences(steps), limit)
     different = {str(f): f for f in map(_coprime, excesses)}
-    binding = (f for f in different.values() if smt.point(family.box, operator.gt, [f]))
+    binding = (f for f in different.values() if smt.point(family.box, gt, [f]))
     return PreservingRegion(family, tuple(binding))
 
 
@@ -353,7 +331,8 @@ def _box(parameters: object) -> dict[str, tuple[Fraction, Fraction]]:
 
 def _coprime(polynomial: fmpq_mpoly) -> fmpq_mpoly:
     """Return the positive multiple with integer coefficients without a common divisor."""
-    coefficients, over = integers([Fraction(int(c.p), int(c.q)) for c in polynomial.coeffs()])
+    listed = [Fraction(int(c.p), int(c.q)) for c in polynomial.coeffs()]
+    coefficients, over = models.integers(listed)
     return polynomial * fmpq(over, math.gcd(*coefficients) or 1)
 
 

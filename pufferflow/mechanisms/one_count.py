@@ -47,8 +47,7 @@ def wasserstein(
         missing for more than two states, or if exact distributions, with time of order T³, take too
         long. The scale is 0 if the secrets have no effect on the count, as for a single state.
     """
-    from pufferflow.audit.count_distributions import starts_of
-    from pufferflow.audit.queries import CountQuery
+    from pufferflow.audit.counts import CountQuery, starts_of
     from pufferflow.audit.wasserstein import chain_sensitivity, work  # compiles the kernels
 
     asked = requested("wasserstein", length, epsilon, window, side_information, PROTECTION)

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from heapq import heappop, heappush
 from numbers import Real
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Self
 
 from tqdm import tqdm
 
@@ -45,9 +45,6 @@ MAX_STEPS = 10**7
 
 OPERATIONS_PER_SUM = 5e4
 """Operations for summing one variable out of the joint distribution of a pair."""
-
-Score: TypeAlias = Callable[[int, float], float]
-"""A function of card(X_N) and the influence that increases in both."""
 
 
 @dataclass(frozen=True)
@@ -230,9 +227,12 @@ class _Quilt(NamedTuple):
 
 
 def _worst(
-    networks: Any, secrets: Any, query: Any, score: Score
+    networks: Any, secrets: Any, query: Any, score: Callable[[int, float], float]
 ) -> tuple[int, BayesianNetwork, _Quilt]:
-    """Return the best quilt of the node of the largest score, with its network and the index."""
+    """Return the best quilt of the node of the largest score, with its network and the index.
+
+    The score increases in card(X_N) and in the influence.
+    """
     single = isinstance(networks, BayesianNetwork)
     family = [networks] if single else check_list(networks, "networks")
     if not family:
@@ -267,7 +267,7 @@ def _worst(
 
 
 def _best(
-    network: BayesianNetwork, node: int, counted: int, score: Score, limit: int, enough: float
+    network: BayesianNetwork, node: int, counted: int, score: Any, limit: int, enough: float
 ) -> _Quilt:
     """Return the best quilt of a node, or the first one found of a score up to ``enough``."""
     everything, optimal = (1 << len(network)) - 1, True

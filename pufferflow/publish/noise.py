@@ -140,10 +140,6 @@ class Noise:
             return Fraction(0), statistic.square / scale**2 / 2
         return statistic.lipschitz / scale, Fraction(0)
 
-    def tail(self, h: float) -> float:
-        """P(|Z| > h) of Laplace noise, h ≥ 0."""
-        return 2 * math.exp(-(math.floor(h) + 1) / self.scale) / (1 + math.exp(-1 / self.scale))
-
     def quantile(self, confidence: float = CONFIDENCE, bins: int = 1) -> int:
         """Smallest h with P(|Z_j| ≤ h for all of ``bins`` counts) ≥ confidence.
 
@@ -153,9 +149,9 @@ class Noise:
         excess = -math.expm1(math.log(confidence) / bins)  # 1 − confidence^(1/bins)
         if self.gaussian:
             return math.ceil(self.scale * -float(ndtri(excess / 2)) * (1 + 1e-12))
-        most = math.log(excess * (1 + math.exp(-1 / self.scale)) / 2)  # of the tail: −(h + 1)/s
-        h = max(math.ceil(-self.scale * most) - 2, 0)
-        while self.tail(h) > excess:
+        most = excess * (1 + math.exp(-1 / self.scale)) / 2  # of e^(−(h + 1)/s), half of a tail
+        h = max(math.ceil(-self.scale * math.log(most)) - 2, 0)
+        while math.exp(-(h + 1) / self.scale) > most:
             h += 1
         return h
 
@@ -168,13 +164,13 @@ def most_frequent(
     One state alone by exponential noise, which errs less; more by Laplace noise. Drawn by OpenDP's
     exact samplers, or from a seed: for planning, **not private**.
     """
-    if top == 1 and rng is None:
+    if top > 1:
+        noisy = Noise(scale).add(counts, rng).astype(float)
+    elif rng is not None:
+        noisy = counts + scale * rng.standard_exponential(counts.shape)
+    else:
         draw = sampler("noisy_max", scale)
         return np.array([[draw(row)] for row in counts.tolist()], dtype=np.int64)
-    if top == 1 and rng is not None:
-        noise = scale * rng.standard_exponential(counts.shape)
-        return np.asarray((counts + noise).argmax(axis=1, keepdims=True))
-    noisy = Noise(scale).add(counts, rng).astype(float)
     return np.argsort(-noisy, axis=1, kind="stable")[:, :top]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +33,6 @@ from pufferflow.records.options import takes_options
 from pufferflow.records.read import Steps, parse_range, read, stamp
 from pufferflow.records.table import Source
 
-Period: TypeAlias = tuple[int | None, int | None]
 OFFSETS = 14 * 3600
 """Largest difference of local time from UTC, in seconds."""
 
@@ -182,10 +181,9 @@ class Prepared(Agreement):
         zeros = [replace(exact, counts=np.zeros_like(exact.counts)) for exact in self.tables]
         people, step = len(steps.people), steps.step_seconds
         self.design = Design(request, zeros, self.family, self.level, people, longest, step)
-        tables, cost, rho = self.design.noisy(self.promise), Fraction(0), Fraction(0)
-        for table in tables:
-            own, own_rho = table.noise.cost(table.statistic)
-            cost, rho = cost + own, rho + own_rho
+        tables = self.design.noisy(self.promise)
+        costs = zip(*(table.noise.cost(table.statistic) for table in tables), strict=True)
+        cost, rho = (sum(each, Fraction(0)) for each in costs)
         words = ", ".join(statistic.full_name for statistic in self.statistics)
         self.bill = self.terms(Charge.of(cost, rho, longest, period), words)
         ends = (None if end is None else stamp(steps, end) for end in period)
@@ -228,7 +226,7 @@ class Prepared(Agreement):
 
 def _period(
     steps: Steps, first: int | None, last: int | None, longest: int | None
-) -> tuple[Period, int]:
+) -> tuple[tuple[int | None, int | None], int]:
     """Return the charged range, and the largest number of readings of a participant in it.
 
     Both depend on options and the public grid of times, not on any participant.

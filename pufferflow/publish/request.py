@@ -123,14 +123,7 @@ RECORDS = (StatisticOptions, GuaranteeOptions, ReleaseOptions, TableOptions)
 class Request:
     """One release as requested; it reads no data.
 
-    Attributes
-    ----------
-    records, schema : Schema
-        Of the model file of Θ, and of the table.
-    delta : float
-        0 if none is given.
-    share : Fraction
-        In (0, 1].
+    ``records`` is the schema of the model file of Θ, ``schema`` that of the table.
 
     Raises ParameterError: an option is out of range, or two contradict each other.
     """

@@ -223,14 +223,8 @@ def tree(length: int) -> tuple[float, tuple[int, ...]]:
 class SquareRootNoise:
     """Noise of the counts of the first 1, 2, … of ``length`` readings, of cost at most ``rho``.
 
-    Attributes
-    ----------
-    scale : float
-        σ of the noise on R x, in readings; infinite if there are too many, or it is too large.
-    rho : Fraction
-        The exact cost of one reading, at most the argument.
-    error : float
-        Root of the mean square error of all counts.
+    ``scale`` is σ of the noise on R x, in readings, infinite if there are too many or it is too
+    large; ``rho`` becomes the exact cost of one; ``error`` is the root of the mean square error.
     """
 
     def __init__(self, length: int, rho: float) -> None:

@@ -70,19 +70,11 @@ class Table:
 
 @dataclass(frozen=True)
 class Statistic(ABC):
-    """A statistic, in cells.
+    """A statistic, in cells; raises ParameterError: an option is out of range.
 
-    Attributes
-    ----------
-    by : {"all", "hour", "weekday", "month", "group"}
-    unit, offset, rounding : float
-        Value of 1 in the table, of a reading that counts 0, and the rounding error of a reading.
-    edges : tuple of float
-        Thresholds of the statistic; empty if it counts states or values.
-    detail : str
-        Addition to its title in the statement.
-
-    Raises ParameterError: an option is out of range.
+    ``unit`` is the value of 1 in the table, ``offset`` that of a reading that counts 0, and
+    ``rounding`` the rounding error of a reading. ``edges`` are its thresholds, none if it counts
+    states or values; ``detail`` follows its title in the statement.
     """
 
     by: str = "all"

@@ -287,7 +287,8 @@ class _Rows:
             known = states.encode_names(texts).astype(np.float64)
             bad = known == UNKNOWN
             known[known < 0] = math.nan
-            what = "is none of the public states; name it among them, or give the state other"
+            what = "is none of the public states; name it among them, or give the state other "
+            what += "(this message reveals that one occurs)"
         else:
             try:  # at once: the number of calls must not depend on the values
                 numbers = [*map(self._number if self.signs else float, entries)]

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
+from tqdm import tqdm
 
 from pufferflow._util.checks import check_path
 from pufferflow._util.optional import load
@@ -170,15 +171,20 @@ def _parquet_table(path: str) -> Table:
 
 @contextmanager
 def _unpacked(path: str) -> Iterator[Any]:
-    """Open a file, decompressed; errors of a reader become messages of our own."""
+    """Open a file, decompressed, with a progress bar; errors of a reader become our messages."""
     import pyarrow as pa
 
+    bar: Any = {"desc": "reading", "disable": None, "leave": False}
     try:
-        with open(path, "rb") as file:
+        with (
+            open(path, "rb") as file,
+            tqdm.wrapattr(file, "read", os.path.getsize(path), **bar) as read,
+        ):
             head = file.read(4)
             file.seek(0)
             packing: Any = next((PACKED[sign] for sign in PACKED if head.startswith(sign)), None)
-            yield file if packing is None else pa.CompressedInputStream(file, packing)
+            stream = pa.PythonFile(read, mode="r")  # type: ignore[arg-type]
+            yield stream if packing is None else pa.CompressedInputStream(stream, packing)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         text = str(error)
         row = re.search(r"Row #(\d+)(?:: Expected (\d+) columns, got (\d+))?", text)

@@ -26,7 +26,7 @@ and
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import accumulate, combinations, combinations_with_replacement, permutations
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from flint import arb, arb_poly, fmpz_poly
 
@@ -36,8 +36,6 @@ from pufferflow.verify.parse import Claim, Proof, require
 
 _ACCURATE = 48
 """Bits from which on a missing plan is not due to wide balls."""
-
-Polynomials: TypeAlias = list[arb_poly]  # one per state
 
 
 def count_loss(claim: Claim, known: Any, proof: Proof, work: Work) -> Fraction:
@@ -116,7 +114,7 @@ def distributions_at_nodes(
             forward[u] = _shifted(after, weights)
 
 
-def _shifted(polynomials: Polynomials, weights: list[int]) -> Polynomials:
+def _shifted(polynomials: list[arb_poly], weights: list[int]) -> list[arb_poly]:
     return [polynomial.left_shift(w) for polynomial, w in zip(polynomials, weights, strict=True)]
 
 

@@ -20,13 +20,14 @@ from fractions import Fraction
 from functools import cache, cached_property
 from itertools import permutations
 from operator import mul
+from typing import Any
 
 from flint import arb
 
 from pufferflow.verify.balls import ONE, Table, Work, ball, below, decide, exact, largest, members
 from pufferflow.verify.counts import count_loss
 from pufferflow.verify.model import Model, Position, SetModel
-from pufferflow.verify.parse import Chain, Claim, Matrix, Member, Mixing, Proof, Step, require
+from pufferflow.verify.parse import Chain, Claim, Matrix, Mixing, Proof, Step, require
 from pufferflow.verify.rules import by_flows, by_tree, largest_ratios, overlapping, reweighted
 
 
@@ -52,7 +53,7 @@ def interpret(claim: Claim, work: Work) -> Fraction:
 class Interpreter:
     """The run of a proof for one member of a family, in balls of the current precision."""
 
-    def __init__(self, claim: Claim, member: Member, proof: Proof, work: Work) -> None:
+    def __init__(self, claim: Claim, member: Any, proof: Proof, work: Work) -> None:
         self.claim, self.member, self.proof, self.work = claim, member, proof, work
         self.cost, self.around = 1 / ball(claim.scale), claim.windows - 1
         self.together = claim.length / claim.scale
@@ -62,11 +63,8 @@ class Interpreter:
     @cached_property
     def model(self) -> Model:
         """The distributions of the nodes."""
-        informed = self.claim.side_information == "any"
-        if isinstance(self.member, Chain):
-            return Model(self.member, self.work, informed)
-        assert not isinstance(self.member, Mixing)
-        return SetModel(self.member, self.work, informed)
+        kind = Model if isinstance(self.member, Chain) else SetModel
+        return kind(self.member, self.work, self.claim.side_information == "any")
 
     def count(self, records: int) -> Table:
         """COUNT."""
@@ -95,7 +93,7 @@ class Interpreter:
         self.work.spend(100 + k**3 + 12 * size * len(listed) + (2 * k**4 if step.power else 0))
         table, between = self.count(j if early else self.around), ((power - 1) * self.cost).exp()
         weights = model.weights(forward, phase, power) if step.power else []
-        away = model.everything if forward else model.before(position, power)
+        away = model.values_at(forward, position, power)
         ways = [reweighted(*tables, away, far) for tables in weights]
         for x, y in permutations(members(node.values), 2):
             bounds = [between * way[x][y] for way in ways]

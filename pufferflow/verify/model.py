@@ -184,9 +184,11 @@ class Model:
         phases = list(range(self.period))
         return phases[::-1] if forward else [*phases[1:], 0]
 
-    def before(self, position: Position, steps: int) -> int:
-        """Return the values of the node that many steps earlier; of late nodes all values."""
+    def values_at(self, forward: bool, position: Position, steps: int) -> int:
+        """Return the values of the node some steps away, any one forward, any one of late nodes."""
         phase, j, early = position
+        if forward:
+            return self.everything
         if self.period == 1 and not early:
             return self.values(0, math.inf)
         return self.possible(j - steps if early else (phase - steps) % self.period)
@@ -194,19 +196,19 @@ class Model:
     def node(self, forward: bool, position: Position, growth: Table) -> Node:
         """Return the distributions at a position."""
         phase, j, early = position
-        values = self.everything if forward else self.before(position, 0)
+        values = self.values_at(forward, position, 0)
         if self.informed:
             return Node(values)
         if forward:
             return Node(values, values, self.rows[phase])
         weights, excess = self._own((phase - 1, j - 1, early), j if early else j - 1, growth)
-        if not weights:
+        if not _support(weights):
             return Node(values)
         rows = _before(weights, self.rows[phase - 1], values)
         return Node(values, _support(weights), rows, excess)
 
     def _own(self, position: Position, after: int, growth: Table) -> tuple[Row, arb]:
-        """Return the distribution of a node up to a factor, nothing if it is unknown.
+        """Return the distribution of a node up to a factor, zeros if it is unknown.
 
         It may be nearly the stationary one: then the other factor is that of Lemma 7 of
         ``docs/leakage.md``, with e^ω, e^ω' the distances of the node and of the one ``after`` it,
@@ -217,7 +219,7 @@ class Model:
             return self.distribution(node if early else phase)[0], ONE
         here = self.distance(node)
         if not here.is_finite():
-            return [], here
+            return [ZERO] * self.k, here
         through = 1 + (1 - 1 / here) * (largest(map(largest, growth)) - 1)
         excess = here * (here if after == node else self.distance(after))
         return self.stationary[0], excess.min(through * through)
@@ -225,8 +227,6 @@ class Model:
     def given(self, position: Position, growth: Table) -> Node:
         """Return distributions of a node's own value given each possible observation."""
         weights, excess = self._own(position, position[1], growth)
-        if not weights:
-            return Node(0)
         each = [
             [p if x == name else ZERO for p, x in zip(weights, self.seen, strict=True)]
             for name in self.observations
@@ -250,22 +250,19 @@ class SetModel(Model):
     def __init__(self, family: Intervals | Balls, work: Work, informed: bool = False) -> None:
         k = len(family.rows)
         super().__init__(Chain([[[Fraction(1, k)] * k] * k], "any"), work, informed)
-        self.family = family
+        self.known = family.rows, family.backward.rows if family.backward else None
 
     def node(self, forward: bool, position: Position, growth: Table) -> Node:
         """Return the distributions at a position."""
-        known = self.family if forward else self.family.backward
-        if self.informed or known is None:
-            return Node(self.everything)
-        return Node(self.everything, self.everything, known.rows)
+        rows = None if self.informed else self.known[not forward]
+        return Node(self.everything, self.everything, rows)
 
     def weights(self, forward: bool, phase: int, power: int) -> list[tuple[Table, Table]]:
         """Return bounds, up to a factor, of the weights of values of a node some steps away."""
         self.work.spend(2 * power * self.k**2 * (self.k + 10))
-        known = self.family if forward else self.family.backward
-        found = [] if forward else [entry_bounds(self.family.rows, power)]
-        if known is not None:
-            low, high = entry_bounds(known.rows, power)
+        found = [] if forward else [entry_bounds(self.known[0], power)]
+        if rows := self.known[not forward]:
+            low, high = entry_bounds(rows, power)
             found.append((columns(low), columns(high)))
         return found
 

@@ -21,11 +21,11 @@ def claim(family, epsilon, length, scale, proof, **fields):
     return head | {"proofs": [proof]} | fields
 
 
-def chain(matrix, start="any"):
-    """A family of one."""
+def chain(matrix, start="any", *more):
+    """A family of one chain, with more matrices of a period."""
     start = start if isinstance(start, str) else list(map(str, start))
-    rows = [list(map(str, row)) for row in matrix]
-    return {"chains": [{"transition_matrices": [rows], "initial_distribution": start}]}
+    rows = [[list(map(str, row)) for row in each] for each in (matrix, *more)]
+    return {"chains": [{"transition_matrices": rows, "initial_distribution": start}]}
 
 
 def floats(rows):

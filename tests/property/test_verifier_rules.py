@@ -11,7 +11,7 @@ import numpy as np
 import plain_influence
 import pytest
 from cases import examples, seeds
-from certificate_truth import claim
+from certificate_truth import chain, claim
 from flint import arb, ctx
 from hypothesis import given
 from hypothesis import strategies as st
@@ -273,9 +273,8 @@ def random_program(seed):
     law = few_arcs(rng, 1, k)[0, 0]
     start, laws = "any", [np.full(k, 1 / k), 0.98 * law + 0.02 / k]
     if period == 1 and rng.random() < 0.5:
-        start, laws = list(map(str, law)), [law]
-    texts = [[list(map(str, row)) for row in matrix] for matrix in matrices.tolist()]
-    family = {"chains": [{"transition_matrices": texts, "initial_distribution": start}]}
+        start, laws = law.tolist(), [law]
+    family = chain(matrices[0].tolist(), start, *matrices[1:].tolist())
     proof = {"witnesses": []}
     for name in ("forward", "backward"):
         proof[name] = random_side(rng, k, length, period, proof["witnesses"])

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import pufferflow as pf
 from pufferflow.audit import chain_sensitivity
 from pufferflow.audit._count_kernels import movable, never_above
-from pufferflow.audit.count_distributions import counts_at_records, log_sums, relative_error
+from pufferflow.audit.counts import counts_at_records, log_sums, relative_error
 from pufferflow.errors import CertificateError, ChainError
 from pufferflow.verify.balls import Work
 from pufferflow.verify.counts import distributions_at_nodes

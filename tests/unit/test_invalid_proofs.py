@@ -85,11 +85,6 @@ def test_the_first_and_the_last_value_of_a_window_are_two_pairs():
     assert worst_loss(short) <= float(pf.verify_certificate(short).loss) * (1 + 1e-6)
 
 
-def two_phases(first, second, start):
-    matrices = [[[str(p) for p in row] for row in rows] for rows in (first, second)]
-    return {"chains": [{"transition_matrices": matrices, "initial_distribution": start}]}
-
-
 def test_the_first_and_the_last_record_of_a_window_have_phases_of_their_own():
     """Each of 1 and 2 becomes 3 or 4 as it was, and reveals c ahead; 3 and 4 reveal c behind."""
     same, fair = [[0, 0, 1, 0], [0, 0, 0, 1], *[[0, 0, 0.5, 0.5]] * 2], [[0.5, 0.5, 0, 0]] * 4
@@ -97,14 +92,14 @@ def test_the_first_and_the_last_record_of_a_window_have_phases_of_their_own():
     start = [["0" if x == y or max(x, y) < 2 else "9" for y in range(4)] for x in range(4)]
     proof = program(side, side | {"start": start})
     for window, loss in ((1, 2.01), (2, 4.01)):
-        family = two_phases(same, fair, "stationary")
+        family = chain(same, "stationary", fair)
         least(claim(family, loss, 9, 1, proof, window=window), loss)
 
 
 def test_segments_begin_at_any_phase_with_any_value():
     """State 3 occurs at the second phase only in a first record, and there reveals the next."""
     half, third = [[0.5, 0.5, 0]] * 3, [["1/3"] * 3] * 2
-    family = two_phases(half, [*third, [1, 0, 0]], "any")
+    family = chain(half, "any", [*third, [1, 0, 0]])
     forward, backward = (cycle(3, entry, *[{"power": 1}] * 2) for entry in (0.001, 9))
     excluded(claim(family, 1.9, 9, 1, program(forward, backward)), 9)
 
@@ -113,8 +108,8 @@ def test_segments_begin_at_any_phase_with_any_value():
 
 
 ROW, NEARLY = ["0.5", "0.5"], ["0.5000001", "0.4999999"]
-TWO = {"transition_matrices": [[ROW, NEARLY], [ROW, ROW]], "initial_distribution": "stationary"}
-PHASES = {"chains": [TWO]}
+PHASES = chain([ROW, NEARLY], "stationary", [ROW, ROW])
+[TWO] = PHASES["chains"]
 
 
 def phases(trees):
@@ -503,7 +498,7 @@ def test_words_claim_no_more_than_is_proved():
 
 def uniform(k, start, period=1):
     rows = [[f"1/{k}"] * k] * k
-    return {"chains": [{"transition_matrices": [rows] * period, "initial_distribution": start}]}
+    return chain(rows, start, *[rows] * (period - 1))
 
 
 def repeated(k, length, start="any", trees=(), many=0, period=1, **step):

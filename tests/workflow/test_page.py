@@ -64,14 +64,8 @@ def test_names_are_escaped_and_a_page_loads_nothing(written):
 
 def test_a_verdict_has_a_sign_besides_its_colour(written):
     assert len(set(page.OUTCOMES.values())) == 4
-    css = re.search("<style>(.*?)</style>", written, re.DOTALL)[1]
     for verdict in [*VERDICTS, *page.OUTCOMES]:
-        kind, words = re.fullmatch(
-            r'<span class="verdict (\w+)">(.*)</span>', page.badge(verdict)
-        ).groups()
-        assert words == f"{page.OUTCOMES[page.outcome_of([verdict])]} {verdict}"
-        assert f".{kind} {{ color:" in css
-        assert page.badge(verdict) in written
+        assert f">{page.OUTCOMES[page.outcome_of([verdict])]} {verdict}</span>" in written
     worst = {"differs": "differs", "not comparable": "other data", "not in the paper": "agrees"}
     assert [page.outcome_of(["reproduced", verdict]) for verdict in worst] == list(worst.values())
 

@@ -1,4 +1,4 @@
-"""The distribution of a count given one record of a chain, for every record, state and start.
+"""Counts along a chain: queries, and the distribution of a count given one record.
 
 X_i = x splits a chain: the records before i and those after it are independent given it. The joint
 probabilities of X_i = x and the count of the past follow by one forward pass over P, those of the
@@ -7,24 +7,127 @@ far tails too.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from typing import TypeAlias
 
 import numpy as np
 from tqdm import tqdm
 
+from pufferflow._util.checks import check_list, check_whole
 from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._util.types import Floats
-from pufferflow.audit._count_kernels import (
-    NOTHING,
-    Numbers,
-    distributions,
-    fill_log_sums,
-    prepend_record,
-)
-from pufferflow.errors import ChainError
+from pufferflow.audit import _count_kernels as kernels
+from pufferflow.audit._count_kernels import NOTHING, Numbers
+from pufferflow.errors import ChainError, ParameterError
 from pufferflow.models.chain import MarkovChain
+
+
+@dataclass(frozen=True)
+class CountQuery:
+    """Number of records in a set of states, plus Laplace noise.
+
+    Parameters
+    ----------
+    states : iterable of int
+        The counted states: rows of the transition matrix, from 0.
+
+    Raises
+    ------
+    ParameterError
+        It is empty or has an element that is not a state.
+    """
+
+    states: frozenset[int]
+    lipschitz = 1
+    """Largest change of the count when one record changes."""
+
+    def __init__(self, states: Iterable[int]) -> None:
+        object.__setattr__(self, "states", _states(states, "states"))
+        if not self.states:
+            raise ParameterError(
+                "a count needs at least one state; give, for example, CountQuery({1})"
+            )
+
+    def bin_of_states(self, chain: MarkovChain) -> list[int]:
+        """Return 0 for the counted states and 1 for all others of ``chain``."""
+        return _bins(chain, [self.states, {*range(chain.states)} - self.states])
+
+    def __str__(self) -> str:
+        return f"count of {_listed(self.states)}"
+
+
+@dataclass(frozen=True)
+class HistogramQuery:
+    """Histogram of counts, plus independent Laplace noise of twice the scale on every bin.
+
+    Parameters
+    ----------
+    bins : sequence of iterables of int, optional
+        The states of every bin, rows of the transition matrix from 0; every state is in exactly one
+        bin. By default every state is a bin.
+
+    Raises
+    ------
+    ParameterError
+        A bin is empty, or a state is in two bins.
+    """
+
+    bins: tuple[frozenset[int], ...] | None = None
+    lipschitz = 2
+    """Largest change of the histogram in L1 norm when one record changes."""
+
+    def __init__(self, bins: Sequence[Iterable[int]] | None = None) -> None:
+        parts = None
+        if bins is not None:
+            parts = tuple(_states(part, "the states of a bin") for part in check_list(bins, "bins"))
+            if not parts or not all(parts):
+                raise ParameterError(
+                    "a histogram needs at least one bin, and every bin at least one state"
+                )
+            if len(frozenset().union(*parts)) < sum(map(len, parts)):
+                raise ParameterError(
+                    "a state is in two bins of the histogram; put every state in exactly one"
+                )
+        object.__setattr__(self, "bins", parts)
+
+    def bin_of_states(self, chain: MarkovChain) -> list[int]:
+        """Return the bin of every state of ``chain``, from 0."""
+        return _bins(chain, self.bins or [{x} for x in range(chain.states)])
+
+    def __str__(self) -> str:
+        return f"histogram{' of ' * bool(self.bins)}{', '.join(map(_listed, self.bins or ()))}"
+
+
+Query: TypeAlias = CountQuery | HistogramQuery
+
+
+def _states(states: Iterable[int], name: str) -> frozenset[int]:
+    with suppress(ParameterError, TypeError):  # messages show no entry, as it may be a record
+        return frozenset(check_whole(state, name, 0) for state in states)
+    raise ParameterError(f"{name} must be integers from 0; give a set of them, for example {{1}}")
+
+
+def _bins(chain: MarkovChain, parts: Sequence[Iterable[int]]) -> list[int]:
+    """Return the bin of every state of a chain; raises ParameterError."""
+    bin_of = {state: j for j, part in enumerate(parts) for state in part}
+    k = chain.states
+    if beyond := [state for state in bin_of if state >= k]:
+        raise ParameterError(
+            f"state {min(beyond)} is requested, but the chain has the states 0 to {k - 1}"
+        )
+    if lacking := {*range(k)} - bin_of.keys():
+        raise ParameterError(
+            f"state {min(lacking)} is in no bin of the histogram; put every one in exactly one"
+        )
+    return [bin_of[state] for state in range(k)]
+
+
+def _listed(states: Iterable[int]) -> str:
+    return f"{{{', '.join(map(str, sorted(states)))}}}"
 
 
 def starts_of(chain: MarkovChain) -> Floats:
@@ -76,7 +179,7 @@ def counts_at_records(
 
     def prepend(rows: Numbers, given: Numbers) -> Numbers:
         out = empty_numbers(*given[0].shape[:2], given[0].shape[2] + most)
-        prepend_record(rows, moves, given, out)
+        kernels.prepend_record(rows, moves, given, out)
         return out
 
     forward, backward = (partial(prepend, numbers(each)) for each in (matrix, matrix.T))
@@ -87,7 +190,7 @@ def counts_at_records(
     for m, e in tqdm(nodes, "exact counts", total, delay=1, disable=None, leave=False):
         sizes = np.empty((len(past[0]), len(secrets)))
         given = empty_numbers(*sizes.shape, length * most + 1)
-        distributions(past, (m[0], e[0]), np.array(secrets, dtype=np.int64), sizes, given)
+        kernels.distributions(past, (m[0], e[0]), np.array(secrets, dtype=np.int64), sizes, given)
         yield sizes, given
         past = backward(past)
 
@@ -123,5 +226,5 @@ def log_sums(given: Numbers, decay: float = 1.0) -> tuple[Floats, Floats]:
     """Return logs of Σ_{j ≤ n} decay^(n − j) p(j) and Σ_{j > n} decay^(j − n) p(j), per p."""
     size, (below, above) = given[0].shape[-1], (np.empty(given[0].shape) for _ in range(2))
     rows = given[0].reshape(-1, size), given[1].reshape(-1, size)
-    fill_log_sums(rows, decay, below.reshape(-1, size), above.reshape(-1, size))
+    kernels.fill_log_sums(rows, decay, below.reshape(-1, size), above.reshape(-1, size))
     return below, above
