@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 from pufferflow._util.checks import check_epsilon, check_list, check_type, named_type, shown_name
@@ -136,11 +137,10 @@ class Databases:
         """For each scenario and record the distributions of the query given its values' names."""
         found = {}
         for scenario, given in self.scenarios.items():
-            joint: list[dict[Hashable, Distribution]] = [defaultdict(dict) for _ in self.records]
+            joint: list[Any] = [defaultdict(lambda: defaultdict(Fraction)) for _ in self.records]
             for database, probability in given.items():
-                answer = self.query[database]
                 for part, value in zip(joint, database, strict=True) if probability else ():
-                    part[value][answer] = part[value].get(answer, 0) + probability
+                    part[value][self.query[database]] += probability
             found[scenario] = [
                 {secret(record, value): normalised(d) for value, d in part.items()}
                 for record, part in zip(self.records, joint, strict=True)
@@ -179,18 +179,16 @@ def _are_independent(given: Mapping[Database, Fraction], groups: Sequence[Sequen
 
     It suffices to compare positive probabilities, as they sum to 1.
     """
-    marginals: list[dict[Database, Fraction]] = [defaultdict(Fraction) for _ in groups]
-    parts = {
-        database: [tuple(database[i] for i in group) for group in groups]
-        for database, probability in given.items()
-        if probability
-    }
-    for database, each in parts.items():
-        for marginal, part in zip(marginals, each, strict=True):
-            marginal[part] += given[database]
+    likely = {database: p for database, p in given.items() if p}
+    marginals = []
+    for group in groups:
+        part, masses = itemgetter(*group), defaultdict[Any, Fraction](Fraction)
+        for database, p in likely.items():
+            masses[part(database)] += p
+        marginals.append((part, masses))
     return all(
-        given[database] == math.prod(m[part] for m, part in zip(marginals, each, strict=True))
-        for database, each in parts.items()
+        p == math.prod(masses[part(database)] for part, masses in marginals)
+        for database, p in likely.items()
     )
 
 

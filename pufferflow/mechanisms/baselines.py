@@ -12,9 +12,6 @@ from pufferflow.mechanisms.base import NoiseScale, requested
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import PROTECTION, AnyFamily, SideInformation, as_family
 
-SOLVED_NODES = 100_000
-"""Longest chain whose linear system is solved by gk16; longer ones use the larger limit T → ∞."""
-
 
 @of_epsilons
 def group_dp(
@@ -82,7 +79,7 @@ def gk16(
         why = f"a transition has probability 0, or one below {SAFE_MINIMUM}"
         why = f"{why}, so the local influence is infinite, or beyond floats"
         return replace(asked, reason=why)
-    solved = min(asked.length, SOLVED_NODES)
+    solved = min(asked.length, 100_000)  # longer chains use the limit T → ∞, which is larger
     lower, upper = np.max([local_influence(chain, solved) for chain in chains], axis=0)
     total = _largest_row_sum(lower, upper, asked.length)
     if total is None:

@@ -219,7 +219,14 @@ class TotalVariationFamily(BoundedFamily):
         matrix = MarkovChain(transition_matrix, ANY).transition_matrix
         self.transition_matrix: Floats = matrix
         """The rows at the centres, shape (k, k), read-only."""
-        self.radius: Floats = _radii(radius, len(matrix))
+        radii = check_numbers(radius, "radius", ChainError)
+        if radii.shape not in ((), (len(matrix),)):
+            advice = f"give one number, or one for each of the {len(matrix)} states"
+            raise ChainError(f"radius has shape {radii.shape}; {advice}")
+        if not ((radii >= 0) & (radii <= 1)).all():
+            what = "it is the largest difference of two probabilities"
+            raise ChainError(f"a radius is not between 0 and 1; {what}")
+        self.radius: Floats = np.broadcast_to(radii, (len(matrix),))
         """Largest distance of each row, shape (k,), read-only."""
         away = np.broadcast_to(self.radius[:, None], matrix.shape)
         low, stays = np.maximum(matrix - away, 0.0), np.minimum(matrix, away)
@@ -251,14 +258,3 @@ def _tighten(low: Floats, high: Floats, row: int) -> None:
         need = math.fsum([1.0, *(-p for p in given_high[:z] + given_high[z + 1 :])])
         high[z] = max(min(given_high[z], math.nextafter(room, 2.0)), given_low[z])
         low[z] = min(max(given_low[z], math.nextafter(need, -1.0)), high[z])
-
-
-def _radii(radius: float | ArrayLike, states: int) -> Floats:
-    radii = check_numbers(radius, "radius", ChainError)
-    if radii.shape not in ((), (states,)):
-        advice = f"give one number, or one for each of the {states} states"
-        raise ChainError(f"radius has shape {radii.shape}; {advice}")
-    if not ((radii >= 0) & (radii <= 1)).all():
-        what = "it is the largest difference of two probabilities"
-        raise ChainError(f"a radius is not between 0 and 1; {what}")
-    return np.broadcast_to(radii, (states,))

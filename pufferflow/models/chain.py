@@ -66,12 +66,13 @@ class MarkovChain(ByValue):
         """Number of states, k."""
         self.start: Literal["stationary", "any", "given"] = "given"
         """Kind of initial distribution: given, stationary or any."""
-        self._given: Floats | None = None
+        self.given: Floats | None = None
+        """The initial distribution if it is given, shape (k,), read-only; otherwise None."""
         if not isinstance(initial_distribution, str):
             rows: Any = [initial_distribution]
-            self._given = checked_distributions(rows, "initial distribution")[0]
-            if len(self._given) != self.states:
-                entries = f"the initial distribution has {len(self._given)} entries"
+            self.given = checked_distributions(rows, "initial distribution")[0]
+            if len(self.given) != self.states:
+                entries = f"the initial distribution has {len(self.given)} entries"
                 states = f"the transition matrix {self.states} states"
                 raise ChainError(f"{entries}, {states}; give one probability per state")
         elif initial_distribution == ANY:
@@ -89,11 +90,11 @@ class MarkovChain(ByValue):
     @property
     def initial_distribution(self) -> Floats | None:
         """Distribution of X_1, shape (k,), or None for any initial distribution."""
-        return self.stationary_distribution if self.start == "stationary" else self._given
+        return self.stationary_distribution if self.start == "stationary" else self.given
 
     def document(self) -> dict[str, Any]:
         """Return the chain as plain JSON types."""
-        start = self.start if self._given is None else self._given.tolist()
+        start = self.start if self.given is None else self.given.tolist()
         return {"transition_matrix": self.transition_matrix.tolist(), "initial_distribution": start}
 
     @cached_property
@@ -107,7 +108,7 @@ class MarkovChain(ByValue):
         """States X_1 may take, shape (k,)."""
         if self.start == "stationary":
             return self._closed_classes[0]
-        return np.ones(self.states, dtype=np.bool_) if self._given is None else self._given > 0
+        return np.ones(self.states, dtype=np.bool_) if self.given is None else self.given > 0
 
     @property
     def occurring(self) -> Bools:
@@ -138,7 +139,7 @@ class MarkovChain(ByValue):
         """Return the chain on the states (bool, shape (k,)) where it starts and stays."""
         if states.all():
             return self
-        start = self.start if self._given is None else self._given[states]
+        start = self.start if self.given is None else self.given[states]
         return MarkovChain(self.transition_matrix[np.ix_(states, states)], start)
 
     @cached_property
@@ -305,11 +306,8 @@ def _check_labels(*arrays: Any) -> None:
     for one, other in combinations(orders, 2):
         numbered = list(range(len(one))) in (one, other)
         if one != other and (set(one) == set(other) or not numbered):
-            first, second = (", ".join(map(str, labels[:6])) for labels in (one, other))
-            raise ChainError(
-                f"the states are labelled {first} and also {second}; bring rows, columns and the "
-                "initial distribution into one order, for labels are not read"
-            )
+            advice = "bring rows, columns and the initial distribution into one order"
+            raise ChainError(f"the states have two orders of labels, which are not read; {advice}")
 
 
 def checked_matrix(values: ArrayLike, what: str, *, square: bool, most: float = 1.0) -> Floats:

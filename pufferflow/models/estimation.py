@@ -132,8 +132,6 @@ def confidence_family(
     counts = _checked(transition_counts, 2, "a square matrix")
     if (counts != np.floor(counts)).any():
         raise DataError("the transition counts must be integers; give counts, not frequencies")
-    if len(counts) == 1:
-        return IntervalFamily([[1.0]], [[1.0]])
     ways = 2 if backward else 1
     past = IntervalFamily(*noisy_confidence_bounds(counts.T, coverage, ways)) if backward else None
     return IntervalFamily(*noisy_confidence_bounds(counts, coverage, ways), backward=past)

@@ -81,10 +81,6 @@ def write_model(
     return write_atomic(path, json.dumps(document) + "\n", private=private)
 
 
-def _hidden(observations: Any, **chain: Any) -> HiddenChain:
-    return HiddenChain(MarkovChain(**chain), observations)
-
-
 _CHAIN = "transition_matrix", "initial_distribution?"
 _KINDS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "chains": (MarkovChain, _CHAIN),
@@ -92,7 +88,10 @@ _KINDS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "interval": (IntervalFamily, ("low", "high", "backward?")),
     "total_variation": (TotalVariationFamily, ("transition_matrix", "radius", "backward?")),
     "mixing": (MixingFamily, ("steps", "overlap")),
-    "hidden": (_hidden, (*_CHAIN, "observations")),
+    "hidden": (
+        lambda observations, **chain: HiddenChain(MarkovChain(**chain), observations),
+        (*_CHAIN, "observations"),
+    ),
     "periodic": (PeriodicChain, ("transition_matrices", "repeat?", "initial_distribution?")),
 }
 """Constructor of the family of each key, and fields of its value; ``?`` marks optional ones."""

@@ -25,9 +25,6 @@ from pufferflow.models.families import AnyFamily, Family, as_family
 from pufferflow.models.powers import matrix_power
 from pufferflow.records.units import exact_seconds, steps_of
 
-MAX_STEPS = 100_000
-"""Largest number of steps for overlaps from counts: each takes a matrix product."""
-
 
 @dataclass(frozen=True)
 class MixingFamily(Family):
@@ -149,7 +146,7 @@ def mixing_from_counts(
     rarely left, the overlap is 0, and rare states have to be merged. The counts must not be those
     of the records to protect.
     """
-    steps = check_whole(steps, "steps", most=MAX_STEPS)
+    steps = check_whole(steps, "steps", most=100_000)  # each takes a matrix product
     return overlaps_from_counts(transition_counts, [steps], coverage)[0]
 
 

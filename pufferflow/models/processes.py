@@ -125,10 +125,7 @@ class HiddenChain(Family):
         state, observation = np.nonzero(shown)
         chances = shown[state, observation]
         matrix = chain.transition_matrix[np.ix_(state, state)] * chances
-        start: Any = chain.start
-        if start == "given":
-            assert chain.initial_distribution is not None
-            start = chain.initial_distribution[state] * chances
+        start = chain.start if chain.given is None else chain.given[state] * chances
         return cls(MarkovChain(matrix, start), observation)
 
     @classmethod

@@ -220,7 +220,7 @@ def test_the_loss_of_rounding_is_the_exact_ratio(eta, alpha):
 
 
 def test_regret_is_the_expectation_over_all_sequences():
-    losses, learner = np.random.default_rng(4).random((5, 3)), dp.WeightedMajority(3, 0.9)
+    losses, learner = np.random.default_rng(4).random((5, 3)), dp.WeightedMajority(0.9)
     rounds, expected = learner.probabilities(np.cumsum(losses, axis=0) - losses), 0.0
     for choices in itertools.product(range(3), repeat=5):
         chance = math.prod(rounds[range(5), choices])

@@ -1,5 +1,8 @@
-"""Calls and commands that are refused, each in the one sentence that refusals.txt has for it."""
+"""Calls that are refused, each in the one sentence of refusals.txt, and values of papers and of
+calculations by hand, to the digits of worked.txt.
+"""
 
+import ast
 import gzip
 import json
 import os
@@ -19,6 +22,7 @@ from written_calls import called
 import pufferflow as pf
 from pufferflow import dp, hmm
 from pufferflow.accounting import account
+from pufferflow.audit import CountQuery
 from pufferflow.errors import PufferflowError
 from pufferflow.mechanisms import MECHANISMS
 from pufferflow.records import read as reader
@@ -45,7 +49,7 @@ BINARY, DAY = pf.BinaryInterval(0.3, 0.7), pf.PeriodicChain([HALF, THETA])
 BOX = pf.IntervalFamily(np.full((3, 3), 0.3), np.full((3, 3), 0.4))
 PAIR = pf.IntervalFamily([[0.2, 0.1], [0.1, 0.2]], [[0.9, 0.8], [0.8, 0.9]])
 ORDER_2 = np.array([[[0.9, 0.1], [0.5, 0.5]], [[0.3, 0.7], [0.2, 0.8]]])
-COUNT = pf.audit.CountQuery({1})
+COUNT = CountQuery({1})
 
 Framework, HEAD = pf.PufferfishFramework, "secret,value,probability\n"
 WELL = {0: "0.2", 1: "0.225", 2: "0.5", 3: "0.075"}
@@ -236,3 +240,79 @@ def test_refused_in_this_sentence(asked, said, folder, refused):
     found = answer(asked, folder, refused)
     assert content_of(folder) == before
     assert re.fullmatch(pattern, found, re.S), found
+
+
+# -- values of papers and of calculations by hand --------------------------------------------------
+
+TEXT = Path(__file__).with_name("worked.txt").read_text("utf-8").replace("\n    ", " ")
+THETA_1, THETA_2 = CHAIN, pf.MarkovChain([[0.8, 0.2], [0.3, 0.7]], [0.9, 0.1])
+ANY_1, STATIONARY_1 = pf.MarkovChain(THETA, "any"), pf.MarkovChain(THETA)
+THETAS = pf.ChainFamily([THETA_1, THETA_2])
+EARLY = pf.MarkovChain([[0.75, 0.25], [1 - 0.003322259136212625, 0.003322259136212625]], [0, 1])
+FLIPPING, SLOW = (pf.MarkovChain(m) for m in ([[0.2, 0.8], [0.9, 0.1]], [[0.99, 0.01], [0.3, 0.7]]))
+UNLIKELY = pf.MarkovChain([[0, 1e-300, 1], [1, 0, 0], [1, 0, 0]], [1, 0, 0])
+EVEN, SWAP = pf.BinaryInterval(0.5, 0.5), pf.MarkovChain([[0, 1], [1, 0]], "any")
+SELDOM = pf.MarkovChain([[1, 0, 0], [0, 1, 0], [5e-324, 0.25, 0.75]], "any")
+TURNED = [[0.9, 0.1, 0], [0.2, 0.7, 0.1], [0.3, 0, 0.7]]
+PAIRS, ROUND = pf.HiddenChain.of_order(ORDER_2), pf.MarkovChain(TIED)
+TOSSES, CERTAIN = (pf.dp.FiniteMechanism({"yes": p, "no": p[::-1]}) for p in (COINS[0], [1, 0]))
+STEPS = pf.dp.FiniteMechanism({i: [f"{9 - i}/9", f"{i}/9"] for i in range(3)}, [(0, 1), (1, 2)])
+ZEROS, EPSILONS, ALPHAS = CountQuery({0}), (0.2, 1.0, 5.0), (0.1, 0.2, 0.3, 0.36, 0.4)
+
+
+def symmetric(stay, start="stationary"):
+    return pf.MarkovChain([[stay, 1 - stay], [1 - stay, stay]], start)
+
+
+def synthetic(alpha):
+    return pf.BinaryInterval(alpha, 1 - alpha)
+
+
+def hidden(transitions, observations, yes=(1, 0), no=(0, 1)):
+    return pf.hmm.HiddenMarkovModel(transitions, observations, {"yes": yes, "no": no})
+
+
+def fits(length, alpha):
+    return pf.gk16(synthetic(alpha), length, 1.0).scale is not None
+
+
+def of_counts(*rows):
+    """The family of these counts, and of a state that was never left."""
+    return pf.models.confidence_family([*rows, [0] * len(rows[0])])
+
+
+def longer(mechanism, matrix, start, **options):
+    """Scales of a billion records and of more, over that of a million."""
+    chain = pf.MarkovChain(matrix, start)
+    long, *more = (mechanism(chain, n, 0.5, **options).scale for n in (10**6, 10**9, 10**18))
+    return [scale / long for scale in more]
+
+
+def least(chain, length, epsilon):
+    """Number of records whose noise is a lower bound."""
+    return pf.lower_bound(chain, length, epsilon).scale * epsilon
+
+
+def informed(family, length, window=1):
+    return pf.leakage(family, length, 1.0, window=window, side_information="any").scale
+
+
+def share_of_lower_bounds(chain, epsilon, **options):
+    lower = pf.lower_bound(chain, 100, epsilon, **options).scale
+    return lower / pf.leakage(chain, 100, epsilon).scale
+
+
+def agrees(found, text):
+    """Equal, or for numbers with a point within half a unit of the last digit."""
+    if "." not in text:
+        return found == ast.literal_eval(text)
+    return abs(found - float(text)) <= 0.5001 * 10.0 ** -len(text.partition(".")[2])
+
+
+@pytest.mark.parametrize("line", [line for line in TEXT.splitlines() if line and line[0] != "#"])
+def test_known_value(line):
+    call, _, text = line.rpartition(" = ")
+    found = called(call, globals())
+    wanted = text.strip("[]").split(", ") if isinstance(found, list) else [text]
+    several = found if isinstance(found, list) else [found]
+    assert all(agrees(*pair) for pair in zip(several, wanted, strict=True)), found
