@@ -20,8 +20,8 @@ import pufferflow as pf
 from pufferflow import dp
 from reproduction import tidy
 from reproduction.beyond import cohort, peers
-from reproduction.related import base2_exponential as base2
 from reproduction.related import alpha_beta, classical
+from reproduction.related import base2_exponential as base2
 
 # -- related bounds: by all sets of states, and never below ours for their own adversary ----------
 
