@@ -113,10 +113,7 @@ class Base2Exponential:
     insecure_seed : int, optional
         Draw from a seeded generator instead of the operating system's. Not private.
 
-    Raises
-    ------
-    ParameterError
-        An argument out of range, or weights of more than 2^30 bits (``precision``).
+    Raises ParameterError: an argument is out of range, or weights need more than 2^30 bits.
 
     Examples
     --------

@@ -195,7 +195,7 @@ class Exponential(_Scaled):
 
 @dataclass(frozen=True)
 class WeightedMajority:
-    """A choice of one of ``experts`` with Pr ∝ exp(−η · its losses so far), η = ``rate``.
+    """A choice of an expert with Pr ∝ exp(−η · its losses so far), η = ``rate``.
 
     Losses lie in [0, 1]; neighbouring loss tables differ in one round. A choice is an exponential
     mechanism: 2η-DP, and η²/2-zCDP as its range is bounded by 2η (Cesar and Rogers, ALT 2021). The
@@ -203,24 +203,20 @@ class WeightedMajority:
     r = (T−1)η²/2.
     """
 
-    experts: int
     rate: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "experts", check_whole(self.experts, "experts"))
         object.__setattr__(self, "rate", check_positive(self.rate, "rate"))
 
     def probabilities(self, losses_so_far: ArrayLike) -> Floats:
         """Return the probability of each expert given the sums of losses, shape (..., experts)."""
-        sums = _finite(losses_so_far, "losses_so_far", self.experts)
+        sums = _finite(losses_so_far, "losses_so_far", rows=True)
         weights = np.exp(-self.rate * (sums - sums.min(axis=-1, keepdims=True)))
         return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 
     def release(self, losses_so_far: ArrayLike, *, insecure_seed: int | None = None) -> int:
         """Return an expert drawn given the sums of losses, exactly for these floats."""
-        sums = _finite(losses_so_far, "losses_so_far", self.experts)
-        if sums.ndim != 1:
-            raise DataError("losses_so_far must be one row of sums")
+        sums = _finite(losses_so_far, "losses_so_far")
         costs = [Fraction(self.rate) * Fraction(x) for x in sums.tolist()]
         return choice(randomness(insecure_seed), costs)
 
@@ -245,13 +241,11 @@ def private_rate(epsilon: float, rounds: int, delta: float = 0.0) -> float:
     return root * math.sqrt(2 / later) / _MORE**2
 
 
-def _finite(numbers: Any, name: str, width: int | None = None) -> Floats:
-    """Return finite numbers in one row, or in rows of ``width``."""
+def _finite(numbers: Any, name: str, *, rows: bool = False) -> Floats:
+    """Return finite numbers in one row, or also in several."""
     array = check_numbers(numbers, name)
-    shaped = array.shape[-1:] == (width,) if width else array.ndim == 1
-    if not shaped or array.size == 0 or not np.isfinite(array).all():
-        of = f"rows of {width}" if width else "one row of"
-        raise DataError(f"{name} must be {of} finite numbers")
+    if not 1 <= array.ndim <= 1 + rows or array.size == 0 or not np.isfinite(array).all():
+        raise DataError(f"{name} must be one row of finite numbers")
     return array
 
 

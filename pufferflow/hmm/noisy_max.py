@@ -189,14 +189,13 @@ class NoisyMax:
     def _parts(self, priors: Any, joint: Callable[[Any], Sequence[Exact]]) -> dict[str, Any]:
         """Return the arguments of a model with ``joint`` of each prior as the counts' entries."""
         check_type(priors, "priors", Mapping)
-        shapes = {
-            tuple(len(check_list(of, "a distribution")) for of in check_list(counts, "a prior"))
-            for counts in priors.values()
-        }
-        n, inputs = len(next(iter(shapes), ())), self.largest + 1
-        if not n or shapes != {(inputs,) * n}:
+        numbers = {len(check_list(counts, "a prior")) for counts in priors.values()}
+        given = [of for counts in priors.values() for of in counts]
+        sizes, inputs = {len(check_list(of, "a distribution")) for of in given}, self.largest + 1
+        if len(numbers) != 1 or sizes != {inputs}:
             wanted = f"distributions on 0 to {self.largest}"
             raise ModelError(f"each prior needs as many counts, {wanted}")
+        n = numbers.pop()
         if inputs**n > MAX_STATES:
             raise ParameterError(f"noisy max of {n} counts has more than {MAX_STATES} states")
         every = list(product(range(inputs), repeat=n))

@@ -46,7 +46,7 @@ def test_laplace_spends_its_epsilon_and_no_more(sensitivity, epsilon):
 def choosers(name, epsilon, sensitivity):
     if name == "exponential":
         return dp.Exponential(sensitivity, epsilon).probabilities
-    return dp.WeightedMajority(3, dp.private_rate(epsilon, 2) / sensitivity).probabilities
+    return dp.WeightedMajority(dp.private_rate(epsilon, 2) / sensitivity).probabilities
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -87,9 +87,9 @@ def test_draws_follow_their_distribution_and_not_one_of_half_the_noise(name, n):
         drawn = dp.Exponential(1.0, 0.8).release(UTILITIES, n, insecure_seed=2)
         expected = [choosers(name, epsilon, 1)(UTILITIES) for epsilon in (0.8, 1.6)]
     else:
-        learner = dp.WeightedMajority(4, 0.5)
+        learner = dp.WeightedMajority(0.5)
         drawn = [learner.release(UTILITIES, insecure_seed=seed) for seed in range(n)]
-        expected = [dp.WeightedMajority(4, rate).probabilities(UTILITIES) for rate in (0.5, 1)]
+        expected = [dp.WeightedMajority(rate).probabilities(UTILITIES) for rate in (0.5, 1)]
     values = {"laplace": NOISE, "response": "abc"}.get(name, range(4))
     seen = [Counter(drawn)[value] for value in values]
     assert p_value(seen, expected[0]) > 1e-3
@@ -115,7 +115,7 @@ def test_bits_after_the_first_64_decide_a_tie(last, event):
 def joint(learner, losses):
     """Probability of every sequence of choices."""
     rounds = learner.probabilities(np.cumsum(losses, axis=0) - losses)
-    choices = itertools.product(range(learner.experts), repeat=len(losses))
+    choices = itertools.product(range(losses.shape[1]), repeat=len(losses))
     return {c: math.prod(row[i] for row, i in zip(rounds, c, strict=True)) for c in choices}
 
 
@@ -127,7 +127,7 @@ def test_the_account_holds_on_all_sequences(rounds, lead, delta):
     tables = np.zeros((2, rounds, 2))
     tables[:, 1:, 0] = lead
     tables[0, 0], tables[1, 0] = (1, 0), (0, 1)
-    learner = dp.WeightedMajority(2, dp.private_rate(0.5, rounds, delta))
+    learner = dp.WeightedMajority(dp.private_rate(0.5, rounds, delta))
     assert 0.5 * (1 - 1e-9) < learner.epsilon(rounds, delta) <= 0.5
     both = [joint(learner, table) for table in tables]
     assert sum(both[0].values()) == pytest.approx(1)

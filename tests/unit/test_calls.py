@@ -276,17 +276,9 @@ def fits(length, alpha):
     return pf.gk16(synthetic(alpha), length, 1.0).scale is not None
 
 
-def independent(start):
-    return pf.MarkovChain([[0.2, 0.3, 0.5]] * 3, start)
-
-
 def of_counts(*rows):
     """The family of these counts, and of a state that was never left."""
     return pf.models.confidence_family([*rows, [0] * len(rows[0])])
-
-
-def going_round(move):
-    return pf.MarkovChain((1 - move) * TIED + move * np.eye(3), [0.2, 0.3, 0.5])
 
 
 def longer(mechanism, matrix, start, **options):

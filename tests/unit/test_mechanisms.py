@@ -208,7 +208,6 @@ ANY = pf.MarkovChain([[0.9, 0.1], [0.1, 0.9]], "any")
 HALF = pf.BinaryInterval(0.5, 0.5)
 TRANSIENT = pf.MarkovChain([[0.5, 0.25, 0.25], [0, 0.6, 0.4], [0, 0.4, 0.6]])
 NEVER = pf.MarkovChain([[0.25, 0.75, 0], [0.25, 0.75, 0], [0, 0.5, 0.5]])
-INTERVALS = pf.IntervalFamily([[0.5, 0.2], [0.3, 0.4]], [[0.8, 0.5], [0.6, 0.7]])
 
 
 @pytest.fixture(scope="module")

@@ -102,7 +102,7 @@ def _learning(epsilon: float, seed: int) -> Iterator[Row]:
     rounds, experts = ROUNDS, 10
     losses = named_generator(seed, "classical/losses").random((rounds, experts))
     losses = (losses < np.linspace(0.3, 0.6, experts)).astype(float)
-    tuned = dp.WeightedMajority(experts, math.sqrt(math.log(experts) / rounds))
+    tuned = dp.WeightedMajority(math.sqrt(math.log(experts) / rounds))
     learners = {"tuned, not private": tuned}
     rates = {
         "pure": dp.private_rate(epsilon, rounds),
@@ -111,9 +111,9 @@ def _learning(epsilon: float, seed: int) -> Iterator[Row]:
     }
     for account, rate in rates.items():
         if rate:
-            learners[account] = dp.WeightedMajority(experts, min(rate, tuned.rate))
+            learners[account] = dp.WeightedMajority(min(rate, tuned.rate))
     for name, learner in learners.items():
-        bound = regret_bound(learner, rounds)
+        bound = regret_bound(learner.rate, experts, rounds)
         yield _row("learning", name, regret(learner, losses), bound=bound)
 
 
@@ -134,14 +134,14 @@ def worst_shortfall(chooser: dp.Exponential, outcomes: int) -> float:
 
 def regret(learner: dp.WeightedMajority, losses: Floats) -> float:
     """Return the expected loss per round minus the best expert's, for losses in [0, 1]."""
-    before = np.vstack([np.zeros(learner.experts), np.cumsum(losses, axis=0)[:-1]])
+    before = np.vstack([np.zeros(losses.shape[1]), np.cumsum(losses, axis=0)[:-1]])
     expected = float((learner.probabilities(before) * losses).sum())
     return (expected - float(losses.sum(axis=0).min())) / len(losses)
 
 
-def regret_bound(learner: dp.WeightedMajority, rounds: int) -> float:
+def regret_bound(rate: float, experts: int, rounds: int) -> float:
     """Return the bound η + ln k/(ηT) on the regret, least at η = √(ln k/T)."""
-    return learner.rate + math.log(learner.experts) / (learner.rate * rounds)
+    return rate + math.log(experts) / (rate * rounds)
 
 
 def published_rate(epsilon: float, rounds: int, delta: float) -> float | None:
@@ -170,7 +170,7 @@ def _losses(epsilon: float, factor: float = 1.0) -> dict[str, float]:
     """Return exact losses of mechanisms built for ε whose noise is then divided by ``factor``."""
     lie = (1 - dp.RandomisedResponse.for_epsilon(("yes", "no"), epsilon).truth) / factor
     laplace, chooser = dp.Laplace(1.0, epsilon * factor), dp.Exponential(1.0, epsilon * factor)
-    learner = dp.WeightedMajority(2, dp.private_rate(epsilon, 2) * factor)
+    learner = dp.WeightedMajority(dp.private_rate(epsilon, 2) * factor)
     # neighbours that reach the bound: an unlikely outcome gains the loss of the likely one
     gap, lead = 40 * chooser.scale, 40 / learner.rate
     chosen = [chooser.probabilities(utilities) for utilities in ([1.0, gap - 1], [0.0, gap])]
@@ -222,14 +222,14 @@ def _textbook() -> Stated:
     private = "ε-DP" if max(ratios) <= 1 + 1e-9 else "not ε-DP"
     yield "exponential/epsilon", "Pr ∝ exp(εu/(2Δ))", private
     # one expert is always right; n stands for any number of records above 1/η
-    found = regret(dp.WeightedMajority(10, 0.01), np.tile(np.sign(np.arange(10.0)), (1000, 1)))
+    found = regret(dp.WeightedMajority(0.01), np.tile(np.sign(np.arange(10.0)), (1000, 1)))
     bounds = {"η + ln k/(nT)": 1000, "η + ln k/(ηT)": 0.01}
     holds = [name for name, n in bounds.items() if found <= 0.01 + math.log(10) / (n * 1000)]
     yield "rwm/regret", "bound on the regret", [*holds, "neither"][0]
-    tuned = dp.WeightedMajority(10, math.sqrt(math.log(10) / 100))
-    yield "rwm/tuned", "η = √(ln k/T), k = 10, T = 100", regret_bound(tuned, 100)
+    tuned = math.sqrt(math.log(10) / 100)
+    yield "rwm/tuned", "η = √(ln k/T), k = 10, T = 100", regret_bound(tuned, 10, 100)
     rate = published_rate(1.0, ROUNDS, DELTA)
-    spent = dp.WeightedMajority(2, rate).epsilon(ROUNDS, DELTA) if rate else math.inf
+    spent = dp.WeightedMajority(rate).epsilon(ROUNDS, DELTA) if rate else math.inf
     learned = "(ε, δ)-DP" if spent <= 1 else "not (ε, δ)-DP"
     yield "rwm/private", "η = ε/√(32 T ln(1/δ))", learned
 
