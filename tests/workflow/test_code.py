@@ -4,6 +4,7 @@ import ast
 from itertools import accumulate
 from pathlib import Path
 
+import networkx as nx
 import pytest
 from source_trees import imports, modules, tree
 
@@ -31,21 +32,12 @@ def modules_of(found):
 @pytest.fixture(scope="module")
 def reached():
     """For each script, the modules that run when it does."""
-    files = MODULES | {script: WORKFLOW / "scripts" / script for script in SCRIPTS}
-    edges = {
-        name: set().union(*map(modules_of, imports(path, types=False)))
-        for name, path in files.items()
-    }
-
-    def closure(script):
-        seen, pending = set(), [script]
-        while pending:
-            if (name := pending.pop()) not in seen:
-                seen.add(name)
-                pending += edges[name]
-        return seen - {script}
-
-    return {script: closure(script) for script in SCRIPTS}
+    graph = nx.DiGraph()
+    scripts = {script: WORKFLOW / "scripts" / script for script in SCRIPTS}
+    for name, path in (MODULES | scripts).items():
+        for found in imports(path, types=False):
+            graph.add_edges_from((name, module) for module in modules_of(found))
+    return {script: nx.descendants(graph, script) for script in SCRIPTS}
 
 
 def test_a_script_reaches_what_its_syntax_tree_imports(reached):

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import time
 import zipfile
+from functools import reduce
 from pathlib import Path
 
 import pytest
@@ -166,17 +167,12 @@ def test_snakemakes_own_report_holds_figures_and_tables_with_captions(finished):
 
 # -- settings --------------------------------------------------------------------------------------
 
-ROOT = Path(__file__).parents[2]
 CONFIG = yaml.safe_load((ROOT / "config/config.yaml").read_text(encoding="utf-8"))
 
 
 def changed(path, value):
-    config = copy.deepcopy(CONFIG)
-    *parents, last = path.split(".")
-    place = config
-    for name in parents:
-        place = place[name]
-    place[last] = value
+    config, (*parents, last) = copy.deepcopy(CONFIG), path.split(".")
+    reduce(dict.get, parents, config)[last] = value
     return config
 
 
