@@ -173,7 +173,19 @@ class Prepared(Agreement):
         if how.longest is not None:
             steps = steps[steps.first(np.ones(len(steps.person), dtype=bool), how.longest)]
         super().__init__(request, steps, request.statistics)
-        period, longest = _period(steps, first, last, how.longest)
+        # the charged range and the most readings of a participant in it: from options and the
+        # public grid of times, not from any participant
+        start, end, longest = None, None, int(steps.seconds.max()) + 1
+        if steps.extent is not None and steps.step_seconds is not None:
+            start = steps.extent[0] if first is None else first
+            end = steps.extent[1] if last is None else last
+            longest = (end - start) // steps.step_seconds + 1
+        if longest > MAX_STEPS:
+            raise DataError(
+                f"{steps.where}: {longest:,} steps from first to last reading, and noise is proved "
+                f"for {MAX_STEPS:,}; give a shorter range (`first`, `last`) or a longer `step`"
+            )
+        longest, period = min(longest, how.longest or longest), (start, end)
         self.tables = [statistic.tabulate(steps) for statistic in self.statistics]
         if empty := [table.statistic.full_name for table in self.tables if not table.sizes.any()]:
             raise DataError(f"{steps.where}: no reading counts for {empty[0]}; leave it out")
@@ -221,23 +233,3 @@ class Prepared(Agreement):
                 drawn = table.noise.add(exact.counts, rng)
             noisy.append(replace(table, counts=drawn))
         return replace(self.zeros, tables=noisy, paid=paid)
-
-
-def _period(
-    steps: Steps, first: int | None, last: int | None, longest: int | None
-) -> tuple[tuple[int | None, int | None], int]:
-    """Return the charged range, and the largest number of readings of a participant in it.
-
-    Both depend on options and the public grid of times, not on any participant.
-    """
-    start, end, most = None, None, int(steps.seconds.max()) + 1
-    if steps.extent is not None and steps.step_seconds is not None:
-        start = steps.extent[0] if first is None else first
-        end = steps.extent[1] if last is None else last
-        most = (end - start) // steps.step_seconds + 1
-    if most > MAX_STEPS:
-        raise DataError(
-            f"{steps.where}: {most:,} steps from first to last reading, and noise is proved for "
-            f"{MAX_STEPS:,}; give a shorter range (`first`, `last`) or a longer `step`"
-        )
-    return (start, end), most if longest is None else min(longest, most)
