@@ -169,7 +169,7 @@ def _count(asked: Any, chains: Sequence[MarkovChain]) -> Document:
     """Return the proof with W for the distributions of the count, with slack for ties."""
     lengths = list(asked.count.lengths)
     weights = [int(x in asked.count.states) for x in range(chains[0].states)]
-    known = chain_sensitivity(chains, lengths, weights)
+    known = chain_sensitivity(ChainFamily(chains), lengths, weights)
     ties = known.W * asked.epsilon < known.strict * (asked.epsilon - TIE)
     reach, slack = (known.W, _SLACK) if ties else (known.strict, "0")
     return {"weights": weights, "lengths": lengths, "W": reach, "slack": slack}
