@@ -232,7 +232,11 @@ def test_a_written_model_is_read_back_exactly(tmp_path, family):
     assert parts(again) == parts(family)
     assert again.document() == family.document()
     backward = getattr(family, "backward", None) is not None
-    assert backward == ("forwards and backwards" in family.text()) == ("both ways" in repr(family))
+    assert (
+        backward
+        == ("forwards and backwards" in family.description())
+        == ("both ways" in repr(family))
+    )
 
 
 def test_files_of_others(tmp_path):
