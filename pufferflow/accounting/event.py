@@ -307,8 +307,8 @@ class Accountant:
     def cost(self) -> dict[str, float]:
         """Return three bounds of the total ε of all releases so far, of which the least one holds.
 
-        They are 0 without a release, and infinite if any has only a ρ. With side information
-        group-dp takes the place of quilts.
+        docs/any_mechanism.md defines them. They are 0 without a release, and infinite if any has
+        only a ρ. With side information group-dp takes the place of quilts.
         """
         scales, of, hidden = self._scales, self.curve, asdict(self.curve.protection)
         bounds = ("theorem_4_4", "quilts", "leakage")

@@ -140,7 +140,11 @@ def _proofs(asked: Any, family: Family) -> Iterator[tuple[float, float, Proofs]]
     elif asked.count is not None:
         yield scale, _NEARLY, partial(_alike, {"count": _count(asked, family.chains)})
     elif asked.mechanism == "leakage" or (asked.mechanism == "entry-dp" and informed):
-        _require_provable(family)
+        states, period = family.states or 1, getattr(family, "period", 1)
+        why = f"a period of {period} phases of {states} states takes too long to prove; give fewer"
+        require(period == 1 or period * states**2 <= _MAX_PHASES, why)
+        why = f"{states} states; couplings are proved for at most {MAX_STATES}, use mqm-exact or "
+        require(states <= MAX_STATES, why + "fewer states")
         if scale * epsilon >= length:
             yield scale, _NEARLY, partial(_alike, {})
         known, early, near = list[Any](), [(0, 0)], _CLOSELY
@@ -159,15 +163,6 @@ def _proofs(asked: Any, family: Family) -> Iterator[tuple[float, float, Proofs]]
         why = "quilts prove scales of chains with one matrix; use leakage or group-dp"
         require(bool(chains), why)
         yield scale, _NEARLY, partial(_quilts, chains)
-
-
-def _require_provable(family: Family) -> None:
-    """Raise if there is no program, or only one that takes minutes."""
-    states, period = family.states or 1, getattr(family, "period", 1)
-    why = f"a period of {period} phases of {states} states takes too long to prove; give fewer"
-    require(period == 1 or period * states**2 <= _MAX_PHASES, why)
-    why = f"{states} states; couplings are proved for at most {MAX_STATES}, use mqm-exact or fewer"
-    require(states <= MAX_STATES, f"{why} states")
 
 
 def _count(asked: Any, chains: Sequence[MarkovChain]) -> Document:
@@ -198,9 +193,6 @@ def _programs(known: list[Any], early: list[tuple[int, int]], exact: Claim) -> l
     pairs = zip(exact.family.members, early, strict=True)
     with ctx.workprec(PRECISIONS[0]):
         return [Writer(exact, member, known, single).program() for member, single in pairs]
-
-
-# -- quilts ----------------------------------------------------------------------------------------
 
 
 def quilts_of_chain(chain: MarkovChain, exact: Any, claim: Claim) -> list[list[int | None]]:
@@ -253,8 +245,6 @@ def quilts_of_chain(chain: MarkovChain, exact: Any, claim: Claim) -> list[list[i
         first = last + 1
     return ranges
 
-
-# -- families --------------------------------------------------------------------------------------
 
 _SUMS = {"low": (0, 1), "high": (1, np.inf)} | dict.fromkeys(
     ("transition_matrix", "transition_matrices", "initial_distribution"), (1, 1)

@@ -174,12 +174,8 @@ class PrivacyCheck:
 def check_views(views: Collection[AlphaBeta], d: Exact, gamma: Exact) -> PrivacyCheck:
     """Return whether several views of the same data are (d, γ)-private together, exactly.
 
-    Parameters
-    ----------
-    views : list of AlphaBeta
-        Each may depend on the views before it.
-    d, gamma : Fraction, str or float
-        Bounds on prior and posterior, 0 < d ≤ γ ≤ 1, d < 1; anything else is a ParameterError.
+    Each may depend on the views before it. Bounds other than 0 < d ≤ γ ≤ 1, d < 1 are a
+    ParameterError.
     """
     views, (d, gamma) = check_list(views, "views"), _bounds(d, gamma)
     if not (views and all(isinstance(view, AlphaBeta) for view in views)):

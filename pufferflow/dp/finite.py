@@ -4,18 +4,6 @@ M is (ε, δ)-DP if P(S) ≤ e^ε Q(S) + δ for the distributions P, Q of its ou
 neighbours and every set S of outputs (Dwork and Roth 2014, Definition 2.4). The least δ at f = e^ε
 is the hockey-stick divergence Σ_y max(0, P(y) − f Q(y)). The least f at δ is the largest
 (P(S) − δ)/Q(S); of each size, the outputs with the largest P(y)/Q(y) suffice.
-
->>> from pufferflow import dp
->>> coins = dp.FiniteMechanism({"yes": ["3/4", "1/4"], "no": ["1/4", "3/4"]})
->>> coins.level().factor, coins.repeated(10).delta(3**6)
-(Fraction(3, 1), Fraction(3645, 16384))
-
-The sensitivity of a query, over all databases of a few possible records and their neighbours:
-
->>> from itertools import product
->>> ages = range(20, 24)
->>> dp.sensitivity(max, product(ages, repeat=2), dp.change_one(ages))
-Fraction(3, 1)
 """
 
 from __future__ import annotations

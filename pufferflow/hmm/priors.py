@@ -102,9 +102,7 @@ class PriorFamily:
             check_choice(name, "a parameter", self.box)
         prior = {}
         for name, (low, high) in self.box.items():
-            if name not in values:
-                raise ParameterError(f"the parameter {name} has no value; give one")
-            prior[name] = written_number(values[name], name)
+            prior[name] = written_number(values.get(name), name)
             if not low <= prior[name] <= high:
                 raise ParameterError(f"{name} is outside its interval [{low}, {high}]")
         return prior
@@ -196,11 +194,10 @@ class Supremum(models.Result):
     """Bounds of the largest ratio over all priors of a box."""
 
     lower: Fraction | float
-    """Ratio of the witness, attained."""
+    """Ratio of the witness, which ``prior`` attains."""
     upper: Fraction | float
     """No prior exceeds it; ``math.inf`` if no bound was proved."""
     prior: dict[str, Fraction]
-    """The prior that attains ``lower``."""
     witness: Witness
 
     @property

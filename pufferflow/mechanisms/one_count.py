@@ -7,7 +7,6 @@ import numpy as np
 
 from pufferflow._util.checks import Lengths
 from pufferflow._util.grids import of_epsilons
-from pufferflow.errors import ChainError
 from pufferflow.mechanisms.base import Count, NoiseScale, requested
 from pufferflow.models.families import PROTECTION, AnyFamily, SideInformation, finite_chains
 
@@ -46,19 +45,16 @@ def wasserstein(
         ``length`` is that of the worst segment. It is "not applicable" also if ``states`` is
         missing for more than two states, or if exact distributions, with time of order T³, take too
         long. The scale is 0 if the secrets have no effect on the count, as for a single state.
+
+    Raises ChainError: the family is not finite, or an initial probability is beyond floats.
     """
-    from pufferflow.audit.counts import CountQuery, starts_of
+    from pufferflow.audit.counts import CountQuery
     from pufferflow.audit.wasserstein import chain_sensitivity, work  # compiles the kernels
 
     asked = requested("wasserstein", length, epsilon, window, side_information, PROTECTION)
     if asked.reason:
         return asked
-    try:
-        chains = finite_chains(family, "W")
-        for chain in chains:
-            starts_of(chain)  # within the range of floats
-    except ChainError as error:
-        return replace(asked, reason=str(error))
+    chains = finite_chains(family, "W")
     k = chains[0].states
     if states is None and k > 2:
         which = f"state which of the {k} states to count (states, or --count in the shell)"

@@ -1,6 +1,4 @@
-"""The scale of wasserstein: W / ε for one count, or next to it.
-
-Algorithm 1 of Song, Wang and Chaudhuri, SIGMOD 2017.
+"""The scale of wasserstein: W / ε for one count, or next to it (Algorithm 1 of the paper).
 
 A certificate states the addends to the count N of a visit to each state (``weights``), the lengths
 of the segments, and W. It is a proof if for every chain, length, node i and two values s, s' of X_i

@@ -283,7 +283,5 @@ class Interpreter:
         return largest_ratios(rows, (1 << len(rows)) - 1)
 
 
-def _entrywise(
-    rule: Callable[[arb, arb], arb], one: Table, other: Iterable[Iterable[arb]]
-) -> Table:
+def _entrywise(rule: Callable[[arb, arb], arb], one: Table, other: Iterable[Any]) -> Table:
     return [list(map(rule, *rows)) for rows in zip(one, other, strict=True)]

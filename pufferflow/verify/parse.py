@@ -14,7 +14,6 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
 from fractions import Fraction
 from functools import cache, cached_property
-from math import lcm
 from operator import le, sub
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, Union, get_args, get_origin
@@ -46,12 +45,11 @@ def require(true: bool, why: str) -> None:
 
 def total(numbers: Sequence[Fraction], where: str) -> Fraction:
     """Return an exact sum, unless its denominator would take long to multiply up."""
-    common = 1
+    found, why = Fraction(), f"{where}: the common denominator has over {_MAX_BITS} bits"
     for p in numbers:
-        common = lcm(common, p.denominator)
-        why = f"{where}: the common denominator has over {_MAX_BITS} bits; give fewer digits"
-        require(common.bit_length() <= _MAX_BITS, why)
-    return Fraction(sum(p.numerator * (common // p.denominator) for p in numbers), common)
+        found += p
+        require(found.denominator.bit_length() <= _MAX_BITS, f"{why}; give fewer digits")
+    return found
 
 
 def _sums_to_1(row: list[Fraction], where: str) -> None:

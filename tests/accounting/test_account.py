@@ -85,9 +85,7 @@ class Releases:
 
     def bound(self, level, cost):
         """L_Θ: what the library proves of a cost at this level and length."""
-        side_information = "none" if level.side_information == "none" else "any"
-        asked = {"window": level.window, "side_information": side_information}
-        return pf.leakage_loss(self.chain, self.length, 1 / float(cost), **asked)
+        return pf.leakage_loss(self.chain, self.length, 1 / float(cost), **vars(level))
 
 
 @pytest.mark.parametrize("cases", counts(200, 2000))

@@ -20,7 +20,6 @@ from pufferflow.accounting import event_rho, pufferfish_delta
 from pufferflow.accounting.account import UNBOUNDED, Charge, Level, Promise, spent
 from pufferflow.errors import ParameterError
 
-F0 = Fraction(0)
 HOUR = pf.MixingFamily(steps=60, overlap=0.4)
 dp.enable_features("contrib")
 
@@ -55,15 +54,6 @@ def test_allowances_are_on_the_safe_side_and_tight(seed):
         assert back >= arb(share) * gain / arb(event).expm1()
 
 
-def exact_delta(above, below, cost, event_delta, epsilon):
-    """Largest P(A | secret) − e^ε P(A | other) over all (c, δ0)-DP mechanisms, by a program."""
-    rows = as_rows([lipschitz(above.shape, cost)], [above.size])
-    gap, most = math.exp(epsilon) * below - above, np.full(rows.shape[0], event_delta)
-    found = linprog(gap.ravel(), A_ub=rows, b_ub=most, bounds=(0, 1))
-    assert found.status == 0
-    return -found.fun
-
-
 @pytest.mark.parametrize("seed", seeds(20, 500))
 def test_no_mechanism_has_a_larger_delta(seed):
     """Theorem A over all sequences of k = 2, 3: never above, and attained."""
@@ -76,9 +66,12 @@ def test_no_mechanism_has_a_larger_delta(seed):
     program = above.ravel(), below.ravel(), lipschitz(above.shape, cost)
     loss = cost + log_ratios([program])[0]
     # of a function of all records: the secret, first, and the others
-    both = np.stack([above, 0 * below]), np.stack([0 * above, below])
+    gap = np.stack([-above, math.exp(loss) * below])
     small = 10 ** rng.uniform(-6, -3) * (1 - math.exp(-loss))
-    delta = exact_delta(*both, cost, small, loss)
+    rows = as_rows([lipschitz(gap.shape, cost)], [gap.size])
+    found = linprog(gap.ravel(), A_ub=rows, b_ub=np.full(rows.shape[0], small), bounds=(0, 1))
+    assert found.status == 0
+    delta = -found.fun  # the largest P(A | secret) − e^ε P(A | other) of (c, δ0)-DP mechanisms
     stated = pufferfish_delta(loss, cost, small)
     assert delta <= stated * (1 + 1e-6) + 1e-8
     if small * math.exp(cost * length) <= math.expm1(cost):  # the extremal one is a probability
@@ -123,8 +116,8 @@ def test_what_an_account_accepts_keeps_delta(seed):
     approximate = Fraction(pf.accounting.event_delta(epsilon, delta, float(cost))) * share
     charges = [
         Charge(pure * cost, pure * cost + UNBOUNDED * (not level.whole), 0, 9),
-        Charge(F0, F0, 5, 14, rho=rho / 2, whole_rho=rho / 2),
-        Charge(F0, F0, 9, 9, rho=rho / 2, whole_rho=rho / 2, delta=approximate),
+        Charge(Fraction(0), Fraction(0), 5, 14, rho=rho / 2, whole_rho=rho / 2),
+        Charge(Fraction(0), Fraction(0), 9, 9, rho=rho / 2, whole_rho=rho / 2, delta=approximate),
     ]
     used = spent([promise], charges)
     assert used == pytest.approx(float(max(share, pure + root / Fraction(math.sqrt(1 - share)))))

@@ -133,8 +133,9 @@ NUMBERS = [
 
 @pytest.mark.parametrize(("signs", "texts", "numbers"), NUMBERS)
 def test_numbers_as_they_are_written(signs, texts, numbers):
-    frame = pd.DataFrame({"value": pd.Series(texts, dtype=object)})
-    assert read(frame, Schema(**signs), total=True).value.tolist() == numbers
+    assert (
+        read(pd.Series(texts, dtype=object), Schema(**signs), total=True).value.tolist() == numbers
+    )
 
 
 def test_a_declared_state_is_never_missing():

@@ -20,8 +20,8 @@ import pufferflow as pf
 from pufferflow import dp
 from reproduction import tidy
 from reproduction.beyond import cohort, peers
+from reproduction.related import alpha_beta, classical
 from reproduction.related import base2_exponential as base2
-from reproduction.related import classical, disclosure
 
 # -- related bounds: by all sets of states, and never below ours for their own adversary ----------
 
@@ -177,8 +177,8 @@ def test_difference_of_answers_by_plain_convolution(view, prior, tuples):
     joint = reduce(convolve2d, [one] * tuples)
     independent = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
     plain = np.abs(joint - independent).sum()
-    assert disclosure.answer_difference(view, prior, tuples) == pytest.approx(plain, abs=1e-9)
-    assert plain <= disclosure.difference_bound(view, prior, tuples) + 1e-9
+    assert alpha_beta.answer_difference(view, prior, tuples) == pytest.approx(plain, abs=1e-9)
+    assert plain <= alpha_beta.difference_bound(view, prior, tuples) + 1e-9
 
 
 @examples(12, 120)

@@ -3,8 +3,7 @@ from reproduction.job import job
 with job(snakemake) as (input, output, params):
     from pufferflow._util.files import write_atomic
     from reproduction import tidy
-    from reproduction.examples import flu_table, worked_values
-    from reproduction.quilts import quilts
+    from reproduction.examples import flu_table, quilts, worked_values
     from reproduction.synthetic import gk16_limits, growth
 
     tidy.write(worked_values(), output["values"], "values")

@@ -2,9 +2,8 @@ from reproduction.job import job
 
 with job(snakemake) as (input, output, params):
     from reproduction import tidy
-    from reproduction.chains import load_chains
+    from reproduction.chains import histogram_scales, load_chains
     from reproduction.data.sample import load_sample
-    from reproduction.scales import histogram_scales
 
     sample, chains = load_sample(input.sample), load_chains(input.chains)
     rows = histogram_scales(sample, chains, params.mechanism, params.epsilons, params.options)

@@ -16,11 +16,10 @@ from pufferflow.models.families import Family, as_family
 from pufferflow.models.mixing import MixingFamily
 from pufferflow.records.times import HOUR
 from pufferflow.verify import verify_certificate
-from reproduction.chains import fit_chains, load_chains
+from reproduction.chains import fit_chains, histogram_scales, load_chains
 from reproduction.data.discretise import Runs, discretise
 from reproduction.data.people import fitbit
 from reproduction.data.sample import Sample, load_sample, pooled
-from reproduction.scales import histogram_scales
 from reproduction.tidy import frame, scale_row, without_proofs
 
 Row = dict[str, Any]
