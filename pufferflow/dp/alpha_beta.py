@@ -42,10 +42,7 @@ MAX_TUPLES = 10**8
 class Domain:
     """All tuples with one value of every column; ``size`` is their number, at most 10^8.
 
-    Parameters
-    ----------
-    columns : mapping of str to sequence
-        The distinct values of each column, hashable; anything else is a ParameterError.
+    ``columns`` has for each its distinct values, hashable; anything else is a ParameterError.
     """
 
     def __init__(self, columns: Mapping[str, Collection[Any]]) -> None:

@@ -222,16 +222,9 @@ def largest_value_ratio(
 ) -> Witness:
     """Return the largest ratio P(maximum | counts) / P(maximum | neighbour) over all neighbours.
 
-    Secrets of the witness are lists of counts such as "2 1 0", its observation is the maximum.
-
-    Parameters
-    ----------
-    queries : int
-        n ≥ 1 counts.
-    relation : {"one-by-one", "all-by-one", "one-anywhere"}
-        Neighbours: one count changes by one; each by at most one; one takes another value.
-    largest, mechanism : optional
-        As for :class:`NoisyMax`.
+    Secrets of the witness are lists of counts such as "2 1 0", its observation is the maximum. Of
+    two neighbours one count differs by one ("one-by-one"), each by at most one ("all-by-one"), or
+    one in any way ("one-anywhere"). ``largest`` and ``mechanism`` are those of :class:`NoisyMax`.
     """
     n = check_whole(queries, "number of queries")  # their order does not matter
     check_choice(relation, "relation", get_args(Relation))

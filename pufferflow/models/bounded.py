@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from typing import Any, NamedTuple, Self
@@ -30,11 +29,9 @@ class Masses(NamedTuple):
 class RowSets:
     """The row of state x is a sum of ``base[x]`` and of one element of each of ``parts``.
 
-    Intervals have one part: the mass above the lower bounds. Balls in total variation have two: the
-    mass that stays and the mass that moves. For h ≥ 0 and a row p of the set, p·h is largest
-    (smallest) if every part fills the states with the largest (smallest) h first; so these
-    *vertices* depend on the order of h alone. Floats have a relative error of a few roundings,
-    totals an absolute one of k.
+    Intervals have one part, balls in total variation two. *Vertices* are rows whose parts fill the
+    states in an order (``docs/leakage.md``, Lemma I2). Floats have a relative error of a few
+    roundings, totals an absolute one of k.
     """
 
     base: Floats
@@ -62,26 +59,22 @@ class RowSets:
             total += np.minimum(widths, totals[:, None] + self._tolerance)
         return np.minimum(total * (1 + self.error), 1.0)
 
-    def vertex(self, row: int, order: Sequence[int], largest: bool) -> Floats:
-        """Return the row whose parts fill the states in this order, up to :attr:`error`.
-
-        Entries are rounded up if ``largest``, otherwise down.
-        """
-        found: Floats = self.base[row].copy()
-        slack = self._tolerance if largest else -self._tolerance
-        for widths, totals in self.parts:
-            gone = [-float(totals[row]), -slack]
-            for z in order:
-                width = float(widths[row, z])
-                # rounded once, so that orders with the same vertex give the same numbers
-                found[z] += min(max(-math.fsum(gone), 0.0), width)
-                gone.append(width)
-        return found
-
     def vertices(self, row: int, largest: bool) -> Floats:
-        """Return vertices for all orders of the states, shape (k!, k)."""
-        orders = permutations(range(self.states))
-        return np.array([self.vertex(row, o if largest else o[::-1], largest) for o in orders])
+        """Return vertices for all orders of the states, shape (k!, k), up to :attr:`error`.
+
+        Entries are rounded up if ``largest``, otherwise down, and the orders reversed.
+        """
+        found, slack = [], self._tolerance if largest else -self._tolerance
+        for order in permutations(range(self.states)):
+            found.append(self.base[row].copy())
+            for widths, totals in self.parts:
+                gone = [-float(totals[row]), -slack]
+                for z in order if largest else order[::-1]:
+                    width = float(widths[row, z])
+                    # rounded once, so that orders with the same vertex give the same numbers
+                    found[-1][z] += min(max(-math.fsum(gone), 0.0), width)
+                    gone.append(width)
+        return np.array(found)
 
     def distances(self) -> Floats:
         """Return bounds of the total variation distance of rows of x and x' ≠ x, rounded up."""

@@ -100,8 +100,8 @@ class MarkovChain(ByValue):
     @cached_property
     def _reached(self) -> Bools:
         """Mask of the states that can be reached from each, itself included, shape (k, k)."""
-        still = np.eye(self.states, dtype=np.bool_)
-        return followed(still, still | (self.transition_matrix > 0), 1 << self.states.bit_length())
+        edges = np.eye(self.states, dtype=np.bool_) | (self.transition_matrix > 0)
+        return edges if edges.all() else followed(edges, edges, 1 << self.states.bit_length())
 
     @cached_property
     def initial_support(self) -> Bools:

@@ -150,8 +150,8 @@ def fit(source: Source, **options: Any) -> Fit:
         family = confidence_family(counts.sum(axis=0), asked.coverage, backward=both)
     # facts
     _, lengths = spans(steps)
-    extent = steps.extent or (1, int(steps.seconds.max()) + 1)
-    first, last = (stamp(steps, time) if steps.extent else f"step {time}" for time in extent)
+    extent = steps.extent or (0, int(steps.seconds.max()))
+    first, last = (stamp(steps, time) for time in extent)
     columns = (f"{role} {name!r}" for role, name in steps.columns.items() if name is not None)
     names = space.names if space.count <= 8 else (*space.names[:4], "…", *space.names[-2:])
     n, people, k = len(steps.person), len(steps.people), space.count
