@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 from cases import examples
 from enumeration import random_matrix, stationary_law
-from frozen_families import BUILDERS, built
 from hypothesis import given
 from hypothesis import strategies as st
 from sequence_programs import label_law
+from written_calls import BUILDERS, built
 
 import pufferflow as pf
 from pufferflow.errors import ChainError
