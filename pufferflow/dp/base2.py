@@ -39,8 +39,7 @@ from pufferflow._util.rounding import float_up
 from pufferflow.dp.finite import held_number
 from pufferflow.errors import ParameterError
 
-Number: TypeAlias = float | Fraction
-"""An exact number; a float stands for its binary value."""
+Number: TypeAlias = float | Fraction  # a float stands for its binary value
 
 
 @dataclass(frozen=True)

@@ -76,9 +76,8 @@ class FiniteMechanism:
         pairs = combinations(distributions, 2) if neighbours is None else neighbours
         try:
             self.neighbours = {pair for a, b in pairs if a != b for pair in ((a, b), (b, a))}
-            self._pairs = [
-                (self.distributions[a], self.distributions[b]) for a, b in self.neighbours
-            ]
+            rows = self.distributions
+            self._pairs = [(rows[a], rows[b]) for a, b in self.neighbours]
         except (TypeError, ValueError, KeyError):
             raise ParameterError("neighbours must be pairs of inputs with a distribution") from None
 
@@ -98,9 +97,11 @@ class FiniteMechanism:
         wanted = check_exact(epsilon, "epsilon")
         ratios = (a / b for p, q in self._pairs for a, b in zip(p, q, strict=True) if b)
         largest = max((Fraction(1), *ratios))
-        # δ is constant beyond the largest ratio, so that a huge e^ε is never formed
-        factor = largest if wanted >= log_bound(largest) else _exp_bound(wanted)
-        return float_up(self.delta(factor))
+        if wanted >= log_bound(largest):  # from there on δ is constant: no huge e^ε is formed
+            return float_up(self.delta(largest))
+        with ctx.workprec(128 + int(wanted).bit_length()):
+            factor = ball(wanted).exp().lower().fmpq()
+        return float_up(self.delta(max(Fraction(1), Fraction(int(factor.p), int(factor.q)))))
 
     def level(self, delta: Exact = 0) -> PrivacyLevel:
         """Return the least ε of (ε, δ)-DP at ``delta``, exactly."""
@@ -230,10 +231,3 @@ def check_exact(value: Exact, name: str, low: int = 0, high: float = inf) -> Fra
             f"{name} is {shown(value)}; it must be a number of at least {low}{most}"
         )
     return exact
-
-
-def _exp_bound(epsilon: Fraction) -> Fraction:
-    """Return a fraction of at most e^ε, within one part in 2^120, for ε ≥ 0."""
-    with ctx.workprec(128 + int(epsilon).bit_length()):
-        bound = ball(epsilon).exp().lower().fmpq()
-    return max(Fraction(1), Fraction(int(bound.p), int(bound.q)))
