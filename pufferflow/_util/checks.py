@@ -70,8 +70,8 @@ def check_path(value: Any, name: str) -> Path:
     if not isinstance(value, str | os.PathLike):
         raise _wrong(value, name, "give a path")
     if any(sign in str(value) for sign in "\n\r\0"):
-        what = f"{shown(value)} with line ends or zeros in it"
-        raise ParameterError(f"{name} is {what}; give a path, not the content")
+        problem = f"{shown(value)} with line ends or zeros in it"
+        raise ParameterError(f"{name} is {problem}; give a path, not the content")
     return Path(value)
 
 
@@ -81,8 +81,8 @@ def check_text(value: object, name: str) -> None:
     try:
         str(value).encode()
     except UnicodeEncodeError as error:
-        what = f"is not Unicode text (character {error.start + 1} is half of one)"
-        raise ParameterError(f"{name} {value!a} {what}; correct it") from None
+        problem = f"is not Unicode text (character {error.start + 1} is half of one)"
+        raise ParameterError(f"{name} {value!a} {problem}; correct it") from None
 
 
 def check_whole(value: Any, name: str, least: int | None = 1, most: int | None = LONGEST) -> int:

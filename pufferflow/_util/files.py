@@ -89,8 +89,8 @@ def check_output(path: PathLike, *others: PathLike | None, replace: bool = False
 def check_folder(path: Path) -> None:
     """Raise :class:`DataError` unless the folder in which ``path`` is to be written exists."""
     if not path.parent.is_dir():
-        what = f"there is no folder {path.parent}; make it first"
-        raise DataError(f"{path} cannot be written: {what}")
+        problem = f"there is no folder {path.parent}; make it first"
+        raise DataError(f"{path} cannot be written: {problem}")
 
 
 def _is_same(one: PathLike, other: PathLike) -> bool:

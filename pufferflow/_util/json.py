@@ -66,8 +66,8 @@ def only_keys(
     """Return an object; raise ModelError for anything else, and for unknown or missing keys."""
     known = ", ".join(allowed)
     if not isinstance(document, dict):
-        what = named_type(document)
-        raise ModelError(f"{where} must be an object with the keys {known}, not {what}")
+        problem = named_type(document)
+        raise ModelError(f"{where} must be an object with the keys {known}, not {problem}")
     for key in document:
         if key not in allowed:
             raise ModelError(f"{where} has the unknown key {key!r}; allowed are {known}")

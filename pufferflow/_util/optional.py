@@ -16,7 +16,7 @@ EXTRAS = {
 """Extra of this package with each module."""
 
 
-def load(name: str, what: str) -> Any:
+def load(name: str, purpose: str) -> Any:
     """Return a module, one of :data:`EXTRAS` or a part of it, that ``what`` needs.
 
     Raises ParameterError: it is not installed.
@@ -24,5 +24,5 @@ def load(name: str, what: str) -> Any:
     module = name.partition(".")[0]
     if not find_spec(module):
         extra = f"pufferflow[{EXTRAS[module]}]"
-        raise ParameterError(f"{what} needs {module}, which is not installed; install {extra}")
+        raise ParameterError(f"{purpose} needs {module}, which is not installed; install {extra}")
     return import_module(name)

@@ -48,14 +48,14 @@ def estimate(work: float) -> str:
     return f"would take about {rounded:g} {unit} ({work:.2g} operations)"
 
 
-def afford(work: float, what: str, advice: str) -> None:
+def afford(work: float, subject: str, advice: str) -> None:
     """Raise :class:`ParameterError` with advice if the operations exceed the limit."""
     if not is_allowed(work):
         above = f"{estimate(work)}, above the {_limit.get()[0]:.2g} that are taken on"
-        raise ParameterError(f"{what} {above}; {advice}, {_MORE}")
+        raise ParameterError(f"{subject} {above}; {advice}, {_MORE}")
 
 
-def spend(work: float, what: str, advice: str) -> None:
+def spend(work: float, subject: str, advice: str) -> None:
     """Count operations of a search, which cannot be estimated, while it runs.
 
     Raises :class:`ParameterError` when the sum of all counts exceeds the limit, at the same point
@@ -65,4 +65,4 @@ def spend(work: float, what: str, advice: str) -> None:
     _limit.set((most, spent + work))
     if spent + work > most:
         above = f"takes more than the {most:.2g} operations that are taken on"
-        raise ParameterError(f"{what} {above}; {advice}, {_MORE}")
+        raise ParameterError(f"{subject} {above}; {advice}, {_MORE}")

@@ -142,8 +142,8 @@ class Book:
                 if row != book.rows[-1]:
                     raise ValueError
             except _WRONG as error:
-                what = "was changed after it was written, or is not one that this program writes"
-                raise LedgerError(f"row {row[0]} {what}; {FIX}") from error
+                problem = "was changed after it was written, or is not one that this program writes"
+                raise LedgerError(f"row {row[0]} {problem}; {FIX}") from error
         promised = {entry.level for entry in book.releases.values() if entry.promise}
         if promised - book.promises.keys() or book.spent > 1:
             raise LedgerError(f"it is damaged: a promise is missing or does not hold; {FIX}")
@@ -163,31 +163,35 @@ class Book:
         step = entry.population.step_seconds
         new = {*entry.population.values} - {*(self.population or entry.population).values}
         if new and not terms.new_values:
-            what = f"no earlier release read the column {min(new)!r}"
-            raise LedgerError(f"{what}; give `new_values` if the assumption holds for all jointly")
+            problem = f"no earlier release read the column {min(new)!r}"
+            raise LedgerError(
+                f"{problem}; give `new_values` if the assumption holds for all jointly"
+            )
         if theta is not None and self.theta is None:
             finite, states = parse_model(theta).family.states, entry.population.states
             if finite and states is None:
                 raise ParameterError("Θ is about states; publish functions of them alone")
             self.add("theta", {"model": theta, "states": states if finite else None})
         elif theta is not None and canonical(theta) != canonical(self.theta):
-            what = "its releases have another assumption (Θ); give the same `mixing` or `chain`"
-            raise LedgerError(f"{what}, or `protect` participant, which needs none")
+            problem = "its releases have another assumption (Θ); give the same `mixing` or `chain`"
+            raise LedgerError(f"{problem}, or `protect` participant, which needs none")
         if promise is not None:
             if promise.level not in self.promises:
                 self.add("promise", promise)
             limit, delta = (known := self.promises[promise.level]).epsilon, known.delta
-            what = f"its `limit` to `protect` {promise.level.description(step)} is {limit:g}"
+            problem = f"its `limit` to `protect` {promise.level.description(step)} is {limit:g}"
             if promise.epsilon not in (limit, entry.epsilon):
-                raise LedgerError(f"{what}, not {promise.epsilon:g}; ledger set-limit changes it")
+                raise LedgerError(
+                    f"{problem}, not {promise.epsilon:g}; ledger set-limit changes it"
+                )
             if promise.delta not in (0.0, delta):
-                what += f" with a delta of {delta:g}, not {promise.delta:g}"
-                raise LedgerError(f"{what}; ledger set-limit changes it")
+                problem += f" with a delta of {delta:g}, not {promise.delta:g}"
+                raise LedgerError(f"{problem}; ledger set-limit changes it")
         self.add("release", entry)
         times = [t for one in self.charges for t in (one.first, one.last) if t is not None] or [0]
         if self.theta is not None and max(times) - min(times) > MAX_STEPS * (step or 1):
-            what = f"its noise is proved for a span of {MAX_STEPS:,} steps"
-            raise LedgerError(f"{what}; begin a new ledger, whose promises are its own")
+            problem = f"its noise is proved for a span of {MAX_STEPS:,} steps"
+            raise LedgerError(f"{problem}; begin a new ledger, whose promises are its own")
         if self.spent > 1:
             raise self._refusal(entry.population)
         spent = account.spent(self.promises.values(), self.charges, self.charges[-1])
@@ -209,8 +213,8 @@ class Book:
             way = "without times everything adds up; with times new readings are free"
         else:
             way = "spent budget stays spent"
-        what = f"its limit of epsilon {broken.epsilon:g} to `protect` {protected} leaves no room"
-        return BudgetError(f"{what} for this release: {way}; ledger set-limit raises it")
+        problem = f"its limit of epsilon {broken.epsilon:g} to `protect` {protected} leaves no room"
+        return BudgetError(f"{problem} for this release: {way}; ledger set-limit raises it")
 
     def _add(self, time: str, kind: str, text: str) -> None:
         datetime.fromisoformat(time)
@@ -240,8 +244,8 @@ class Book:
         known = self.population or of
         for name in ("step_seconds", "time_base", "participant", "cohort"):
             if (new := getattr(of, name)) != (old := getattr(known, name)):
-                what = f"its releases have `{name}` {shown(old)}, this one has {shown(new)}"
-                raise LedgerError(f"{what}; use the same, or another ledger for other data")
+                problem = f"its releases have `{name}` {shown(old)}, this one has {shown(new)}"
+                raise LedgerError(f"{problem}; use the same, or another ledger for other data")
         values = (*dict.fromkeys(known.values + of.values),)
         self.population = replace(known, values=values, states=None)
 

@@ -93,8 +93,8 @@ class InfluenceCurve:
         chains = self.family.chains if isinstance(self.family, families.ChainFamily) else ()
         stationary = all(chain.start == "stationary" for chain in chains)
         if not (chains and stationary and self.protection.side_information == "none"):
-            what = "the loss of a budget that is reset is bounded for stationary chains"
-            raise ParameterError(f"{what} and without side information")
+            problem = "the loss of a budget that is reset is bounded for stationary chains"
+            raise ParameterError(f"{problem} and without side information")
         number, touched = ((n - 2) // records + 2 for n in (self.length, self.protection.window))
         powers = [np.linalg.matrix_power(chain.transition_matrix, records) for chain in chains]
         family = families.ChainFamily([MarkovChain(power) for power in powers])
@@ -227,13 +227,13 @@ def wrap(
     opendp = load("opendp.mod", "the guarantee of a measurement of OpenDP")
     checks.check_type(measurement, "measurement", opendp.Measurement)
     if (measure := str(measurement.output_measure)) not in _MEASURES:
-        what = f"the effect of one record is known for {', '.join(_MEASURES)}; convert it to one"
-        raise ParameterError(f"the measurement is of {measure}; {what}")
+        problem = f"the effect of one record is known for {', '.join(_MEASURES)}; convert it to one"
+        raise ParameterError(f"the measurement is of {measure}; {problem}")
     metric = str(measurement.input_metric)
     known = next((d for name, d in _CHANGED.items() if metric.startswith(name)), None)
     if (d_in is None) == (known is None):
-        what = "give the distance that one record makes for numbers, and none for data sets"
-        raise ParameterError(f"`d_in` is {checks.shown(d_in)} for {metric}; {what}")
+        problem = "give the distance that one record makes for numbers, and none for data sets"
+        raise ParameterError(f"`d_in` is {checks.shown(d_in)} for {metric}; {problem}")
     distance: float = check_positive(d_in if known is None else known, "d_in")
     if distance.is_integer() and "f" not in str(measurement.input_distance_type):
         distance = int(distance)

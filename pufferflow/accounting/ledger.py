@@ -47,8 +47,10 @@ class Ledger(os.PathLike[str]):
             with self.path.open("rb") as stream:
                 head = stream.read(72)
         if head[:16] + head[60:] != _DATABASE + VERSION.to_bytes(4) + bytes(4) + b"PUFF":
-            what = "no ledger of this program is there, or one from before 1.0; give another path"
-            raise LedgerError(f"ledger {self.path}: {what}, or a new one to a release")
+            problem = (
+                "no ledger of this program is there, or one from before 1.0; give another path"
+            )
+            raise LedgerError(f"ledger {self.path}: {problem}, or a new one to a release")
 
     def __fspath__(self) -> str:
         return str(self.path)
@@ -70,8 +72,10 @@ class Ledger(os.PathLike[str]):
                 made.chmod(0o600)  # a fitted Θ is as confidential as its data
                 os.link(made, target)
         except (OSError, sqlite3.Error) as error:
-            what = getattr(error, "strerror", error)
-            raise LedgerError(f"cannot create the ledger {target}: {what}; give another") from error
+            problem = getattr(error, "strerror", error)
+            raise LedgerError(
+                f"cannot create the ledger {target}: {problem}; give another"
+            ) from error
         return cls(target)
 
     @contextmanager

@@ -28,8 +28,8 @@ def group_dp(
     any length and with side information. ``family`` is not used; the other parameters are those of
     :func:`pufferflow.mqm_exact`.
     """
-    asked = requested("group-dp", length, epsilon, window, side_information)
-    return replace(asked, scale=divide_up(asked.length, asked.epsilon))
+    request = requested("group-dp", length, epsilon, window, side_information)
+    return replace(request, scale=divide_up(request.length, request.epsilon))
 
 
 @of_epsilons
@@ -47,8 +47,8 @@ def entry_dp(
     baseline. ``family`` is not used; the other parameters are those of
     :func:`pufferflow.mqm_exact`, w is ``window``.
     """
-    asked = requested("entry-dp", length, epsilon, window, side_information)
-    return replace(asked, scale=divide_up(min(asked.window, asked.length), asked.epsilon))
+    request = requested("entry-dp", length, epsilon, window, side_information)
+    return replace(request, scale=divide_up(min(request.window, request.length), request.epsilon))
 
 
 @of_epsilons
@@ -69,25 +69,25 @@ def gk16(
     the scale. It is not applicable to windows and side information, nor if a transition has
     probability 0 or the norm is 1 or more. Parameters are those of :func:`pufferflow.mqm_exact`.
     """
-    asked = requested("gk16", length, epsilon, window, side_information, PROTECTION)
+    request = requested("gk16", length, epsilon, window, side_information, PROTECTION)
     chains = as_family(family).chains
-    if asked.reason:
-        return asked
-    if asked.length == 1:  # nothing to influence
-        return replace(asked, scale=divide_up(2, asked.epsilon))
+    if request.reason:
+        return request
+    if request.length == 1:  # nothing to influence
+        return replace(request, scale=divide_up(2, request.epsilon))
     if any((chain.transition_matrix < SAFE_MINIMUM).any() for chain in chains):
         why = f"a transition has probability 0, or one below {SAFE_MINIMUM}"
         why = f"{why}, so the local influence is infinite, or beyond floats"
-        return replace(asked, reason=why)
-    solved = min(asked.length, 100_000)  # longer chains use the limit T → ∞, which is larger
+        return replace(request, reason=why)
+    solved = min(request.length, 100_000)  # longer chains use the limit T → ∞, which is larger
     lower, upper = np.max([local_influence(chain, solved) for chain in chains], axis=0)
-    total = _largest_row_sum(lower, upper, asked.length)
+    total = _largest_row_sum(lower, upper, request.length)
     if total is None:
         left, right = np.max([local_influence(chain, 9) for chain in chains], axis=0)[:, 4]
         inner = f"interior entries {left:.4g} and {right:.4g}"
         why = f"the spectral norm of the influence matrix is not below 1 ({inner})"
-        return replace(asked, reason=why)
-    return replace(asked, scale=2 * total / asked.epsilon * (1 + 4 * UNIT_ROUNDOFF))
+        return replace(request, reason=why)
+    return replace(request, scale=2 * total / request.epsilon * (1 + 4 * UNIT_ROUNDOFF))
 
 
 def local_influence(chain: MarkovChain, length: int) -> tuple[Floats, Floats]:

@@ -53,10 +53,10 @@ def leakage(
         them is returned. ``quilt`` and ``influence`` are those of MQMExact if its bound is the
         smallest.
     """
-    asked = requested("leakage", length, epsilon, window, side_information)
+    request = requested("leakage", length, epsilon, window, side_information)
     protection, theta = Protection(window, side_information), as_family(family)
-    parts = loss_bounds(theta, asked.length, protection)
-    scales = [_scale(part, asked) for part in parts]
+    parts = loss_bounds(theta, request.length, protection)
+    scales = [_scale(part, request) for part in parts]
     index = max(range(len(scales)), key=lambda i: scales[i].scale or math.inf)
     chain = index if theta.standing_chains else None
     return replace(scales[index], mechanism="leakage", chain=chain)
@@ -96,19 +96,19 @@ def leakage_loss(
     return max(every if p.bound is None else p.bound.loss(cost).value for p in parts)
 
 
-def _scale(part: Part, asked: NoiseScale) -> NoiseScale:
+def _scale(part: Part, request: NoiseScale) -> NoiseScale:
     """Return the scale of a part, or the smallest of other mechanisms if that is smaller."""
-    side = asked.side_information
+    side = request.side_information
     other = mqm_exact if part.family.standing_chains and side == "none" else group_dp
     known = other(
-        part.family, asked.length, asked.epsilon, window=asked.window, side_information=side
+        part.family, request.length, request.epsilon, window=request.window, side_information=side
     )
     assert known.scale is not None
     if part.bound is None:
         return replace(known, reason=f"the scale of {known.mechanism}: {part.why}")
-    bounded = part.bound.scale(asked.epsilon, known.scale)
+    bounded = part.bound.scale(request.epsilon, known.scale)
     if bounded is not None and bounded[0] < known.scale:
-        return replace(asked, scale=bounded[0], reason=part.why, node=bounded[1])
+        return replace(request, scale=bounded[0], reason=part.why, node=bounded[1])
     why = f"epsilon is below {SMALLEST_EPSILON:g}, where rounding would count"
-    why = f"{why}: the scale of {known.mechanism}" if asked.epsilon < SMALLEST_EPSILON else ""
+    why = f"{why}: the scale of {known.mechanism}" if request.epsilon < SMALLEST_EPSILON else ""
     return replace(known, reason=part.why or why)

@@ -51,14 +51,14 @@ def wasserstein(
     from pufferflow.audit.counts import CountQuery
     from pufferflow.audit.wasserstein import chain_sensitivity, work  # compiles the kernels
 
-    asked = requested("wasserstein", length, epsilon, window, side_information, PROTECTION)
-    if asked.reason:
-        return asked
+    request = requested("wasserstein", length, epsilon, window, side_information, PROTECTION)
+    if request.reason:
+        return request
     chains = finite_chains(family, "W")
     k = chains[0].states
     if states is None and k > 2:
         which = f"state which of the {k} states to count (states, or --count in the shell)"
-        return replace(asked, reason=f"the query is missing: {which}")
+        return replace(request, reason=f"the query is missing: {which}")
     query = CountQuery([k - 1] if states is None else states)  # both of two states have the same W
     weights = [1 - uncounted for uncounted in query.bin_of_states(chains[0])]
     lengths = sorted({int(n) for n in np.atleast_1d(np.asarray(length))})
@@ -67,12 +67,12 @@ def wasserstein(
     if total > MAX_WORK:
         about = f"here about {total:.1g} multiplications, at most {MAX_WORK:.0g}"
         why = f"exact distributions take time of order T³ ({about}); use mqm-exact"
-        return replace(asked, reason=why)
+        return replace(request, reason=why)
     found = chain_sensitivity(family, count.lengths, weights)
     return replace(
-        asked,
+        request,
         length=found.length,
-        scale=found.scale(asked.epsilon),
+        scale=found.scale(request.epsilon),
         node=found.node,
         chain=found.chain,
         count=count,

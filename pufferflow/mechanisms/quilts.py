@@ -54,14 +54,14 @@ def mqm_exact(
 
     Raises ChainError: no finite set of chains has the scale of the family; use leakage.
     """
-    asked = requested("mqm-exact", length, epsilon, window, side_information, _LACKS)
+    request = requested("mqm-exact", length, epsilon, window, side_information, _LACKS)
     check_choice(convention, "convention", get_args(Convention))
-    if asked.reason:
-        return asked
-    query = asked.length, asked.epsilon, convention, asked.window
+    if request.reason:
+        return request
+    query = request.length, request.epsilon, convention, request.window
     worst = [QuiltSearch(chain, *query).worst_node() for chain in as_family(family).chains]
     decides = max(range(len(worst)), key=lambda i: worst[i].score)
-    return replace(_of_quilt(asked, worst[decides]), chain=decides)
+    return replace(_of_quilt(request, worst[decides]), chain=decides)
 
 
 @of_epsilons
@@ -90,21 +90,21 @@ def mqm_approx(
 
     Raises ChainError: a chain is reducible or periodic, or not reversible if that is requested.
     """
-    asked = requested("mqm-approx", length, epsilon, window, side_information, _LACKS)
+    request = requested("mqm-approx", length, epsilon, window, side_information, _LACKS)
     check_choice(eigengap, "eigengap", get_args(GapKind))
-    if asked.reason:
-        return asked
+    if request.reason:
+        return request
     theta = as_family(family)
     for chain in theta.chains:
         chain.require_ergodic("mqm-approx")
     smallest, gap = theta.smallest_stationary_probability(), theta.eigengap(eigengap)
-    quilts = MixingQuilts(smallest, gap, asked.length, asked.epsilon, asked.window)
-    return _of_quilt(asked, quilts.worst_node())
+    quilts = MixingQuilts(smallest, gap, request.length, request.epsilon, request.window)
+    return _of_quilt(request, quilts.worst_node())
 
 
-def _of_quilt(asked: NoiseScale, worst: Candidate) -> NoiseScale:
+def _of_quilt(request: NoiseScale, worst: Candidate) -> NoiseScale:
     node, left, right, influence, score = worst
-    return replace(asked, scale=score, node=node, quilt=Quilt(left, right), influence=influence)
+    return replace(request, scale=score, node=node, quilt=Quilt(left, right), influence=influence)
 
 
 class MixingQuilts(NamedTuple):

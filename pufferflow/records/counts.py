@@ -42,8 +42,8 @@ def path_counts(
     shape = (rows, *[HOURS] * hourly, *[k] * length)
     size = math.prod(shape)
     if size > MAX_COUNTS:
-        what = f"{size:,} counts ({' x '.join(map(str, shape))}) are more than can be kept"
-        raise DataError(f"{steps.where}: {what}; use fewer states or fewer participants")
+        problem = f"{size:,} counts ({' x '.join(map(str, shape))}) are more than can be kept"
+        raise DataError(f"{steps.where}: {problem}; use fewer states or fewer participants")
     counts = np.zeros(size, dtype=np.int64)
     for part in steps.parts(ends):
         person = steps.person[part]

@@ -70,8 +70,8 @@ def takes_options(*records: type, only: str = "") -> Callable[[Function], Functi
                 if name not in known:
                     near = get_close_matches(name, known, 1, 0.5)
                     advice = f"{near[0]} may be meant" if near else f"there are {', '.join(known)}"
-                    what = f"unknown option {shown(name)} of {function.__name__}"
-                    raise ParameterError(f"{what}; {advice}")
+                    problem = f"unknown option {shown(name)} of {function.__name__}"
+                    raise ParameterError(f"{problem}; {advice}")
             return function(*arguments, **options)
 
         described: Any = checked

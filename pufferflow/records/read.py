@@ -162,8 +162,8 @@ def read(
     rows = _Rows(open_table(source, schema.separator), schema, first, last, total)
     step, timed, states = schema.step_seconds, bool(rows.times), schema.states
     if not timed and not first is last is step is None:
-        what = "`step`, `first` and `last` are for readings with times"
-        raise ParameterError(f"{what}; name their column (`time`) or leave them out")
+        problem = "`step`, `first` and `last` are for readings with times"
+        raise ParameterError(f"{problem}; name their column (`time`) or leave them out")
     if timed and total and step is None:
         raise ParameterError("the time step must be public; give `step`, for example 30min")
     key, value = rows.held()
@@ -233,8 +233,8 @@ class _Rows:
         for frame in self.table.batches([*dict.fromkeys([*self.times, *named])]):
             for column in (column for column in frame if frame[column].dtype == object):
                 odd = ~frame[column].map(_is_plain).astype(bool)
-                what = "has no number, string or time there; correct it"
-                self._refuse(odd, frame.index, f"column {column!r}", what)
+                problem = "has no number, string or time there; correct it"
+                self._refuse(odd, frame.index, f"column {column!r}", problem)
                 frame[column] = frame[column].mask(odd, None)
             if self.times and self.table.first_line is not None:
                 frame = frame[(frame != "").any(axis=1)]
@@ -242,11 +242,11 @@ class _Rows:
             within = (time >= self.low) & (time <= self.high) | self.total
             frame, time = frame[within], time[within]
             person = self._named(frame, "participant", self.people)
-            what = "is missing; fill it in or drop the row"
-            self._refuse(person < 0, frame.index, "participant", what)
+            problem = "is missing; fill it in or drop the row"
+            self._refuse(person < 0, frame.index, "participant", problem)
             if len(self.people) > MAX_PEOPLE:
-                what = f"more than {MAX_PEOPLE:,} participants; make several tables of it"
-                raise DataError(f"{self.table.where}: {what}")
+                problem = f"more than {MAX_PEOPLE:,} participants; make several tables of it"
+                raise DataError(f"{self.table.where}: {problem}")
             some = person >= 0
             frame, time, person = frame[some], time[some], person[some]
             self._set_groups(person, frame)
@@ -280,15 +280,15 @@ class _Rows:
         states, entries = self.schema.states, distinct.tolist()
         if states is not None and states.edges is None:
             if lost := next((n for n in states.listed if n.lower() in NULL_TEXTS), None):
-                what = f"is missing, but may be the state {lost!r}; use keep_default_na=False"
-                self._refuse(column.isna(), column.index, "value", what)
+                problem = f"is missing, but may be the state {lost!r}; use keep_default_na=False"
+                self._refuse(column.isna(), column.index, "value", problem)
             texts = [_text(value) for value in entries]  # numbers with a decimal point
             texts = [plain if shortest(plain := self._plain(text)) else text for text in texts]
             known = states.encode_names(texts).astype(np.float64)
             bad = known == UNKNOWN
             known[known < 0] = math.nan
-            what = "is none of the public states; name it among them, or give the state other "
-            what += "(this message reveals that one occurs)"
+            problem = "is none of the public states; name it among them, or give the state other "
+            problem += "(this message reveals that one occurs)"
         else:
             try:  # at once: the number of calls must not depend on the values
                 numbers = [*map(self._number if self.signs else float, entries)]
@@ -296,8 +296,8 @@ class _Rows:
                 numbers = [*map(self._number, entries)]
             bad = np.array([number is None for number in numbers], dtype=bool)
             known = np.array(numbers, dtype=np.float64)  # NaN for None
-            what = "is not a number; correct it, or leave it empty if it is missing"
-        self._refuse(bad[codes], column.index, "value", what)
+            problem = "is not a number; correct it, or leave it empty if it is missing"
+        self._refuse(bad[codes], column.index, "value", problem)
         return known[codes]
 
     def _number(self, value: Any) -> float | None:
@@ -313,8 +313,10 @@ class _Rows:
         self.group_of = np.append(self.group_of, new)
         group, fresh = self._named(frame, "group", self.groups), self.group_of[person] < 0
         self.group_of[person[fresh][::-1]] = group[fresh][::-1]  # the first of several rows
-        what = "is missing, or not the participant's first one; correct it, or name `participant`"
-        self._refuse((group < 0) | (group != self.group_of[person]), frame.index, "group", what)
+        problem = (
+            "is missing, or not the participant's first one; correct it, or name `participant`"
+        )
+        self._refuse((group < 0) | (group != self.group_of[person]), frame.index, "group", problem)
 
     def _settled(self, frame: pd.DataFrame) -> Integers:
         """Return the time of each row, or its number without times.
@@ -339,13 +341,15 @@ class _Rows:
         """Raise if no row was read, or the column of participants has other content."""
         column, people, count = self.columns["participant"], len(self.people), self.count
         if not count:
-            what = "no row of data below the header, or between `first` and `last`; check the file"
-            raise DataError(f"{self.table.where}: {what}")
+            problem = (
+                "no row of data below the header, or between `first` and `last`; check the file"
+            )
+            raise DataError(f"{self.table.where}: {problem}")
         alone = count < 2 * people and self.first is self.last is None
         if column is not None and (alone or all(map(is_time, self.people))):
-            what = f"{people:,} participants in {count:,} rows" if alone else "times, not names"
-            what = f"the column {shown(column)} of the participants has {what}"
-            raise DataError(f"{self.table.where}: {what}; name the right one (`participant`)")
+            problem = f"{people:,} participants in {count:,} rows" if alone else "times, not names"
+            problem = f"the column {shown(column)} of the participants has {problem}"
+            raise DataError(f"{self.table.where}: {problem}; name the right one (`participant`)")
 
     def find_step(self, key: Integers) -> int:
         """Return the given step, else the most common difference of times, the smallest of equals.
@@ -358,37 +362,41 @@ class _Rows:
             counted.update(wait[at : at + ROWS].tolist())
         number = {one: n for one, n in counted.items() if one < 2 ** (TIME_BITS - 1)}
         if 0 in number:
-            what = "is there twice; remove one row, or name `participant` or, if daylight "
-            self._refuse_late(key[1:][wait == 0], what + "saving ends, `timezone`")
+            problem = "is there twice; remove one row, or name `participant` or, if daylight "
+            self._refuse_late(key[1:][wait == 0], problem + "saving ends, `timezone`")
         if self.schema.step_seconds is None and not number:
-            what = "one reading only of each participant, so no time step; give `step`"
-            raise DataError(f"{self.table.where}: {what}")
+            problem = "one reading only of each participant, so no time step; give `step`"
+            raise DataError(f"{self.table.where}: {problem}")
         common = min(number, key=lambda one: (-number[one], one), default=1)
         step = self.schema.step_seconds or common
         if odd := [one for one in number if one % step]:
-            what = f"is not a whole number of steps of {step} s after the one before; resample or "
+            problem = (
+                f"is not a whole number of steps of {step} s after the one before; resample or "
+            )
             late = key[1:][pd.Series(wait, copy=False).isin(odd)]
-            self._refuse_late(late, what + "give `step`")
+            self._refuse_late(late, problem + "give `step`")
         if self.time_base == "local" and step <= HOUR and HOUR + step in number:
             late = key[1:][wait == HOUR + step]
             then = pd.DatetimeIndex(_time(late).astype("datetime64[s]"))
             spring = then.month.isin([3, 4, 9, 10, 11]) & (then.day_of_week == 6) & (then.hour <= 4)
-            what = "comes an hour late, as when daylight saving begins; give its `timezone`, or UTC"
-            self._refuse_late(late[spring & (_time(late) % HOUR < step)], what)
+            problem = (
+                "comes an hour late, as when daylight saving begins; give its `timezone`, or UTC"
+            )
+            self._refuse_late(late[spring & (_time(late) % HOUR < step)], problem)
         return step
 
-    def _refuse_late(self, keys: Integers, what: str) -> None:
+    def _refuse_late(self, keys: Integers, problem: str) -> None:
         """Raise if there are keys with a wrong time, naming their first row."""
         if len(keys):
             found = [rows[own == keys[0]] for rows, own, _ in replace(self)]
             place = self.table.place(int(np.concatenate(found)[-1]))
-            raise DataError(f"{self.table.where}, {place}: the time {what}")
+            raise DataError(f"{self.table.where}, {place}: the time {problem}")
 
-    def _refuse(self, bad: Any, rows: Any, role: str, what: str) -> None:
+    def _refuse(self, bad: Any, rows: Any, role: str, problem: str) -> None:
         """Raise if a row is bad, unless no row may be refused; the value is never shown."""
         if bad.any() and not self.total:
             place = self.table.place(int(rows[int(np.asarray(bad).argmax())]))
-            raise DataError(f"{self.table.where}, {place}: the {role} {what}")
+            raise DataError(f"{self.table.where}, {place}: the {role} {problem}")
 
     def _times(self, frame: pd.DataFrame) -> tuple[Integers, Integers]:
         """Return the first and last moment of each time; the minimum for invalid ones."""
@@ -400,16 +408,18 @@ class _Rows:
         codes, distinct = self._different(column)
         early, late, kind = (found[codes] for found in moments(pd.Series(distinct), form, zone))
         written = f"written as {form}" if form else "such as 2017-05-14T09:00:00 or unix seconds"
-        what = f"is not a time in whole seconds {written}; correct it or set `time_format`"
+        problem = f"is not a time in whole seconds {written}; correct it or set `time_format`"
         if zone not in (None, "UTC"):
-            what += f"; the clocks of {zone} leave some out where daylight saving begins"
-        self._refuse(early == NOWHEN, frame.index, "time", what)
+            problem += f"; the clocks of {zone} leave some out where daylight saving begins"
+        self._refuse(early == NOWHEN, frame.index, "time", problem)
         if self.kind < 0 and len(kind):
             self.kind = int(kind[0])
             if self.kind == 1 and not zone and not self.total:
                 self.time_base = "local"
-        what = f"is not written as the first time, which {KINDS[self.kind]}; write all in one way"
-        self._refuse(kind != self.kind, frame.index, "time", what)
+        problem = (
+            f"is not written as the first time, which {KINDS[self.kind]}; write all in one way"
+        )
+        self._refuse(kind != self.kind, frame.index, "time", problem)
         return early, late
 
     def _named(self, frame: pd.DataFrame, role: str, names: dict[str, int]) -> NDArray[np.int32]:
@@ -455,9 +465,9 @@ def find_columns(table: Table, schema: Schema) -> dict[str, str | None]:
     """Return the column of each role or None; raises DataError if it is missing or not clear."""
     present, columns = list(table.columns), {role: getattr(schema, role) for role in ROLES}
 
-    def refuse(what: str) -> NoReturn:
+    def refuse(problem: str) -> NoReturn:
         line = "" if table.first_line is None else ", line 1"
-        raise DataError(f"{table.where}{line}: {what}")
+        raise DataError(f"{table.where}{line}: {problem}")
 
     sign = schema.decimal or "."
     if columns["value"] is None and any(

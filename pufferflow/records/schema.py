@@ -137,15 +137,15 @@ class Reading:
             sign = str(given.get(name, ";"))
             wide = name == "separator" and not sign.isascii()
             if len(sign) != 1 or sign.isalnum() or sign in '+-\r\n"' or wide:
-                what = f"{name} is {checks.shown(sign)}; it must be one character"
-                raise ParameterError(f"{what}, and none of which numbers are made")
+                problem = f"{name} is {checks.shown(sign)}; it must be one character"
+                raise ParameterError(f"{problem}, and none of which numbers are made")
         if self.thousands == (self.decimal or "."):
             raise ParameterError("`thousands` and `decimal` are the same; correct either")
         try:
             ZoneInfo("UTC" if self.timezone is None else self.timezone)
         except (ValueError, OSError, KeyError):  # KeyError: there is no such zone
-            what = f"timezone {checks.shown(self.timezone)} is unknown"
-            raise ParameterError(f"{what}; give a name such as Europe/Paris") from None
+            problem = f"timezone {checks.shown(self.timezone)} is unknown"
+            raise ParameterError(f"{problem}; give a name such as Europe/Paris") from None
 
     def given(self) -> dict[str, str | bool]:
         """Return the read options that differ from the default."""

@@ -73,12 +73,16 @@ class StateSpace:
         plain = [isinstance(name, str) and name.strip() == name != "" for name in listed]
         letters = "".join(map(str, listed))
         if not all(plain) or any(unicodedata.category(one) in ("Cc", "Cs") for one in letters):
-            what = "the names of the states must be strings that are not empty, without blanks at"
-            raise ParameterError(f"{what} their ends, control characters and halves of characters")
+            problem = (
+                "the names of the states must be strings that are not empty, without blanks at"
+            )
+            raise ParameterError(
+                f"{problem} their ends, control characters and halves of characters"
+            )
         keys = {shortest(name) or name for name in listed}
         if not 0 < len(listed) == len(keys) < MAX_STATES or (other and OTHER in listed):
-            what = "the names of the states must be different, as numbers too, at least one"
-            raise ParameterError(f"{what}, and fewer than {MAX_STATES}")
+            problem = "the names of the states must be different, as numbers too, at least one"
+            raise ParameterError(f"{problem}, and fewer than {MAX_STATES}")
         return cls((*listed, OTHER) if other else listed, None, other)
 
     @property

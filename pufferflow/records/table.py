@@ -137,9 +137,9 @@ def _csv_table(path: str, separator: str | None) -> Table:
                 for column in batch.columns:
                     broken = compute.index(compute.match_substring(column, "\n"), True).as_py()
                     if broken >= 0:
-                        what = "a quote is not closed, or a field has a line break"
+                        problem = "a quote is not closed, or a field has a line break"
                         where = f"{path}, line {line + broken}"
-                        raise DataError(f"{where}: {what}; write one reading per line")
+                        raise DataError(f"{where}: {problem}; write one reading per line")
                 yield batch.to_pandas()
                 line += len(batch)
 
@@ -200,5 +200,5 @@ def _unpacked(path: str) -> Iterator[Any]:
 
 
 def _endless(path: str) -> DataError:
-    what = f"a line of more than {BLOCK:,} bytes, or a quote that is not closed"
-    return DataError(f"{path}: {what}; write one reading per line")
+    problem = f"a line of more than {BLOCK:,} bytes, or a quote that is not closed"
+    return DataError(f"{path}: {problem}; write one reading per line")

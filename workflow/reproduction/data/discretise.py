@@ -67,11 +67,13 @@ def discretise(path: str | Path, settings: Mapping[str, Any], dataset: str, labe
     for person in everybody:
         some = person.observations < 2 or person.transition_counts.any()
         if settings["kind"] == "activity" and label == "file" and not some:
-            what = f"has no two rows that are {step} s apart, the step of the others"
-            raise DataError(f"{path}: participant {person.name!r} {what}; resample to one step")
+            problem = f"has no two rows that are {step} s apart, the step of the others"
+            raise DataError(f"{path}: participant {person.name!r} {problem}; resample to one step")
     if not any(person.transition_counts.any() for person in everybody):
-        what = f"{steps.rows:,} row(s), and no two with values that are one step ({step} s) apart"
-        raise DataError(f"{path}: {what}, so no transition to count; give longer records")
+        problem = (
+            f"{steps.rows:,} row(s), and no two with values that are one step ({step} s) apart"
+        )
+        raise DataError(f"{path}: {problem}, so no transition to count; give longer records")
     first, last = (stamp(steps, at) for at in steps.extent or (0, steps.rows - 1))
     known = {"name": Path(path).name, "column": steps.columns["value"], "rows": steps.rows}
     known |= {"people": len(everybody), "first": first, "last": last}
@@ -198,8 +200,8 @@ def _states(table: Table, schema: Schema, given: Sequence[str] | None) -> StateS
             lost = space.encode_names(texts) == MISSING
         if lost.any():
             place = f"{table.where}, {table.place(int(values.index[int(lost.argmax())]))}"
-            what = "is missing; fill it in, remove the row, or name it among the states"
-            raise DataError(f"{place}: the state {what}")
+            problem = "is missing; fill it in, remove the row, or name it among the states"
+            raise DataError(f"{place}: the state {problem}")
         for text in texts:
             found.setdefault(shortest(text) or text, text)
     if space is None and not found:

@@ -74,8 +74,8 @@ def _nhanes_days(path: str | Path) -> pd.DataFrame:
     fine &= days["wear_minutes"].str.fullmatch(r"(\d+-\d+(;\d+-\d+)*)?")
 
     def refused(row: int) -> DataError:
-        what = f"no person's day of {DAY} counts, after the one before"
-        return DataError(f"{path}, line {row + 2}: {what}; correct it")
+        problem = f"no person's day of {DAY} counts, after the one before"
+        return DataError(f"{path}, line {row + 2}: {problem}; correct it")
 
     if not fine.all():
         raise refused(int(fine.to_numpy().argmin()))

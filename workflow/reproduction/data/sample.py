@@ -146,5 +146,5 @@ def load_sample(path: str | Path) -> Sample:
         )
         return Sample(**raw | {"states": tuple(raw["states"]), "participants": tuple(people)})
     except (OSError, KeyError, TypeError, ValueError) as error:
-        what = f"missing or not a sample of this package ({error}); run the rule that makes it"
-        raise DataError(f"{path}: {what}") from error
+        problem = f"missing or not a sample of this package ({error}); run the rule that makes it"
+        raise DataError(f"{path}: {problem}") from error

@@ -77,8 +77,8 @@ def measure(settings: Mapping[str, Any], seed: int) -> Iterator[Found]:
         point["posterior_same"] = _posterior(views, 1, d, gamma)
         point["posterior_together"] = _posterior(views, views, d, gamma)
         yield point
-    for key, what, computed in (*_conditions(settings, seed), *_trade_off(), *_disclosed(seed)):
-        yield Value("αβ", what, f"alpha-beta/{key}", computed)
+    for key, quantity, computed in (*_conditions(settings, seed), *_trade_off(), *_disclosed(seed)):
+        yield Value("αβ", quantity, f"alpha-beta/{key}", computed)
 
 
 def _posterior(views: int, made_for: int, d: Fraction, gamma: Fraction) -> float:
@@ -105,8 +105,8 @@ def _conditions(settings: Mapping[str, Any], seed: int) -> Stated:
         checks.append((check.private, published))
     implied = all(private for private, published in checks if published)
     refused = sum(private and not published for private, published in checks)
-    what = f"the source's conditions imply (d, γ)-privacy, {sets} cases"
-    yield "sufficient", what, "sufficient" if implied else "not sufficient"
+    quantity = f"the source's conditions imply (d, γ)-privacy, {sets} cases"
+    yield "sufficient", quantity, "sufficient" if implied else "not sufficient"
     yield "refused", "(d, γ)-private cases that these conditions refuse", f"{refused} of {sets}"
 
     domain = dp.Domain({"district": range(1, 51), "answer": ["yes", "no"]})
@@ -158,8 +158,8 @@ def _disclosed(seed: int) -> Stated:
     d, gamma, n, m = Fraction(1, 10), Fraction(1, 2), 1000, 10000
     alone, three = dp.choose_alpha_beta(d, gamma), dp.choose_alpha_beta(d, gamma, views=3)
     for views in (1, 2, 3):
-        what = f"largest posterior after {views} view(s) made for one, d = .1, γ = .5"
-        yield f"views/{views}", what, _posterior(views, 1, d, gamma)
+        quantity = f"largest posterior after {views} view(s) made for one, d = .1, γ = .5"
+        yield f"views/{views}", quantity, _posterior(views, 1, d, gamma)
     publisher, second = dp.Publisher([(1,), (2,)], dp.Domain({"x": range(20)}), d, gamma), "refused"
     publisher.publish(alone, insecure_seed=seed)
     with suppress(ParameterError):
@@ -174,15 +174,15 @@ def _disclosed(seed: int) -> Stated:
     inserted, keep = d * (1 - gamma) / (gamma * (1 - d)), 1 - d / gamma
     source = dp.AlphaBeta(keep * (1 - inserted), keep * inserted)  # the best under its conditions
     found = {p: extreme_difference(source, 10 ** (p // 2 - 1), 10**p // 2) for p in (4, 6, 8, 12)}
-    what = "Σ|Pr[V|Q=n] − Pr[V|Q=0]| on the impossibility line, half of the domain queried"
-    yield "impossible", what, "below .5" if max(found.values()) < 0.5 else "not below .5"
+    quantity = "Σ|Pr[V|Q=n] − Pr[V|Q=0]| on the impossibility line, half of the domain queried"
+    yield "impossible", quantity, "below .5" if max(found.values()) < 0.5 else "not below .5"
     for power, total in found.items():
         yield f"extremes/{power}", f"that sum at m = 10^{power}", total
-    what = "bound √(Σ φ^2j) on the difference of posterior and prior count there, m = 10^12"
-    yield "difference-bound", what, difference_bound(alone, Fraction(1, 10**7), 10**12 // 2)
-    what = "statistical difference of views with and without one tuple"
-    yield "difference-one", f"{what}, our α", 2 * float(alone.alpha)
-    yield "difference-source", f"{what}, the source's α", 2 * float(source.alpha)
+    quantity = "bound √(Σ φ^2j) on the difference of posterior and prior count there, m = 10^12"
+    yield "difference-bound", quantity, difference_bound(alone, Fraction(1, 10**7), 10**12 // 2)
+    quantity = "statistical difference of views with and without one tuple"
+    yield "difference-one", f"{quantity}, our α", 2 * float(alone.alpha)
+    yield "difference-source", f"{quantity}, the source's α", 2 * float(source.alpha)
 
 
 MAX_STEPS, TAIL = 10**9, 1e-13
