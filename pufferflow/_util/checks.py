@@ -144,8 +144,8 @@ def several_epsilons(epsilon: Iterable[object]) -> list[float]:
 
 def longest(length: Lengths) -> int:
     """Return the longest segment; all lengths must be integers from 1 to ``LONGEST``."""
-    lengths = length if isinstance(length, Iterable) else [length]
     with suppress(ParameterError, TypeError, ValueError):  # also if it is empty
+        lengths = check_list(length, "length") if isinstance(length, Iterable) else [length]
         return max(check_whole(each, "length") for each in lengths)
     raise _wrong(length, "length", f"it must be an integer from 1 to {LONGEST}, or a list of such")
 

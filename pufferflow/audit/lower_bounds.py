@@ -199,18 +199,14 @@ class _Search:
         if self._stationary:
             start = chain.stationary_distribution
         self._error = 4 * chain.stationary_error if self._stationary else 0.0
-        self._distributions = {1: np.asarray(start)}
-        self._nothing = np.zeros((0, chain.states), dtype=np.bool_)
+        self._start, self._nothing = start, np.zeros((0, chain.states), dtype=np.bool_)
         self._alone = np.eye(chain.states, dtype=np.bool_)
         self._warm: dict[tuple[int, Pair], Bools] = {}
 
     def _distribution(self, node: int) -> Floats:
         """Return the distribution of X_node."""
-        node = 1 if self._stationary else node
-        if node not in self._distributions:
-            power = np.linalg.matrix_power(self._matrix, node - 1)
-            self._distributions[node] = self._distributions[1] @ power
-        return self._distributions[node]
+        moves = 0 if self._stationary else node - 1
+        return np.asarray(self._start @ np.linalg.matrix_power(self._matrix, moves))
 
     def _possible(self, node: int) -> Bools:
         """Return the values of a record that are surely possible."""
@@ -351,17 +347,16 @@ class _Search:
         The search starts from the set next to the node of the best query, and improves it: over all
         sets for few states, else over those with one state more or less.
         """
-        k, last = len(self._matrix), self._length
+        k, last, least = len(self._matrix), self._length, self._epsilon
         chosen = np.concatenate([*best.sets, np.zeros((1, k))]).mean(axis=0) > 0.5
-        found, least = replace(best, sets=(self._nothing, self._nothing)), self._epsilon
+        found = replace(best, sets=(self._nothing, self._nothing))
         nodes = [best.node]
         if not self._even(best):
             nodes += range(1, last + 1) if last <= FEW_NODES else [1, (last + 1) // 2, last]
         while last > 1:
+            trials = chosen ^ np.concatenate([np.zeros_like(self._alone[:1]), self._alone])
             if k <= ALL_SUBSETS:
                 trials = np.arange(1, 2**k - 1)[:, None] >> np.arange(k) & 1 > 0
-            else:
-                trials = chosen ^ np.concatenate([np.zeros_like(self._alone[:1]), self._alone])
             queries = [self._constant(node, own, best, cost) for node in nodes for own in trials]
             most = max(query.value for query in queries) * (1 - 1e-12)
             query = next(query for query in queries if query.value >= most)  # the first of equals

@@ -26,13 +26,14 @@ from itertools import combinations_with_replacement, permutations, product
 
 import numpy as np
 
-from pufferflow._util.checks import check_list, check_type, longest, shown
+from pufferflow._util.checks import Lengths, longest, shown
 from pufferflow._util.rounding import UNIT_ROUNDOFF, divide_up
 from pufferflow._util.types import Floats
 from pufferflow.audit import counts
 from pufferflow.audit._count_kernels import NOTHING, Numbers, movable, prepend_record, raise_shift
 from pufferflow.errors import ParameterError
 from pufferflow.models.chain import MarkovChain
+from pufferflow.models.families import AnyFamily, finite_chains
 
 TIE = 2.0**-29
 """Loss by an explicit transport plan."""
@@ -75,9 +76,7 @@ class ChainSensitivity:
 
 
 def chain_sensitivity(
-    chains: Sequence[MarkovChain] | MarkovChain,
-    lengths: Sequence[int] | int,
-    weights: Sequence[int],
+    family: AnyFamily, lengths: Lengths, weights: Sequence[int]
 ) -> ChainSensitivity:
     """Return W of N = Σ_t weights[X_t] over a finite family, all nodes and all pairs of states.
 
@@ -88,7 +87,7 @@ def chain_sensitivity(
 
     Parameters
     ----------
-    chains : MarkovChain or sequence of MarkovChain
+    family : MarkovChain or ChainFamily
         Θ.
     lengths : int or sequence of int
         Segment lengths; each takes about T³ (range of the weights)² / 6 operations per state, and k
@@ -101,24 +100,17 @@ def chain_sensitivity(
     ParameterError
         The weights are not one integer per state, or a length is below 1.
     ChainError
-        An initial probability is beyond the range of floats.
+        The family is not a finite one, or an initial probability is beyond the range of floats.
     """
-    family = [chains] if isinstance(chains, MarkovChain) else check_list(chains, "chains")
-    if not family:
-        raise ParameterError("chains is empty; give at least one chain")
+    chains, values = finite_chains(family, "W"), np.asarray(weights)
     longest(lengths)
-    values = np.asarray(weights)
-    found = []
-    for index, chain in enumerate(family):
-        check_type(chain, "an entry of chains", MarkovChain)
-        if values.shape != (chain.states,) or values.dtype.kind not in "iu":
-            raise ParameterError(
-                f"weights are {shown(weights)}; give one integer for each of {chain.states} states"
-            )
-        # a constant in each record moves no distribution
-        gains = tuple(int(value) - int(values.min()) for value in values)
-        for length in sorted({int(n) for n in np.atleast_1d(lengths)}):
-            found.append(replace(_sensitivity(chain, length, gains), chain=index))
+    k, segments = chains[0].states, sorted({int(n) for n in np.atleast_1d(lengths)})
+    if values.shape != (k,) or values.dtype.kind not in "iu":
+        raise ParameterError(f"weights are {shown(weights)}; give one integer per state ({k})")
+    # a constant in each record moves no distribution
+    gains = tuple(int(value) - int(values.min()) for value in values)
+    each = product(enumerate(chains), segments)
+    found = [replace(_sensitivity(chain, n, gains), chain=index) for (index, chain), n in each]
     worst = max(found, key=lambda one: one.W)
     return replace(worst, strict=max(one.strict for one in found))
 

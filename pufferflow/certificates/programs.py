@@ -197,9 +197,7 @@ class Writer:
 
     def _coupled(self, forward: bool, j: int, floor: Floats | float) -> Floats:
         """Return bounds by couplings of every node with j nodes or more on that side."""
-        if isinstance(self.model, SetModel):
-            anything = np.zeros_like(self.cap, dtype=np.bool_)
-            return self._fixed([(self._affine(forward), anything, 1)], 0.0, floor)
+        sets = self._affine(forward) if isinstance(self.model, SetModel) else None
         excess, table, phases = 0.0, self.cap * 0.0 + floor, self.model.phases(forward)
         for _ in range(_GUESSES):
             growth = self.run.growth([[arb(a).exp() for a in row] for row in table.tolist()])
@@ -210,7 +208,7 @@ class Writer:
                 return table
             excess, maps = needed * 1.01, list[Map]()
             for node in nodes:
-                rows = ExactRows(_floats(node.rows), 1e-15, _mask(node.values, self.k))
+                rows = sets or ExactRows(_floats(node.rows), 1e-15, _mask(node.values, self.k))
                 maps.append((rows, self._outside(node.values), 1))
             table = self._fixed(maps, excess, floor)
             if not excess:

@@ -169,7 +169,7 @@ def _count(asked: Any, chains: Sequence[MarkovChain]) -> Document:
     """Return the proof with W for the distributions of the count, with slack for ties."""
     lengths = list(asked.count.lengths)
     weights = [int(x in asked.count.states) for x in range(chains[0].states)]
-    known = chain_sensitivity(chains, lengths, weights)
+    known = chain_sensitivity(ChainFamily(chains), lengths, weights)
     ties = known.W * asked.epsilon < known.strict * (asked.epsilon - TIE)
     reach, slack = (known.W, _SLACK) if ties else (known.strict, "0")
     return {"weights": weights, "lengths": lengths, "W": reach, "slack": slack}
@@ -246,10 +246,8 @@ def quilts_of_chain(chain: MarkovChain, exact: Any, claim: Claim) -> list[list[i
     return ranges
 
 
-_SUMS = {"low": (0, 1), "high": (1, np.inf)} | dict.fromkeys(
-    ("transition_matrix", "transition_matrices", "initial_distribution"), (1, 1)
-)
-"""Possible sums of rows."""
+_SUMS = {"low": (0, 1), "high": (1, np.inf)}
+"""Possible sums of rows; those of distributions are 1."""
 
 
 def exact_family(theta: Family) -> Document:
@@ -275,8 +273,8 @@ def _exact(value: Any, name: str = "") -> Any:
     """Return floats as shortest decimals, or divided by the sum of a row if it is wrong."""
     if isinstance(value, dict):
         return {key: _exact(part, key) for key, part in value.items()}
-    if name in _SUMS and isinstance(value, list) and isinstance(value[0], float):
-        numbers, (least, most) = [Fraction(repr(p)) for p in value], _SUMS[name]
+    if name not in {"", "radius"} and isinstance(value, list) and isinstance(value[0], float):
+        numbers, (least, most) = [Fraction(repr(p)) for p in value], _SUMS.get(name, (1, 1))
         total = sum(numbers, Fraction())
         right = least <= total <= most
         return [repr(p) for p in value] if right else [str(p / total) for p in numbers]

@@ -26,11 +26,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 from flint import fmpz
-from numpy.typing import NDArray
 
 from pufferflow._util.checks import check_list, check_positive, check_type, check_whole
 from pufferflow._util.noise import randomness
 from pufferflow._util.numbers import Exact
+from pufferflow._util.types import Bools, Ints
 from pufferflow.dp.classical import bernoulli
 from pufferflow.dp.finite import check_exact
 from pufferflow.errors import DataError, ParameterError
@@ -42,10 +42,7 @@ MAX_TUPLES = 10**8
 class Domain:
     """All tuples with one value of every column; ``size`` is their number, at most 10^8.
 
-    Parameters
-    ----------
-    columns : mapping of str to sequence
-        The distinct values of each column, hashable; anything else is a ParameterError.
+    ``columns`` has for each its distinct values, hashable; anything else is a ParameterError.
     """
 
     def __init__(self, columns: Mapping[str, Collection[Any]]) -> None:
@@ -66,7 +63,7 @@ class Domain:
     def __repr__(self) -> str:
         return f"Domain({', '.join(f'{name}: {len(of)}' for name, of in self.columns.items())})"
 
-    def encode(self, data: Rows) -> NDArray[np.int64]:
+    def encode(self, data: Rows) -> Ints:
         """Return the codes of a set of tuples, one per row: indices in lexicographic order.
 
         Raises DataError for other columns than the domain's, a tuple outside it, or one twice.
@@ -92,15 +89,13 @@ class Domain:
             )
         return np.asarray(codes)
 
-    def decode(self, codes: NDArray[np.int64]) -> pd.DataFrame:
+    def decode(self, codes: Ints) -> pd.DataFrame:
         """Return the table of the tuples with these codes."""
         columns = zip(self.columns.items(), np.unravel_index(codes, self.shape), strict=True)
         table = {name: pd.Series(values.take(i)) for (name, values), i in columns}
         return pd.DataFrame(table).infer_objects()
 
-    def selected(
-        self, where: Mapping[str, Any], table: pd.DataFrame
-    ) -> tuple[NDArray[np.bool_], int]:
+    def selected(self, where: Mapping[str, Any], table: pd.DataFrame) -> tuple[Bools, int]:
         """Return the rows of ``table`` that meet all conditions, and their number in D.
 
         ``where`` has for each column one value, or several allowed ones; a column or a value
@@ -119,7 +114,7 @@ class Domain:
             count = count // len(self.columns[name]) * indices.size
         return mask, count
 
-    def _indices(self, name: str, wanted: Any) -> NDArray[np.int64]:
+    def _indices(self, name: str, wanted: Any) -> Ints:
         """Return the index of each value in a column's declaration, −1 if not declared."""
         try:
             return np.asarray(self.columns[name].get_indexer(_index(wanted)))
@@ -174,12 +169,8 @@ class PrivacyCheck:
 def check_views(views: Collection[AlphaBeta], d: Exact, gamma: Exact) -> PrivacyCheck:
     """Return whether several views of the same data are (d, γ)-private together, exactly.
 
-    Parameters
-    ----------
-    views : list of AlphaBeta
-        Each may depend on the views before it.
-    d, gamma : Fraction, str or float
-        Bounds on prior and posterior, 0 < d ≤ γ ≤ 1, d < 1; anything else is a ParameterError.
+    Each may depend on the views before it. Bounds other than 0 < d ≤ γ ≤ 1, d < 1 are a
+    ParameterError.
     """
     views, (d, gamma) = check_list(views, "views"), _bounds(d, gamma)
     if not (views and all(isinstance(view, AlphaBeta) for view in views)):

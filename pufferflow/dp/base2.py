@@ -20,8 +20,6 @@ The source's code states 2αη for every α; with α = ½, utility ½ against 1 
 ½, the ratio tends to ((1 + 2^η)/2)², which is larger. ε does not include leakage by timing.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left, bisect_right
 from collections import Counter
@@ -30,7 +28,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
 from itertools import accumulate, product
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 from flint import arb, ctx, fmpq, fmpz
 
@@ -41,8 +39,7 @@ from pufferflow._util.rounding import float_up
 from pufferflow.dp.finite import held_number
 from pufferflow.errors import ParameterError
 
-Number: TypeAlias = float | Fraction
-"""An exact number; a float stands for its binary value."""
+Number: TypeAlias = float | Fraction  # a float stands for its binary value
 
 
 @dataclass(frozen=True)
@@ -64,7 +61,7 @@ class Eta:
             raise ParameterError("x of η must be smaller than 2^y")
 
     @classmethod
-    def for_epsilon(cls, epsilon: float, sensitivity: Number = 1, *, y: int = 16) -> Eta:
+    def for_epsilon(cls, epsilon: float, sensitivity: Number = 1, *, y: int = 16) -> Self:
         """Return the largest η with z = 1 and 2⌈α⌉η·ln 2 ≤ ``epsilon``, for y up to 62.
 
         Raises ParameterError if that needs a larger y.
@@ -89,6 +86,64 @@ class Eta:
     def loss(self, factor: int) -> float:
         """Return ``factor``·η·ln 2, rounded up."""
         return float_up(log_bound(1 / self.base**factor))
+
+
+class CumulativeWeights:
+    """The sums c_i = Σ_{j ≤ i} q^{k_j}, enclosed between integers and exact on demand.
+
+    q = numerator / 2^shift < 1, the numerator odd; all exponents k_j ≥ 0, one of them 0. Exact
+    sums of 75,000 outcomes fill 700 MB; a draw needs almost none of these bits. ``lower`` and
+    ``upper`` enclose them in units of 2^-bits (any number of bits gives the same draws); every c_i
+    is an integer in units of 2^-depth.
+    """
+
+    def __init__(self, numerator: int, shift: int, exponents: Sequence[int], bits: int) -> None:
+        self._numerator, self._shift, self._exponents = numerator, shift, exponents
+        self.bits, self.depth = bits, shift * max(exponents)
+        wide, floors, last, power = bits + 64, {}, 0, 1 << bits + 64
+
+        @cache
+        def factor(gap: int) -> int:
+            with ctx.workprec(2 * wide):
+                ball = arb(fmpq(numerator, 1 << shift)) ** gap * arb(1 << wide)
+                return int(ball.lower().floor().unique_fmpz() or 0)
+
+        # Each power of q from the one before it, in units of 2^-wide. Rounding down loses less
+        # than 3 units each time, fewer than 2^64 in all.
+        for k in sorted(set(exponents)):
+            power, last = power * factor(k - last) >> wide, k
+            floors[k] = power >> 64
+        self.lower = list(accumulate(floors[k] for k in exponents))
+        self.upper = list(accumulate(floors[k] + 2 * (shift * k > bits) for k in exponents))
+
+    @cached_property
+    def width(self) -> int:
+        """Bits of s: ``bits`` fractional ones, and ⌈log2 t⌉ before them, t ≥ 1 the total."""
+        least, most = ((sums[-1] - 1).bit_length() for sums in (self.lower, self.upper))
+        if least == most:
+            return least
+        return (self.exact(len(self._exponents)) - 1).bit_length() - self.depth + self.bits
+
+    def exact(self, count: int) -> int:
+        """Return 2^depth · (sum of the first ``count`` weights)."""
+        total, power, last, base = fmpz(0), fmpz(1), 0, fmpz(self._numerator)
+        for k, times in sorted(Counter(self._exponents[:count]).items()):
+            power, total = power * base ** (k - last), total << self._shift * (k - last)
+            total, last = total + times * power, k
+        return int(total) << self.depth - self._shift * last
+
+    def draw(self, getrandbits: Callable[[int], int], *, bitwise: bool) -> int:
+        """Draw s, at once or bit by bit; return its outcome, or n if s ≥ t."""
+        s, left, first, last = 0, self.width, 0, len(self.lower)
+        step = 1 if bitwise else left
+        while first != last and left:
+            s, left = s << step | getrandbits(step), left - step
+            low, high = s << left, s + 1 << left
+            first, last = bisect_right(self.upper, low), bisect_left(self.lower, high)
+        if first < last:  # the sums need more bits than the enclosures
+            s = s << self.depth - self.bits | getrandbits(self.depth - self.bits)
+            first += bisect_right(range(first, last), s, key=lambda i: self.exact(i + 1))
+        return first
 
 
 class Base2Exponential:
@@ -218,64 +273,6 @@ class Base2Exponential:
             index = weights.draw(self._random.getrandbits, bitwise=self.sampler == "bitwise")
             chosen, attempts = index if chosen == rejected else chosen, attempts + 1
         return chosen
-
-
-class CumulativeWeights:
-    """The sums c_i = Σ_{j ≤ i} q^{k_j}, enclosed between integers and exact on demand.
-
-    q = numerator / 2^shift < 1, the numerator odd; all exponents k_j ≥ 0, one of them 0. Exact
-    sums of 75,000 outcomes fill 700 MB; a draw needs almost none of these bits. ``lower`` and
-    ``upper`` enclose them in units of 2^-bits (any number of bits gives the same draws); every c_i
-    is an integer in units of 2^-depth.
-    """
-
-    def __init__(self, numerator: int, shift: int, exponents: Sequence[int], bits: int) -> None:
-        self._numerator, self._shift, self._exponents = numerator, shift, exponents
-        self.bits, self.depth = bits, shift * max(exponents)
-        wide, floors, last, power = bits + 64, {}, 0, 1 << bits + 64
-
-        @cache
-        def factor(gap: int) -> int:
-            with ctx.workprec(2 * wide):
-                ball = arb(fmpq(numerator, 1 << shift)) ** gap * arb(1 << wide)
-                return int(ball.lower().floor().unique_fmpz() or 0)
-
-        # Each power of q from the one before it, in units of 2^-wide. Rounding down loses less
-        # than 3 units each time, fewer than 2^64 in all.
-        for k in sorted(set(exponents)):
-            power, last = power * factor(k - last) >> wide, k
-            floors[k] = power >> 64
-        self.lower = list(accumulate(floors[k] for k in exponents))
-        self.upper = list(accumulate(floors[k] + 2 * (shift * k > bits) for k in exponents))
-
-    @cached_property
-    def width(self) -> int:
-        """Bits of s: ``bits`` fractional ones, and ⌈log2 t⌉ before them, t ≥ 1 the total."""
-        least, most = ((sums[-1] - 1).bit_length() for sums in (self.lower, self.upper))
-        if least == most:
-            return least
-        return (self.exact(len(self._exponents)) - 1).bit_length() - self.depth + self.bits
-
-    def exact(self, count: int) -> int:
-        """Return 2^depth · (sum of the first ``count`` weights)."""
-        total, power, last, base = fmpz(0), fmpz(1), 0, fmpz(self._numerator)
-        for k, times in sorted(Counter(self._exponents[:count]).items()):
-            power, total = power * base ** (k - last), total << self._shift * (k - last)
-            total, last = total + times * power, k
-        return int(total) << self.depth - self._shift * last
-
-    def draw(self, getrandbits: Callable[[int], int], *, bitwise: bool) -> int:
-        """Draw s, at once or bit by bit; return its outcome, or n if s ≥ t."""
-        s, left, first, last = 0, self.width, 0, len(self.lower)
-        step = 1 if bitwise else left
-        while first != last and left:
-            s, left = s << step | getrandbits(step), left - step
-            low, high = s << left, s + 1 << left
-            first, last = bisect_right(self.upper, low), bisect_left(self.lower, high)
-        if first < last:  # the sums need more bits than the enclosures
-            s = s << self.depth - self.bits | getrandbits(self.depth - self.bits)
-            first += bisect_right(range(first, last), s, key=lambda i: self.exact(i + 1))
-        return first
 
 
 def _whole_sensitivity(sensitivity: Number) -> int:

@@ -1,18 +1,11 @@
-"""Classical mechanisms, drawn exactly: randomised response, Laplace, exponential, majority.
-
->>> from pufferflow import dp
->>> dp.RandomisedResponse(("yes", "no"), truth=0.75).probability("yes", truth="no")
-Fraction(1, 4)
-"""
-
-from __future__ import annotations
+"""Classical mechanisms, drawn exactly: randomised response, Laplace, exponential, majority."""
 
 import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -61,7 +54,7 @@ class RandomisedResponse:
             raise ParameterError(f"truth is {self.truth}; it must be at least 1/k and below 1")
 
     @classmethod
-    def for_epsilon(cls, categories: Sequence[str], epsilon: float) -> RandomisedResponse:
+    def for_epsilon(cls, categories: Sequence[str], epsilon: float) -> Self:
         """Return the most truthful response that is ``epsilon``-DP, rounded to less truth."""
         names = tuple(check_list(categories, "categories"))
         lie = math.exp(-check_positive(epsilon, "epsilon"))

@@ -4,18 +4,6 @@ M is (ε, δ)-DP if P(S) ≤ e^ε Q(S) + δ for the distributions P, Q of its ou
 neighbours and every set S of outputs (Dwork and Roth 2014, Definition 2.4). The least δ at f = e^ε
 is the hockey-stick divergence Σ_y max(0, P(y) − f Q(y)). The least f at δ is the largest
 (P(S) − δ)/Q(S); of each size, the outputs with the largest P(y)/Q(y) suffice.
-
->>> from pufferflow import dp
->>> coins = dp.FiniteMechanism({"yes": ["3/4", "1/4"], "no": ["1/4", "3/4"]})
->>> coins.level().factor, coins.repeated(10).delta(3**6)
-(Fraction(3, 1), Fraction(3645, 16384))
-
-The sensitivity of a query, over all databases of a few possible records and their neighbours:
-
->>> from itertools import product
->>> ages = range(20, 24)
->>> dp.sensitivity(max, product(ages, repeat=2), dp.change_one(ages))
-Fraction(3, 1)
 """
 
 from __future__ import annotations
@@ -88,9 +76,8 @@ class FiniteMechanism:
         pairs = combinations(distributions, 2) if neighbours is None else neighbours
         try:
             self.neighbours = {pair for a, b in pairs if a != b for pair in ((a, b), (b, a))}
-            self._pairs = [
-                (self.distributions[a], self.distributions[b]) for a, b in self.neighbours
-            ]
+            rows = self.distributions
+            self._pairs = [(rows[a], rows[b]) for a, b in self.neighbours]
         except (TypeError, ValueError, KeyError):
             raise ParameterError("neighbours must be pairs of inputs with a distribution") from None
 
@@ -110,9 +97,11 @@ class FiniteMechanism:
         wanted = check_exact(epsilon, "epsilon")
         ratios = (a / b for p, q in self._pairs for a, b in zip(p, q, strict=True) if b)
         largest = max((Fraction(1), *ratios))
-        # δ is constant beyond the largest ratio, so that a huge e^ε is never formed
-        factor = largest if wanted >= log_bound(largest) else _exp_bound(wanted)
-        return float_up(self.delta(factor))
+        if wanted >= log_bound(largest):  # from there on δ is constant: no huge e^ε is formed
+            return float_up(self.delta(largest))
+        with ctx.workprec(128 + int(wanted).bit_length()):
+            factor = ball(wanted).exp().lower().fmpq()
+        return float_up(self.delta(max(Fraction(1), Fraction(int(factor.p), int(factor.q)))))
 
     def level(self, delta: Exact = 0) -> PrivacyLevel:
         """Return the least ε of (ε, δ)-DP at ``delta``, exactly."""
@@ -242,10 +231,3 @@ def check_exact(value: Exact, name: str, low: int = 0, high: float = inf) -> Fra
             f"{name} is {shown(value)}; it must be a number of at least {low}{most}"
         )
     return exact
-
-
-def _exp_bound(epsilon: Fraction) -> Fraction:
-    """Return a fraction of at most e^ε, within one part in 2^120, for ε ≥ 0."""
-    with ctx.workprec(128 + int(epsilon).bit_length()):
-        bound = ball(epsilon).exp().lower().fmpq()
-    return max(Fraction(1), Fraction(int(bound.p), int(bound.q)))

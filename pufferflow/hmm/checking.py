@@ -29,15 +29,13 @@ MAX_ENTRIES = 2_000_000
 
 @dataclass(frozen=True)
 class Witness(Result):
-    """A sequence of observations with its probabilities under two secrets."""
+    """A sequence of observations with its probabilities under ``secret`` and ``other``."""
 
     secret: str
     other: str
     observations: tuple[str, ...]
     probability: Fraction
-    """P(observations | secret)."""
     other_probability: Fraction
-    """P(observations | other)."""
 
     @classmethod
     def of(cls, model: HiddenMarkovModel, secret: str, other: str, word: tuple[str, ...]) -> Self:

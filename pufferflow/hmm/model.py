@@ -70,10 +70,7 @@ class HiddenMarkovModel:
         return "HiddenMarkovModel({} states, {} observations, {} secrets)".format(*sizes)
 
     def probability(self, secret: str, sequence: Sequence[str]) -> Fraction:
-        """Return P(observations start with ``sequence`` | secret).
-
-        Raises ParameterError: a name is unknown.
-        """
+        """Return P(observations start with ``sequence`` | secret)."""
         check_choice(secret, "secret", self.initial_distributions)
         state, probability = self.initial_distributions[secret], Fraction(1)
         for observation in check_list(sequence, "sequence"):

@@ -21,12 +21,12 @@ from pufferflow.hmm.checking import Witness
 from pufferflow.hmm.model import HiddenMarkovModel, Matrix, Vector, distribution
 from pufferflow.hmm.priors import PriorFamily
 
+Counts: TypeAlias = Sequence[int | Sequence[Exact]]
 Release: TypeAlias = Literal["index", "value"]
 Ties: TypeAlias = Literal["first", "last", "uniform"]
 Relation: TypeAlias = Literal["one-by-one", "all-by-one", "one-anywhere"]
 
-SILENT = "⊥"
-"""The observation of a state before the release."""
+SILENT = "⊥"  # the observation of a state before the release
 
 MAX_BITS, MAX_STATES, MAX_VALUES = 2 * 10**9, 2_000, 100_000
 """Limits: bits of a geometric mechanism, states of a model, joint noisy values."""
@@ -129,7 +129,7 @@ class NoisyMax:
 
         return PriorFamily(**self._parts(priors, joint), parameters=parameters, pairs=pairs)
 
-    def distribution(self, counts: Sequence[int | Sequence[Exact]]) -> Vector:
+    def distribution(self, counts: Counts) -> Vector:
         """Return the exact distribution of the release, over indices or values.
 
         Each of the counts is a number, or a distribution on 0, …, m. Raises ModelError or
@@ -150,9 +150,7 @@ class NoisyMax:
                 total[outcome] += p / len(released)
         return tuple(total)
 
-    def sample(
-        self, counts: Sequence[int | Sequence[Exact]], *, insecure_seed: int | None = None
-    ) -> int:
+    def sample(self, counts: Counts, *, insecure_seed: int | None = None) -> int:
         """Return an exact draw from :meth:`distribution`, without floats.
 
         A seed is for experiments: it reveals the noise (default: the operating system's bits).
@@ -163,7 +161,7 @@ class NoisyMax:
         released = self._released(drawn)
         return released[source.randrange(len(released)) if len(released) > 1 else 0]
 
-    def _noisy(self, counts: Sequence[int | Sequence[Exact]]) -> list[Vector]:
+    def _noisy(self, counts: Counts) -> list[Vector]:
         """Return the distributions of the noisy counts; messages do not show a count."""
         noisy = []
         for i, count in enumerate(check_list(counts, "counts"), 1):
@@ -222,16 +220,9 @@ def largest_value_ratio(
 ) -> Witness:
     """Return the largest ratio P(maximum | counts) / P(maximum | neighbour) over all neighbours.
 
-    Secrets of the witness are lists of counts such as "2 1 0", its observation is the maximum.
-
-    Parameters
-    ----------
-    queries : int
-        n ≥ 1 counts.
-    relation : {"one-by-one", "all-by-one", "one-anywhere"}
-        Neighbours: one count changes by one; each by at most one; one takes another value.
-    largest, mechanism : optional
-        As for :class:`NoisyMax`.
+    Secrets of the witness are lists of counts such as "2 1 0", its observation is the maximum. Of
+    two neighbours one count differs by one ("one-by-one"), each by at most one ("all-by-one"), or
+    one in any way ("one-anywhere"). ``largest`` and ``mechanism`` are those of :class:`NoisyMax`.
     """
     n = check_whole(queries, "number of queries")  # their order does not matter
     check_choice(relation, "relation", get_args(Relation))

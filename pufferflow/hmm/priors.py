@@ -27,11 +27,8 @@ from pufferflow.hmm import smt
 from pufferflow.hmm.checking import Witness, check, check_factor, largest_ratio
 from pufferflow.hmm.model import HiddenMarkovModel, Vector, requested_length
 
-MAX_SEQUENCES = 5_000
-"""Largest number of sequences of observations with different likelihoods."""
-
-MAX_POWER = 64
-"""Largest power of an expression in an entry."""
+MAX_SEQUENCES, MAX_POWER = 5_000, 64
+"""Limits: sequences of observations with different likelihoods, powers in an entry."""
 
 _OPERATORS = {ast.Add: add, ast.Sub: sub, ast.Mult: mul, ast.Div: truediv}
 _INVALID = ArithmeticError, DomainError, MemoryError, RecursionError, SyntaxError, ValueError
@@ -102,9 +99,7 @@ class PriorFamily:
             check_choice(name, "a parameter", self.box)
         prior = {}
         for name, (low, high) in self.box.items():
-            if name not in values:
-                raise ParameterError(f"the parameter {name} has no value; give one")
-            prior[name] = written_number(values[name], name)
+            prior[name] = written_number(values.get(name), name)
             if not low <= prior[name] <= high:
                 raise ParameterError(f"{name} is outside its interval [{low}, {high}]")
         return prior
@@ -196,11 +191,10 @@ class Supremum(models.Result):
     """Bounds of the largest ratio over all priors of a box."""
 
     lower: Fraction | float
-    """Ratio of the witness, attained."""
+    """Ratio of the witness, which ``prior`` attains."""
     upper: Fraction | float
     """No prior exceeds it; ``math.inf`` if no bound was proved."""
     prior: dict[str, Fraction]
-    """The prior that attains ``lower``."""
     witness: Witness
 
     @property
@@ -252,8 +246,8 @@ def find_prior(
     """Return a prior that violates (or satisfies) ε-Pufferfish privacy; None if there is none.
 
     ``violates`` is whether to search for a violation (default), or for a prior that satisfies.
-    Other parameters and errors are those of :func:`check`. Raises ParameterError, too: there are
-    too many sequences, the solver gave no answer in time, or found only an irrational prior.
+    Other parameters are those of :func:`check`. Raises ParameterError, too, if there are too many
+    sequences, or the solver gave no answer in time or found only an irrational prior.
     """
     check_type(family, "family", PriorFamily)
     limit, steps = check_factor(factor), requested_length(family, length)

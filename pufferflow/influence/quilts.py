@@ -1,45 +1,13 @@
 """Finding the worst node of a chain and its best quilt (Algorithm 3) without scanning all quilts.
 
-These facts keep the work independent of the length T and of the size of quilts.
+``docs/leakage.md``, section 16, has the facts that keep the time independent of the length T and of
+the size of quilts. A node is the first record of a window, so there are T − w + 1 of them.
 
-*Windows.* Secrets may be the values of w consecutive records (``docs/leakage.md``, Theorem W2). A
-node below is the first record of a window, so there are T − w + 1 of them.
-
-*Distance.* The terms of eq. 5 never increase with the distance of the quilt node (data processing),
-so a rectangle of quilts, a in [a1, a2] and b in [b1, b2], scores at least
-card(a1, b1) / (ε − e(a2, b2)).
-
-*Octaves.* Between a power of two and the next one only ``SPACES`` distances are searched. Every
-quilt gives a valid score, so searching fewer never lowers the scale. It raises it by a factor of at
-most 1 + 1/``SPACES``: with its distances rounded up, or without a quilt node if the chain ends
-before, a quilt has at most this factor more nodes and no more influence (*Distance*). The exact
-scale never rises with ε, nor falls with T; the computed one may, by at most that factor unless the
-*Limit* is reached.
-
-*Likeness.* Nodes that share the first term of eq. 5 share all scores of two-sided quilts, so a node
-whose best quilt is two-sided bounds all of them: if that quilt does not fit, one of its sides
-alone, or the trivial quilt, covers no more nodes and has no larger influence. A left-only best
-quilt similarly bounds all nodes to the right, a right-only one all nodes to the left. Bisection
-over such nodes therefore suffices.
-
-*Ranges.* Other nodes are searched in ranges with a common bound of the first term, the range with
-the largest score first. A range is halved unless its best quilt is no worse than the worst node.
-Two bounds hold from a node f on. For any start, max over z of log P^n(z, x') / P^n(z, x) does
-for n = f − 1 (``InfluenceTables.any_initial``). For a given start, with reversed steps R(x, y) =
-m_i(y) P(y, x) / m_{i+1}(x), whose rows are distributions, m_{i+1+t} / m_{i+1} = R (m_{i+t} / m_i)
-is an average of its previous values, provided the nodes i, i + t, … can take the same states; so
-its range never grows with i. The ranges of log (m_{f+t} / m_f), added for the powers of two t that
-make up a distance, bound how far log m_i(x') / m_i(x) moves from node f on.
-
-*Limit.* The bound of a range of nodes holds for each of them, so it may replace their scores
-without lowering the scale. It does so once ``RANGE_LIMIT`` ranges have been searched; in a test of
-360 slow chains this raised the scale of one, by 0.003 %.
-
-*Rounding.* Every table is an upper bound. P^n is a product of non-negative numbers, so each entry
-of a computed power has a relative error of at most about n (k + 3) roundings, whatever the order of
-the products; ratios, logarithms and the later sums of three tables are covered by a few more
-roundings relative to the size of the entry. Probabilities that underflow are distinguished from
-zeros by the support of P^n, kept with it.
+Every table is an upper bound. P^n is a product of non-negative numbers, so each entry of a computed
+power has a relative error of at most about n (k + 3) roundings, whatever the order of the products;
+ratios, logarithms and the later sums of three tables are covered by a few more roundings relative
+to the size of the entry. Probabilities that underflow are distinguished from zeros by the support
+of P^n, kept with it.
 """
 
 import math
@@ -75,7 +43,7 @@ SPACES = 2**10
 """Number of searched distances of quilt nodes from a power of two to the next one."""
 
 RANGE_LIMIT = 1000
-"""Largest number of searched ranges of nodes, smaller for many states (*Limit*)."""
+"""Largest number of searched ranges of nodes, smaller for many states."""
 
 _FIRST_WORK = 2**10  # doubled each time: kernels are interpreted until there is more work
 _MAX_BYTES = 2**27
@@ -200,7 +168,7 @@ def initial_term(distribution: Floats, error: float) -> Floats:
 
 @cache
 def distances_of(spaces: int) -> Ints:
-    """Return the searched distances, increasing (*Octaves*); 0 represents no quilt node."""
+    """Return the searched distances, increasing; 0 represents no quilt node."""
     octave = np.arange(spaces, 2 * spaces)
     octaves = [octave << n for n in range(64 - spaces.bit_length())]
     return np.concatenate([np.arange(spaces), *octaves])
@@ -222,7 +190,7 @@ class Nodes(NamedTuple):
 
 
 class QuiltSearch:
-    """Best quilts of the nodes of one chain; the module's docstring explains the search."""
+    """Best quilts of the nodes of one chain."""
 
     def __init__(
         self,
@@ -335,7 +303,7 @@ class QuiltSearch:
         return distribution
 
     def _moves(self, distribution: Floats, node: int, stride: int, steps: int) -> float:
-        """Return a bound of the move of log m_i(x')/m_i(x) in ``steps`` strides (*Ranges*)."""
+        """Return a bound of the move of log m_i(x')/m_i(x) in ``steps`` strides."""
         states, moves = self.supports.at(node), 0.0
         now, inside = distribution[states], np.ix_(states, states)
         for level in range(steps.bit_length()):

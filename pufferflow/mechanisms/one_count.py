@@ -68,7 +68,7 @@ def wasserstein(
         about = f"here about {total:.1g} multiplications, at most {MAX_WORK:.0g}"
         why = f"exact distributions take time of order T³ ({about}); use mqm-exact"
         return replace(asked, reason=why)
-    found = chain_sensitivity(chains, count.lengths, weights)
+    found = chain_sensitivity(family, count.lengths, weights)
     return replace(
         asked,
         length=found.length,

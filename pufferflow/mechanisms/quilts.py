@@ -28,7 +28,7 @@ def mqm_exact(
 
     Quilt nodes more than 2,048 steps away are searched only at some distances, which raises the
     scale by less than 0.1 %. For slow chains from given starts with very many ranges of nodes the
-    last ranges share an upper bound (:mod:`pufferflow.influence.quilts`).
+    last ranges share an upper bound (``docs/leakage.md``, section 16).
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class MixingQuilts(NamedTuple):
     window: int
 
     def worst_node(self) -> Candidate:
-        """The node with the largest best score; *Likeness* of the search holds for all nodes."""
+        """Return the node with the largest best score; all are equal nodes, as in section 16."""
         first, last = 1, max(self.length - self.window, 0) + 1
         worst = Candidate(1, None, None, 0.0, 0.0)
         while first <= last:

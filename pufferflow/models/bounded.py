@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from typing import Any, NamedTuple, Self
@@ -30,11 +29,9 @@ class Masses(NamedTuple):
 class RowSets:
     """The row of state x is a sum of ``base[x]`` and of one element of each of ``parts``.
 
-    Intervals have one part: the mass above the lower bounds. Balls in total variation have two: the
-    mass that stays and the mass that moves. For h ≥ 0 and a row p of the set, p·h is largest
-    (smallest) if every part fills the states with the largest (smallest) h first; so these
-    *vertices* depend on the order of h alone. Floats have a relative error of a few roundings,
-    totals an absolute one of k.
+    Intervals have one part, balls in total variation two. *Vertices* are rows whose parts fill the
+    states in an order (``docs/leakage.md``, Lemma I2). Floats have a relative error of a few
+    roundings, totals an absolute one of k.
     """
 
     base: Floats
@@ -62,35 +59,31 @@ class RowSets:
             total += np.minimum(widths, totals[:, None] + self._tolerance)
         return np.minimum(total * (1 + self.error), 1.0)
 
-    def vertex(self, row: int, order: Sequence[int], largest: bool) -> Floats:
-        """Return the row whose parts fill the states in this order, up to :attr:`error`.
-
-        Entries are rounded up if ``largest``, otherwise down.
-        """
-        found: Floats = self.base[row].copy()
-        slack = self._tolerance if largest else -self._tolerance
-        for widths, totals in self.parts:
-            gone = [-float(totals[row]), -slack]
-            for z in order:
-                width = float(widths[row, z])
-                # rounded once, so that orders with the same vertex give the same numbers
-                found[z] += min(max(-math.fsum(gone), 0.0), width)
-                gone.append(width)
-        return found
-
     def vertices(self, row: int, largest: bool) -> Floats:
-        """Return vertices for all orders of the states, shape (k!, k)."""
-        orders = permutations(range(self.states))
-        return np.array([self.vertex(row, o if largest else o[::-1], largest) for o in orders])
+        """Return vertices for all orders of the states, shape (k!, k), up to :attr:`error`.
+
+        Entries are rounded up if ``largest``, otherwise down, and the orders reversed.
+        """
+        found, slack = [], self._tolerance if largest else -self._tolerance
+        for order in permutations(range(self.states)):
+            found.append(self.base[row].copy())
+            for widths, totals in self.parts:
+                gone = [-float(totals[row]), -slack]
+                for z in order if largest else order[::-1]:
+                    width = float(widths[row, z])
+                    # rounded once, so that orders with the same vertex give the same numbers
+                    found[-1][z] += min(max(-math.fsum(gone), 0.0), width)
+                    gone.append(width)
+        return np.array(found)
 
     def distances(self) -> Floats:
         """Return bounds of the total variation distance of rows of x and x' ≠ x, rounded up."""
         excess = self.high()[:, None, :] - self.base[None, :, :]
         one_way = np.maximum(excess, 0.0).sum(axis=2)
         both = np.maximum(excess, excess.transpose(1, 0, 2)).sum(axis=2) / 2  # Σ |p − q| / 2
-        apart = np.minimum(np.minimum(one_way, one_way.T), both) * (1 + self._tolerance)
-        np.fill_diagonal(apart, 0.0)
-        return np.asarray(np.minimum(apart, 1.0))
+        distances = np.minimum(np.minimum(one_way, one_way.T), both) * (1 + self._tolerance)
+        np.fill_diagonal(distances, 0.0)
+        return np.asarray(np.minimum(distances, 1.0))
 
     def log_ratios(self) -> Floats:
         """Return bounds of log p(z)/q(z), rows p of x and q of x', by x, x', z; −∞ for p(z) = 0."""
@@ -146,15 +139,15 @@ class BoundedFamily(Family):
                 sizes = f"backward has {backward.states} states, the family {self.states}"
                 raise ChainError(f"{sizes}; give the same ones")
             if backward.backward is not None:
-                what = "backward has backward bounds itself"
-                raise ChainError(f"{what}; give those of the reversed chain alone")
+                fault = "backward has backward bounds itself"
+                raise ChainError(f"{fault}; give those of the reversed chain alone")
         self.backward: Self | None = backward
         """Sets of the distributions of a record given the next one, or None."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.states} states{', both ways' * bool(self.backward)})"
 
-    def text(self) -> str:
+    def description(self) -> str:
         """Return a description of these chains."""
         which = "read forwards and backwards" if self.backward else "from any start"
         return f"any chain on these {self.states} states between the bounds of the model, {which}"
@@ -224,8 +217,8 @@ class TotalVariationFamily(BoundedFamily):
             advice = f"give one number, or one for each of the {len(matrix)} states"
             raise ChainError(f"radius has shape {radii.shape}; {advice}")
         if not ((radii >= 0) & (radii <= 1)).all():
-            what = "it is the largest difference of two probabilities"
-            raise ChainError(f"a radius is not between 0 and 1; {what}")
+            fault = "it is the largest difference of two probabilities"
+            raise ChainError(f"a radius is not between 0 and 1; {fault}")
         self.radius: Floats = np.broadcast_to(radii, (len(matrix),))
         """Largest distance of each row, shape (k,), read-only."""
         away = np.broadcast_to(self.radius[:, None], matrix.shape)
@@ -254,7 +247,7 @@ def _tighten(low: Floats, high: Floats, row: int) -> None:
     given_low, given_high = low.tolist(), high.tolist()
     for z in range(len(low)):
         # the sums are correctly rounded, so one step outward covers them
-        room = math.fsum([1.0, *(-p for p in given_low[:z] + given_low[z + 1 :])])
+        rest = math.fsum([1.0, *(-p for p in given_low[:z] + given_low[z + 1 :])])
         need = math.fsum([1.0, *(-p for p in given_high[:z] + given_high[z + 1 :])])
-        high[z] = max(min(given_high[z], math.nextafter(room, 2.0)), given_low[z])
+        high[z] = max(min(given_high[z], math.nextafter(rest, 2.0)), given_low[z])
         low[z] = min(max(given_low[z], math.nextafter(need, -1.0)), high[z])

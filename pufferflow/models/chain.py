@@ -81,8 +81,8 @@ class MarkovChain(ByValue):
             self.start = "stationary"
             _ = self.stationary_distribution  # raises if it is not unique
         else:
-            what = f"initial distribution {shown(initial_distribution)} is unknown"
-            raise ChainError(f'{what}; give "stationary", "any" or a list of probabilities')
+            fault = f"initial distribution {shown(initial_distribution)} is unknown"
+            raise ChainError(f'{fault}; give "stationary", "any" or a list of probabilities')
 
     def __repr__(self) -> str:
         return f"MarkovChain({self.states} states, initial_distribution={self.start})"
@@ -100,8 +100,8 @@ class MarkovChain(ByValue):
     @cached_property
     def _reached(self) -> Bools:
         """Mask of the states that can be reached from each, itself included, shape (k, k)."""
-        still = np.eye(self.states, dtype=np.bool_)
-        return followed(still, still | (self.transition_matrix > 0), 1 << self.states.bit_length())
+        edges = np.eye(self.states, dtype=np.bool_) | (self.transition_matrix > 0)
+        return edges if edges.all() else followed(edges, edges, 1 << self.states.bit_length())
 
     @cached_property
     def initial_support(self) -> Bools:
@@ -124,8 +124,8 @@ class MarkovChain(ByValue):
             rng = np.random.default_rng(check_whole(rng, "rng", 0, None))
         length = check_whole(length, "length", most=10**9)
         if self.initial_distribution is None:
-            what = 'a chain with initial_distribution="any" cannot be simulated'
-            raise ParameterError(f"{what}; give a distribution")
+            fault = 'a chain with initial_distribution="any" cannot be simulated'
+            raise ParameterError(f"{fault}; give a distribution")
         rows = np.cumsum(np.vstack([self.transition_matrix, self.initial_distribution]), axis=1)
         rows[:, -1] = 1.0
         ends, state = rows.tolist(), self.states
@@ -197,9 +197,9 @@ class MarkovChain(ByValue):
         Raises ChainError: there are several closed classes, so it is not unique.
         """
         if (classes := len(self._closed_classes)) > 1:
-            what = f"the chain has {classes} closed classes of states"
+            fault = f"the chain has {classes} closed classes of states"
             advice = "give initial_distribution as a list of probabilities"
-            raise ChainError(f"the stationary distribution is not unique: {what}; {advice}")
+            raise ChainError(f"the stationary distribution is not unique: {fault}; {advice}")
         inside, distribution = self._closed_classes[0], np.zeros(self.states)
         distribution[inside] = _stationary(self.transition_matrix[np.ix_(inside, inside)])
         distribution.flags.writeable = False
@@ -310,30 +310,30 @@ def _check_labels(*arrays: Any) -> None:
             raise ChainError(f"the states have two orders of labels, which are not read; {advice}")
 
 
-def checked_matrix(values: ArrayLike, what: str, *, square: bool, most: float = 1.0) -> Floats:
+def checked_matrix(values: ArrayLike, name: str, *, square: bool, most: float = 1.0) -> Floats:
     """Return a matrix of numbers from 0 to ``most``; raises ChainError."""
-    matrix = check_numbers(values, what, ChainError) + 0.0  # no negative zeros
+    matrix = check_numbers(values, name, ChainError) + 0.0  # no negative zeros
     if matrix.ndim != 2 or matrix.size == 0:
         wrong = f"not an array of shape {matrix.shape}"
-        raise ChainError(f"{what} must be non-empty rows of numbers, {wrong}")
+        raise ChainError(f"{name} must be non-empty rows of numbers, {wrong}")
     if square and matrix.shape[0] != matrix.shape[1]:
         wrong = f"not {matrix.shape[0]} × {matrix.shape[1]}"
-        raise ChainError(f"{what} must be square, {wrong}; one row per state")
+        raise ChainError(f"{name} must be square, {wrong}; one row per state")
     for i, j in np.argwhere(~((matrix >= 0) & (matrix <= most))):
         # without the number, which may be a count
         where = f"row {i + 1}, column {j + 1}" if len(matrix) > 1 else f"entry {j + 1}"
-        raise ChainError(f"{what} has no probability in {where}; each must lie between 0 and 1")
+        raise ChainError(f"{name} has no probability in {where}; each must lie between 0 and 1")
     return matrix
 
 
-def checked_distributions(values: ArrayLike, what: str) -> Floats:
+def checked_distributions(values: ArrayLike, name: str) -> Floats:
     """Return ``values`` as a read-only matrix of distributions; raises ChainError."""
-    square = what.startswith("transition matrix")
-    matrix = checked_matrix(values, f"the {what}", square=square, most=1 + SUM_TOLERANCE)
+    square = name.startswith("transition matrix")
+    matrix = checked_matrix(values, f"the {name}", square=square, most=1 + SUM_TOLERANCE)
     for i, row in enumerate(matrix, 1):
         mass = fsum(row)
         if not abs(mass - 1) <= SUM_TOLERANCE:
-            where = f"row {i} of the {what}" if len(matrix) > 1 else f"the {what}"
+            where = f"row {i} of the {name}" if len(matrix) > 1 else f"the {name}"
             advice = "divide it by its sum or correct the entry"
             raise ChainError(f"{where} sums to {mass:.12g}, not to 1; {advice}")
         # rows are divided once, so that a chain read back from a file is the same chain

@@ -45,8 +45,8 @@ def fit_chain(
     """
     smoothing = check_positive(smoothing, "smoothing", or_zero=True)
     order = check_whole(order, "order", most=8)
-    what = "a square matrix" if order == 1 else f"an array with {order + 1} equal sides"
-    counts, states = _occurring(_checked(transition_counts, order + 1, what))
+    shape = "a square matrix" if order == 1 else f"an array with {order + 1} equal sides"
+    counts, states = _occurring(_checked(transition_counts, order + 1, shape))
     rows = _fractions(counts + smoothing, states)
     if order == 1:
         return MarkovChain(rows, initial_distribution), states
@@ -81,12 +81,12 @@ def fit_periodic_chain(
     return chain, states
 
 
-def _checked(counts: ArrayLike, sides: int, what: str, first: int = 0) -> Floats:
+def _checked(counts: ArrayLike, sides: int, shape: str, first: int = 0) -> Floats:
     """Return counts as an array of ``sides`` axes, equal from ``first`` on; raises DataError."""
     numbers = check_numbers(counts, "transition_counts")
     is_square = numbers.ndim == sides and len(set(numbers.shape[first:])) == 1
     if not (is_square and numbers.size and np.all((numbers >= 0) & (numbers < np.inf))):
-        wanted = f"{what} of numbers of at least 0; give one row per state"
+        wanted = f"{shape} of numbers of at least 0; give one row per state"
         raise DataError(f"the transition counts must be {wanted}")
     return numbers
 
@@ -105,14 +105,14 @@ def _fractions(counts: Floats, states: States) -> Floats:
     with np.errstate(over="ignore"):
         totals = counts.sum(axis=-1, keepdims=True)
     for row in np.argwhere(np.isinf(totals[..., 0])):
-        what = f"the counts and the smoothing of the transitions from state {states[row[-1]] + 1}"
+        fault = f"the counts and the smoothing of the transitions from state {states[row[-1]] + 1}"
         advice = "give counts of records, and a smaller smoothing"
-        raise DataError(f"{what} have a sum beyond the range of floats; {advice}")
+        raise DataError(f"{fault} have a sum beyond the range of floats; {advice}")
     stuck = np.flatnonzero(totals == 0)
     if stuck.size and counts.ndim == 2:
-        what = f"state {states[stuck[0]] + 1} is entered but never left in the sample"
+        fault = f"state {states[stuck[0]] + 1} is entered but never left in the sample"
         advice = "set smoothing > 0 or merge it with another state"
-        raise DataError(f"{what}, so its row cannot be fitted; {advice}")
+        raise DataError(f"{fault}, so its row cannot be fitted; {advice}")
     shares: Floats = np.divide(counts, totals, out=np.zeros_like(counts), where=totals > 0)
     return shares
 

@@ -89,7 +89,7 @@ class Family(ByValue):
         """Return the family with times in steps; raises ParameterError: the step is missing."""
         return self
 
-    def text(self) -> str:
+    def description(self) -> str:
         """Return a description of these chains, without numbers that may depend on records."""
         raise NotImplementedError
 
@@ -138,7 +138,7 @@ class ChainFamily(Family):
     def __repr__(self) -> str:
         return f"ChainFamily({', '.join(map(repr, self.chains))})"
 
-    def text(self) -> str:
+    def description(self) -> str:
         """Return a description of these chains."""
         kinds = " or ".join(dict.fromkeys(STARTS[chain.start] for chain in self.chains))
         several = f"one of the {len(self.chains)} chains of the model,"
@@ -176,7 +176,7 @@ class BinaryInterval(Family):
         stay = self.high if 1 - self.high <= self.low else self.low
         return (MarkovChain([[stay, 1 - stay], [1 - stay, stay]], ANY),)
 
-    def text(self) -> str:
+    def description(self) -> str:
         """Return a description of these chains."""
         bounds = "between the bounds of the model"
         return f"any binary chain that stays with probabilities {bounds}, from any start"

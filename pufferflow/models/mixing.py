@@ -74,7 +74,7 @@ class MixingFamily(Family):
         """1 − α, the largest total variation distance of two such distributions, exactly."""
         return 1 - Fraction(repr(self.overlap))
 
-    def text(self) -> str:
+    def description(self) -> str:
         """Return a description of these chains, with numbers, which do not depend on records."""
         return (
             "some Markov chain, homogeneous or not, that mixes: given any two values of a reading, "
@@ -218,8 +218,8 @@ def _variations(family: IntervalFamily, rows: Floats, steps: Sequence[int]) -> F
         power = power @ rows
         if n in steps or n % (1 << max(n.bit_length() - 4, 0)) == 0:  # at least 8 from n to 2n
             # total variation of every two rows of the power
-            apart = np.array([1 - np.minimum(row, power).sum(axis=1) for row in power])
-            distances = np.clip(apart, 0.0, 1.0) + tolerance
+            variation = np.array([1 - np.minimum(row, power).sum(axis=1) for row in power])
+            distances = np.clip(variation, 0.0, 1.0) + tolerance
             moved = _farthest(family, rows, distances)
         products = bounds[1:n] * bounds[n - 1 : 0 : -1]
         direct = float((distances + error + error[:, None]).max(where=others, initial=0.0))

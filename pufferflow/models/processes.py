@@ -42,8 +42,8 @@ class HiddenChain(Family):
         if named.ndim != 1 or not is_whole.all():
             raise ParameterError("observations must be integers of at least 0; give one per state")
         if len(named) != chain.states:
-            what = f"{len(named)} observations for a chain of {chain.states} states"
-            raise ChainError(f"{what}; give one observation per state")
+            fault = f"{len(named)} observations for a chain of {chain.states} states"
+            raise ChainError(f"{fault}; give one observation per state")
         self.chain = chain
         """U."""
         self.observations: NDArray[np.intp] = named.astype(np.intp)
@@ -101,16 +101,16 @@ class HiddenChain(Family):
         for lost in np.flatnonzero(~np.isin(after, kept)):
             pasts = np.unravel_index([history[lost], after[lost]], given.shape[:-1])
             came, goes = (", ".join(map(str, past)) for past in np.transpose(pasts) + 1)
-            what = f"states {came} lead to {goes}, whose row of probabilities is all zero"
-            raise ChainError(f"{what}; give that row")
+            fault = f"states {came} lead to {goes}, whose row of probabilities is all zero"
+            raise ChainError(f"{fault}; give that row")
         matrix = np.zeros((len(kept),) * 2)
         matrix[np.searchsorted(kept, history), np.searchsorted(kept, after)] = rows[history, y]
         start = initial_distribution
         if not isinstance(start, str):
             first = _start(start, given.shape[:-1]).ravel()
             if np.delete(first, kept).any():
-                what = "the initial distribution has records that never follow each other"
-                raise ChainError(what)
+                fault = "the initial distribution has records that never follow each other"
+                raise ChainError(fault)
             start = first[kept]
         return cls(MarkovChain(matrix, start), kept % k)
 
@@ -120,8 +120,8 @@ class HiddenChain(Family):
         check_type(chain, "chain", MarkovChain)
         shown = checked_distributions(emission, "emission matrix")
         if len(shown) != chain.states:
-            what = f"the emission matrix has {len(shown)} rows for {chain.states} states"
-            raise ChainError(f"{what}; give one per state")
+            fault = f"the emission matrix has {len(shown)} rows for {chain.states} states"
+            raise ChainError(f"{fault}; give one per state")
         state, observation = np.nonzero(shown)
         chances = shown[state, observation]
         matrix = chain.transition_matrix[np.ix_(state, state)] * chances
@@ -144,8 +144,8 @@ class HiddenChain(Family):
         jumps = checked_distributions(transition_matrix, "transition matrix")
         lasts = checked_distributions(durations, "matrix of durations")
         if len(lasts) != len(jumps):
-            what = f"the durations have {len(lasts)} rows for {len(jumps)} states"
-            raise ChainError(f"{what}; give one per state")
+            fault = f"the durations have {len(lasts)} rows for {len(jumps)} states"
+            raise ChainError(f"{fault}; give one per state")
         # a hidden state is a state with the current duration of its visit
         longer = np.cumsum(lasts[:, ::-1], axis=1)[:, ::-1]  # it lasts at least n
         state, age = np.nonzero(longer)
@@ -175,7 +175,7 @@ class HiddenChain(Family):
         """Whether the initial distribution is given."""
         return self.chain.start == "given"
 
-    def text(self) -> str:
+    def description(self) -> str:
         """Return a description of these processes."""
         return (
             f"the chain of the model on {self.chain.states} hidden states, of which {self.states} "
@@ -253,10 +253,10 @@ class PeriodicChain(Family):
         try:
             now = self._whole_period[0].stationary_distribution
         except ChainError:
-            what = "the distribution of the records at each phase is not unique"
+            fault = "the distribution of the records at each phase is not unique"
             why = "for some states of phase 0 are never reached from one another"
             advice = 'give initial_distribution="any", or smooth the matrices'
-            raise ChainError(f"{what}, {why}; {advice}") from None
+            raise ChainError(f"{fault}, {why}; {advice}") from None
         found = np.empty((self.period, self.states))
         with np.errstate(under="ignore"):
             for phase in range(self.period):
@@ -303,7 +303,7 @@ class PeriodicChain(Family):
                 possible[phase + 1] = followed(possible[phase], edges, 1)
         return possible
 
-    def text(self) -> str:
+    def description(self) -> str:
         """Return a description of these processes."""
         start = f"{STARTS[self.start].removesuffix(' start')} distribution"
         return (
@@ -316,6 +316,6 @@ def _start(given: ArrayLike, shape: tuple[int, ...]) -> Floats:
     """Return an initial distribution of a shape."""
     found = check_numbers(given, "initial_distribution", ChainError)
     if found.shape != shape:
-        what = f"the initial distribution has shape {found.shape}"
-        raise ChainError(f"{what}; give one of shape {shape}")
+        fault = f"the initial distribution has shape {found.shape}"
+        raise ChainError(f"{fault}; give one of shape {shape}")
     return found

@@ -33,9 +33,6 @@ TABLE_ROUNDINGS = 5
 SEARCH = ("the search for quilts", "protect fewer variables, or give smaller networks")
 """Subject and advice of messages about long computations."""
 
-Factor = tuple[tuple[int, ...], Floats]
-"""Some variables and a table: values and, 0 or 1, the support, then one axis per variable."""
-
 
 def max_influence(network: BayesianNetwork, node: str, quilt: Iterable[str]) -> float:
     """Return the largest log P(X_Q = x_Q | X_i = x) / P(X_Q = x_Q | X_i = x'), in nats, rounded up.
@@ -107,7 +104,8 @@ def joint_distribution(
     for v in kept:
         mask |= network.ancestors[v]
     inside = members(mask)
-    factors: list[Factor] = []
+    # some variables and a table: values and, 0 or 1, the support, then one axis per variable
+    factors: list[tuple[tuple[int, ...], Floats]] = []
     around: dict[int, set[int]] = {v: set() for v in inside}  # variables with a factor in common
     for v in inside:
         scope, table = (*network.parents[v], v), network.tables[v]
@@ -137,7 +135,7 @@ def joint_distribution(
     return values, support > 0, (TABLE_ROUNDINGS + 1) * len(inside) - 1 + sums
 
 
-def _product(factors: Sequence[Factor], axes: Sequence[int]) -> Floats:
+def _product(factors: Sequence[tuple[tuple[int, ...], Floats]], axes: Sequence[int]) -> Floats:
     product = np.ones(2)[(slice(None), *(None for _ in axes))]
     for scope, table in factors:
         # axes in the order of the result, those that the factor lacks of length 1

@@ -52,7 +52,6 @@ class MarkovQuilt:
     """A Markov quilt X_Q of X_i (Definition 4.2): X_R is independent of X_i given X_Q."""
 
     node: str
-    """X_i."""
     quilt: tuple[str, ...]
     nearby: tuple[str, ...]
     """X_N, with X_i."""
@@ -125,18 +124,16 @@ def reached(network: BayesianNetwork, node: int, observed: int) -> list[int]:
 
 @dataclass(frozen=True)
 class NetworkScale:
-    """The Laplace scale of the Markov Quilt Mechanism on networks, with the worst node."""
+    """The Laplace scale of the Markov Quilt Mechanism on networks, with the worst node X_i."""
 
     epsilon: float
     scale: float
     """Scale of a query that changes by at most 1 (L1 norm) when one variable changes, rounded up;
     an L-Lipschitz query gets L · scale on every coordinate."""
     node: str
-    """A worst node X_i."""
     quilt: tuple[str, ...]
     """Its active quilt X_Q."""
     nearby: tuple[str, ...]
-    """The nearby set X_N."""
     influence: float
     """Max-influence of the quilt, in nats."""
     network: int

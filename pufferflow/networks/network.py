@@ -25,13 +25,8 @@ MAX_VARIABLES = 1_000
 class Variable:
     """A variable with its distribution given its parents; a network checks it.
 
-    Attributes
-    ----------
-    name : str
-    table : array_like, shape (states of parent 1, …, states of parent m, own states)
-        P(variable | parents), one axis per parent in the order of ``parents``. Rows that sum to 1
-        within 1e-9 are divided by their sum.
-    parents : sequence of str
+    The table P(variable | parents) has one axis per parent, in the order of ``parents``, and a last
+    one for its own states. Rows that sum to 1 within 1e-9 are divided by their sum.
     """
 
     name: str

@@ -7,9 +7,9 @@ Only its owner may read it (0700); after the move ``publish/`` has the modes of 
 import os
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from pufferflow._util.checks import check_path
@@ -19,58 +19,48 @@ from pufferflow.errors import DataError
 PUBLISH, SIMULATION = "publish", "simulation"
 
 
-@dataclass(frozen=True)
-class Draft:
-    """A release that is made in ``folder``, to be moved to ``target``.
-
-    Its files are given as strings by their paths.
-    """
-
-    target: Path
-    folder: Path
-
-    def fill(self, files: dict[str, str]) -> None:
-        """Write the files into the temporary folder."""
-        try:
-            for name, text in files.items():
-                write_atomic(self.folder / name, text)
-        except OSError as error:  # name the target, not the temporary folder
-            raise OSError(error.errno, error.strerror, os.fspath(self.target)) from error
-
-    def write(self, files: dict[str, str]) -> None:
-        """Write all files and move the folder; if its name is taken, to another one."""
-        self.fill(files)
-        moment = int(time.time())
-        for path in (*self.folder.rglob("*"), self.folder):
-            mode = 0o755 if PUBLISH in path.relative_to(self.folder).parts else 0o700
-            path.chmod(mode if path.is_dir() else mode & 0o666)
-            os.utime(path, (moment, moment))
-        try:
-            self.folder.rename(self.target)
-        except OSError:
-            prefix = f"{self.target.name[:200]}-"
-            spare = Path(tempfile.mkdtemp(dir=self.target.parent, prefix=prefix))
-            self.folder.rename(spare)
-            taken = f"{self.target} was made by another process meanwhile"
-            raise DataError(f"{taken}; the release is whole in {spare}") from None
-
-
 @contextmanager
-def draft(output: PathLike, zeros: dict[str, str]) -> Iterator[Draft]:
-    """Make an empty folder of that name, and a temporary one; only written releases remain.
+def draft(output: PathLike, zeros: dict[str, str]) -> Iterator[Callable[[dict[str, str]], None]]:
+    """Make an empty folder of that name; return the function that puts a release in its place.
 
-    Writing the files of zeros finds what could fail. Raises DataError: as :func:`require_new`.
+    A release is its files, strings by their paths; only a complete one remains. Writing one of
+    ``zeros`` finds what could fail. Raises DataError: as :func:`require_new`.
     """
     target = require_new(output)
     target.mkdir(exist_ok=True)  # a name that is not possible fails here, before the charge
     try:
         with workplace(target.parent) as place:
-            made = Draft(target, place / "release")
-            made.fill(zeros)
-            yield made
+            _fill(place / "release", target, zeros)
+            yield partial(_write, place / "release", target)
     finally:
         with suppress(OSError):
             target.rmdir()  # fails if the folder is not empty
+
+
+def _fill(folder: Path, target: Path, files: dict[str, str]) -> None:
+    """Write the files into the temporary folder."""
+    try:
+        for name, text in files.items():
+            write_atomic(folder / name, text)
+    except OSError as error:  # name the target, not the temporary folder
+        raise OSError(error.errno, error.strerror, os.fspath(target)) from error
+
+
+def _write(folder: Path, target: Path, files: dict[str, str]) -> None:
+    """Write all files and move the folder; if its name is taken, to another one."""
+    _fill(folder, target, files)
+    moment = int(time.time())
+    for path in (*folder.rglob("*"), folder):
+        mode = 0o755 if PUBLISH in path.relative_to(folder).parts else 0o700
+        path.chmod(mode if path.is_dir() else mode & 0o666)
+        os.utime(path, (moment, moment))
+    try:
+        folder.rename(target)
+    except OSError:
+        spare = Path(tempfile.mkdtemp(dir=target.parent, prefix=f"{target.name[:200]}-"))
+        folder.rename(spare)
+        taken = f"{target} was made by another process meanwhile"
+        raise DataError(f"{taken}; the release is whole in {spare}") from None
 
 
 def require_new(folder: PathLike) -> Path:

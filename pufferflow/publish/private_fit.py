@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from pufferflow._util.checks import check_confidence, check_epsilon, check_whole
+from pufferflow._util.checks import check_confidence, check_whole
 from pufferflow._util.files import PathLike, check_output, workplace
 from pufferflow._util.noise import open_dp
 from pufferflow._util.types import Ints
@@ -87,11 +87,10 @@ def fit_privately(
     DataError: there are too few participants (never because of a row); BudgetError, LedgerError:
     the account does not allow it.
     """
-    epsilon = check_epsilon(epsilon)
     assumed, how = made_from(options, FitOptions, PrivateFitOptions)
     options |= {"protect": "participant", "alone": True}
     request = Request(None, epsilon, options)
-    asked, schema = request.how, request.schema
+    asked, schema, epsilon = request.how, request.schema, request.epsilon
     miss = (1 - check_confidence(how.confidence, "confidence")) / 2
     if schema.participant is None or schema.states is None or schema.states.count < 2:
         raise ParameterError("give the column of the participants (`participant`) and `states`")

@@ -76,11 +76,11 @@ def release(
                 raise UselessError(prepared.design.remedies(table))
     output = how.output
     place = nullcontext() if output is None else draft(output, prepared.zeros.files())
-    with place as folder, reserved(ledger, prepared.bill) as paid:
+    with place as write, reserved(ledger, prepared.bill) as paid:
         # charged from here on: all checks that can fail are above
         made = prepared.drawn(paid)
-        if folder is not None:
-            folder.write(made.files())
+        if write is not None:
+            write(made.files())
     return made
 
 
@@ -92,7 +92,6 @@ class Agreement:
 
     def __init__(self, request: Request, steps: Steps, statistics: Sequence[Statistic]) -> None:
         self.request, self.steps, self.statistics = request, steps, statistics
-        self.records = request.records
         self.level = request.level(steps.step_seconds)
         self.family = request.family(steps.step_seconds)
         self.assumed = None if self.level.whole else self.family
@@ -126,8 +125,8 @@ class Agreement:
 
     def _check_fit(self) -> None:
         """Refuse a chain that was fitted to the same readings, unless the fit is charged."""
-        ledger, steps, fitted = self.request.how.ledger, self.steps, self.records.fitted
-        if ledger is not None and (private := self.records.fitted_privately) is not None:
+        ledger, steps, fitted = self.request.how.ledger, self.steps, self.request.records.fitted
+        if ledger is not None and (private := self.request.records.fitted_privately) is not None:
             fits = Ledger(ledger).book.releases.values() if os.path.lexists(ledger) else []
             if not any(private.token in fit.query for fit in fits):
                 raise LedgerError(
@@ -174,7 +173,19 @@ class Prepared(Agreement):
         if how.longest is not None:
             steps = steps[steps.first(np.ones(len(steps.person), dtype=bool), how.longest)]
         super().__init__(request, steps, request.statistics)
-        period, longest = _period(steps, first, last, how.longest)
+        # the charged range and the most readings of a participant in it: from options and the
+        # public grid of times, not from any participant
+        start, end, longest = None, None, int(steps.seconds.max()) + 1
+        if steps.extent is not None and steps.step_seconds is not None:
+            start = steps.extent[0] if first is None else first
+            end = steps.extent[1] if last is None else last
+            longest = (end - start) // steps.step_seconds + 1
+        if longest > MAX_STEPS:
+            raise DataError(
+                f"{steps.where}: {longest:,} steps from first to last reading, and noise is proved "
+                f"for {MAX_STEPS:,}; give a shorter range (`first`, `last`) or a longer `step`"
+            )
+        longest, period = min(longest, how.longest or longest), (start, end)
         self.tables = [statistic.tabulate(steps) for statistic in self.statistics]
         if empty := [table.statistic.full_name for table in self.tables if not table.sizes.any()]:
             raise DataError(f"{steps.where}: no reading counts for {empty[0]}; leave it out")
@@ -222,23 +233,3 @@ class Prepared(Agreement):
                 drawn = table.noise.add(exact.counts, rng)
             noisy.append(replace(table, counts=drawn))
         return replace(self.zeros, tables=noisy, paid=paid)
-
-
-def _period(
-    steps: Steps, first: int | None, last: int | None, longest: int | None
-) -> tuple[tuple[int | None, int | None], int]:
-    """Return the charged range, and the largest number of readings of a participant in it.
-
-    Both depend on options and the public grid of times, not on any participant.
-    """
-    start, end, most = None, None, int(steps.seconds.max()) + 1
-    if steps.extent is not None and steps.step_seconds is not None:
-        start = steps.extent[0] if first is None else first
-        end = steps.extent[1] if last is None else last
-        most = (end - start) // steps.step_seconds + 1
-    if most > MAX_STEPS:
-        raise DataError(
-            f"{steps.where}: {most:,} steps from first to last reading, and noise is proved for "
-            f"{MAX_STEPS:,}; give a shorter range (`first`, `last`) or a longer `step`"
-        )
-    return (start, end), most if longest is None else min(longest, most)

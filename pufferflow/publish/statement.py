@@ -129,7 +129,7 @@ def assumption_of(theta: Family | None, records: Schema) -> Iterator[str]:
         yield "No assumption about time is made."
         return
     private, fitted = records.fitted_privately, records.fitted
-    yield f"The readings of one participant follow {theta.text()}."
+    yield f"The readings of one participant follow {theta.description()}."
     yield "This holds for all columns of a reading jointly; no value is a rolling mean."
     if private is not None:
         yield (

@@ -316,8 +316,7 @@ class Exceedances(Statistic):
     def __post_init__(self) -> None:
         super().__post_init__()
         least = check_finite(self.threshold, "threshold")
-        detail = f" (readings of at least {least:g})"
-        self._settle(threshold=least, edges=(least,), detail=detail)
+        self._settle(threshold=least, edges=(least,), detail=f" (readings of at least {least:g})")
 
     def _marks(self, steps: Steps) -> Marks:
         yield from ((part, 0, 1) for part in steps.parts(self._above(steps)))
@@ -398,7 +397,6 @@ def parse_statistics(asked: Sequence[str], **options: Any) -> tuple[Statistic, .
     """
     given = {name: value for name, value in options.items() if value is not None}
     statistics: dict[str, Statistic] = {}
-    unused = set(given)
     for place, entry in enumerate(check_list(asked, "statistics"), 1):
         name, _, by = str(entry).strip().partition("-by-")
         if name not in CATALOGUE:  # not shown: with a table by mistake it is a record
@@ -407,12 +405,12 @@ def parse_statistics(asked: Sequence[str], **options: Any) -> tuple[Statistic, .
         own = {f.name: f.default for f in fields(CATALOGUE[name]) if f.name in options}
         for key in (key for key in own if own[key] is MISSING and key not in given):
             raise ParameterError(f"{name} needs `{key}`; give it")
-        unused -= own.keys()
         made = CATALOGUE[name](by=by or "all", **{key: given[key] for key in own if key in given})
         if made.full_name in statistics:
             raise ParameterError(f"statistic {place} repeats an earlier one; name each once")
         statistics[made.full_name] = made
-    for name in sorted(unused):
+    taken = {f.name for statistic in statistics.values() for f in fields(statistic)}
+    for name in sorted(given.keys() - taken):
         raise ParameterError(f"no requested statistic takes `{name}`; leave it out")
     if not statistics:
         raise ParameterError("there must be some `statistics`; name one")

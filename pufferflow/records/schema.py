@@ -150,7 +150,7 @@ class Reading:
     def given(self) -> dict[str, str | bool]:
         """Return the read options that differ from the default."""
         options = {field.name: getattr(self, field.name) for field in fields(Reading)}
-        return {name: value for name, value in options.items() if value not in (None, False)}
+        return {k: v for k, v in options.items() if v is not None and v is not False}
 
 
 @dataclass(frozen=True)

@@ -152,8 +152,10 @@ def by_flows(p: RowSet, q: RowSet, flows: Witness, growth: Table) -> arb:
     flows = flows if isinstance(flows, Flows) else Flows({}, [], [])
     why = f"between sets of rows there are flows, with shares for each of {parts} parts"
     require(len(flows.surplus) == len(flows.reserve) == parts, why)
+    every = [pair for table in (flows.flow, *flows.surplus, *flows.reserve) for pair in table]
+    require(all(max(pair) < k for pair in every), "flows lead to a state that there is not")
     left, right = _spread(p, flows.surplus, growth, 1), _spread(q, flows.reserve, growth, -1)
-    for (z, y), amount in _within(flows.flow, k).items():
+    for (z, y), amount in flows.flow.items():
         left[z] -= ball(amount)
         left[y] += ball(amount) * growth[z][y]
     store = max(range(k), key=lambda y: float(right[y].mid()))
@@ -178,15 +180,10 @@ def _spread(rows: RowSet, given: list[Shares], growth: Table, sign: int) -> Row:
     return found
 
 
-def _within(table: Shares, k: int) -> Shares:
-    require(all(max(pair) < k for pair in table), "flows lead to a state that there is not")
-    return table
-
-
 def _shares(given: Shares, k: int) -> Table:
     """Return the shares from each value to each; the rest stays."""
     table, moved = [[ZERO] * k for _ in range(k)], defaultdict(list)
-    for (z, y), share in _within(given, k).items():
+    for (z, y), share in given.items():
         table[z][y] = ball(share)
         moved[z].append(share)
     for z in range(k):

@@ -1,5 +1,6 @@
-"""The Markov Quilt Mechanism on networks against enumeration, and against mqm_exact on chains."""
+"""Networks and their mechanism against enumeration, and mqm_exact on chains; files, commands."""
 
+import json
 import math
 from decimal import Decimal
 from itertools import combinations
@@ -12,15 +13,23 @@ from enumeration import _sixty_fourths, exact_scale, log_influence, random_chain
 
 import pufferflow as pf
 from pufferflow import networks
+from pufferflow._util.work import MAX_WORK, allowing
+from pufferflow.errors import NetworkError, ParameterError
 from pufferflow.networks import (
     BayesianNetwork,
     Variable,
+    influence,
     markov_quilt_mechanism,
     mechanism,
 )
 
 EPSILONS = [1e-4, 0.1, 0.7, 2.0, 6.0, 1e4]
 KINDS = ["tree", "polytree", "grid", "general"]
+HALF = [0.5, 0.5]
+ANN = Variable("Ann", [0.9, 0.1])
+BOB = Variable("Bob", [[0.95, 0.05], [0.4, 0.6]], ["Ann"])
+PAIR = BayesianNetwork([BOB, ANN])
+CHAIN = pf.MarkovChain([[0.9, 0.1], [0.4, 0.6]])
 
 
 def random_graph(rng, kind, nodes):
@@ -266,3 +275,68 @@ def test_cost_of_several_releases_is_the_best_over_all_quilts(seed):
         assert markov_quilt_mechanism(network, cost).scale <= 1 / together
         own = [markov_quilt_mechanism(network, epsilon).scale for epsilon in (0.5, 2.0)]
         assert networks.network_cost(network, own) <= 2.5 * (1 + 1e-9)  # Σ ε_k
+
+
+def test_networks():
+    assert (PAIR.names, PAIR.parents, PAIR.children) == (("Bob", "Ann"), ((1,), ()), ((), (0,)))
+    assert PAIR.ancestors == (0b11, 0b10)
+    assert not PAIR.tables[0].flags.writeable
+    assert abs(BayesianNetwork([Variable("A", [0.3 + 4e-10, 0.7])]).tables[0].sum() - 1) <= 2**-52
+
+
+def test_the_result():
+    found = markov_quilt_mechanism(PAIR, 6.0)
+    assert (found.mechanism, found.node, found.quilt) == ("mqm-network", "Bob", ("Ann",))
+    assert found.scale == pytest.approx(1 / (6 - found.influence), rel=1e-15)
+    other = BayesianNetwork([ANN, Variable("Bob", HALF)])  # another graph
+    both = markov_quilt_mechanism([other, PAIR], 6.0)
+    assert (both.scale, both.network) == (found.scale, 1)
+    unread = markov_quilt_mechanism(PAIR, 6.0, secrets=["Bob"], query=["Ann"])
+    assert (unread.nearby, unread.scale) == (("Bob",), 0.0)  # what Ann reveals of Bob is below ε
+    assert markov_quilt_mechanism(PAIR, 1.0, secrets=["Bob"], query=["Ann"]).scale == 1.0
+
+
+def test_large_networks(monkeypatch):
+    """What takes long is refused, the search of a node has its share, large tables are skipped."""
+    chain = networks.chain_network(CHAIN, 1000)
+    with allowing(MAX_WORK), pytest.raises(ParameterError, match="1000 variables would take"):
+        markov_quilt_mechanism(chain, 1.0)
+    tree = networks.chain_network(CHAIN, 12)
+    whole = markov_quilt_mechanism(tree, 4.0)
+    computed = influence.log_ratios.cache_info().misses
+    assert whole == markov_quilt_mechanism(tree, 4.0)
+    assert influence.log_ratios.cache_info().misses == computed  # once for all ε
+    monkeypatch.setattr(mechanism, "MAX_STEPS", 0)
+    part = markov_quilt_mechanism(tree, 4.0)
+    assert (whole.optimal, part.optimal) == (True, False)
+    assert whole.scale <= part.scale
+    one = [Variable("V0", [1])]
+    one += [Variable(f"V{v}", [[1]], [f"V{v - 1}"]) for v in range(1, 80)]
+    assert markov_quilt_mechanism(BayesianNetwork(one), 2.0).scale == pytest.approx(0.5, rel=1e-15)
+    monkeypatch.undo()
+    monkeypatch.setattr(influence, "MAX_CELLS", 4)
+    parents = [Variable(name, HALF) for name in "PQ"]
+    ring = BayesianNetwork([*parents, Variable("R", [[HALF, HALF]] * 2, ["P", "Q"])])
+    found = markov_quilt_mechanism(ring, 1.0)
+    assert (found.scale, found.quilt, found.optimal) == (3.0, (), False)
+    with pytest.raises(NetworkError, match="too large tables"):
+        networks.max_influence(ring, "R", ["P", "Q"])
+
+
+def test_files_and_the_command_line(run, tmp_path):
+    document = {"variables": [vars(BOB), vars(ANN)]}
+    (tmp_path / "two.json").write_text(json.dumps({"networks": [document, document]}))
+    for one in networks.read_networks(tmp_path / "two.json"):
+        assert (one.names, one.parents) == (PAIR.names, PAIR.parents)
+        assert all((a == b).all() for a, b in zip(one.tables, PAIR.tables, strict=True))
+    asked = ("related", "network", "-", "--epsilon", 6, "--epsilon", 1, "--releases", 3)
+    code, out, err = run(*asked, "--json", stdin=json.dumps(document))
+    assert (code, err) == (0, "")
+    results, found = json.loads(out), markov_quilt_mechanism(PAIR, 6)
+    cost = networks.network_cost(PAIR, [found.scale] * 3)
+    assert [r["epsilon"] for r in results] == [6, 1]
+    assert results[0] == found.to_dict() | {"cost": cost}
+    head, row, _ = run(*asked, stdin=json.dumps(document))[1].splitlines()
+    assert head.split()[:6] == ["epsilon", "scale", "node", "quilt", "nearby", "influence"]
+    assert row.split()[1:5] == [repr(found.scale), "Bob", "Ann", "Bob"]
+    assert row.split()[-1] == repr(cost)

@@ -6,9 +6,9 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 from cases import SLACK, counts, seeds
-from frozen_families import BUILDERS, built
 from processes import KINDS, a_start, drawn, matrices, overlap, protection, reversed_steps
 from sequence_programs import largest_loss, largest_loss_of_counts, log_ratios, plain_program
+from written_calls import BUILDERS, built
 
 import pufferflow as pf
 from pufferflow.bounds import of_families

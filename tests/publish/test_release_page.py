@@ -314,9 +314,9 @@ def place(tmp_path, monkeypatch):
 
 
 def save(content=CONTENT, output="out"):
-    with draft(output, dict.fromkeys(content, "0")) as making:
+    with draft(output, dict.fromkeys(content, "0")) as write:
         assert not Path(output).exists() or os.listdir(output) == []
-        making.write(content)
+        write(content)
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o077])
@@ -366,10 +366,10 @@ def test_a_full_disk_leaves_nothing(place, monkeypatch, at):
 def test_of_several_that_want_one_name_one_gets_it_and_none_is_lost(place):
     assert sorted(ended(*[save] * 4)) == [0, 1, 1, 1]
     shutil.rmtree("out")
-    with draft("out", CONTENT) as making:
+    with draft("out", CONTENT) as write:
         Path("out/mine").write_text("mine")
         with pytest.raises(DataError, match="the release is whole in out-") as caught:
-            making.write(CONTENT)
+            write(CONTENT)
     assert set(os.listdir(f"{str(caught.value).rpartition(' ')[2]}/publish")) == PUBLISHED
     assert os.listdir("out") == ["mine"]
 

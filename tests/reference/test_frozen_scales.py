@@ -9,7 +9,7 @@ from statistics import median
 
 import pandas as pd
 import pytest
-from frozen_families import BUILDERS, built
+from written_calls import BUILDERS, built
 
 import pufferflow as pf
 from pufferflow.errors import ParameterError

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import counts
-from frozen_families import BUILDERS, built
 from public_calls import CALLS, RNG
+from written_calls import BUILDERS, built
 
 import pufferflow as pf
 from pufferflow.audit import CountQuery

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 from cases import examples
 from enumeration import random_matrix, stationary_law
-from frozen_families import BUILDERS, built
 from hypothesis import given
 from hypothesis import strategies as st
 from sequence_programs import label_law
+from written_calls import BUILDERS, built
 
 import pufferflow as pf
 from pufferflow.errors import ChainError
@@ -232,7 +232,11 @@ def test_a_written_model_is_read_back_exactly(tmp_path, family):
     assert parts(again) == parts(family)
     assert again.document() == family.document()
     backward = getattr(family, "backward", None) is not None
-    assert backward == ("forwards and backwards" in family.text()) == ("both ways" in repr(family))
+    assert (
+        backward
+        == ("forwards and backwards" in family.description())
+        == ("both ways" in repr(family))
+    )
 
 
 def test_files_of_others(tmp_path):
