@@ -53,7 +53,7 @@ Proofs: TypeAlias = Callable[[Claim], list[Document]]
 Form: TypeAlias = tuple[int | None, int | None]
 
 
-def prove(asked: Any, family: Family) -> Document:
+def prove(noise: Any, family: Family) -> Document:
     """Return the certificate of a ``NoiseScale``, whose scale may be slightly larger.
 
     Raises ParameterError: there is no proof, with the reason.
@@ -62,19 +62,19 @@ def prove(asked: Any, family: Family) -> Document:
         document: Document = {
             "certificate": "pufferflow",
             "version": VERSION,
-            "mechanism": asked.mechanism,
+            "mechanism": noise.mechanism,
             "family": exact_family(family),
-            "epsilon": repr(asked.epsilon),
-            "length": max(asked.count.lengths) if asked.count else asked.length,
-            "window": asked.window,
-            "side_information": asked.side_information,
-            "scale": repr(asked.scale),
+            "epsilon": repr(noise.epsilon),
+            "length": max(noise.count.lengths) if noise.count else noise.length,
+            "window": noise.window,
+            "side_information": noise.side_information,
+            "scale": repr(noise.scale),
             "proofs": [],
         }
         # other records reveal nothing, up to rounding
-        alone = asked.mechanism == "entry-dp"
-        best, refused, most = None, "", asked.scale * (1 + 1e-8 if alone else 2)
-        for least, near, proofs in _proofs(asked, family):
+        alone = noise.mechanism == "entry-dp"
+        best, refused, most = None, "", noise.scale * (1 + 1e-8 if alone else 2)
+        for least, near, proofs in _proofs(noise, family):
             if best and least >= most:
                 continue
             try:
@@ -82,13 +82,13 @@ def prove(asked: Any, family: Family) -> Document:
             except (CertificateError, ParameterError) as error:
                 refused = refused or str(error)
             most = float(best["scale"]) if best else most
-            if best and most <= _ENOUGH * asked.scale:
+            if best and most <= _ENOUGH * noise.scale:
                 break
         if best is None:
             raise ParameterError(_CORRELATED if alone else refused)
         return best
     except (ChainError, CertificateError, ParameterError, ValueError) as error:
-        raise ParameterError(f"no certificate for {asked.mechanism}: {error}") from error
+        raise ParameterError(f"no certificate for {noise.mechanism}: {error}") from error
 
 
 def _smallest(document: Document, most: float, near: float, proofs: Proofs) -> Document:
@@ -130,16 +130,16 @@ def _smallest(document: Document, most: float, near: float, proofs: Proofs) -> D
     return best
 
 
-def _proofs(asked: Any, family: Family) -> Iterator[tuple[float, float, Proofs]]:
+def _proofs(noise: Any, family: Family) -> Iterator[tuple[float, float, Proofs]]:
     """Yield the smallest scale, the tolerance, and the maker of proofs: longer ones later."""
-    scale, length, epsilon = asked.scale, asked.length, asked.epsilon
+    scale, length, epsilon = noise.scale, noise.length, noise.epsilon
     chains = family.chains if isinstance(family, ChainFamily | BinaryInterval) else ()
-    informed = asked.side_information != "none"
-    if asked.mechanism == "group-dp" or isinstance(family, MixingFamily):
+    informed = noise.side_information != "none"
+    if noise.mechanism == "group-dp" or isinstance(family, MixingFamily):
         yield scale, _NEARLY, partial(_alike, {})
-    elif asked.count is not None:
-        yield scale, _NEARLY, partial(_alike, {"count": _count(asked, family.chains)})
-    elif asked.mechanism == "leakage" or (asked.mechanism == "entry-dp" and informed):
+    elif noise.count is not None:
+        yield scale, _NEARLY, partial(_alike, {"count": _count(noise, family.chains)})
+    elif noise.mechanism == "leakage" or (noise.mechanism == "entry-dp" and informed):
         states, period = family.states or 1, getattr(family, "period", 1)
         why = f"a period of {period} phases of {states} states takes too long to prove; give fewer"
         require(period == 1 or period * states**2 <= _MAX_PHASES, why)
@@ -152,11 +152,11 @@ def _proofs(asked: Any, family: Family) -> Iterator[tuple[float, float, Proofs]]
             known = [family.rows, family.backward and family.backward.rows]
         elif not isinstance(family, PeriodicChain):
             members = chains or [family]
-            early = [early_nodes(chain, asked, 1 / len(members)) for chain in members]
+            early = [early_nodes(chain, noise, 1 / len(members)) for chain in members]
             near = _LESS_CLOSELY if any(map(any, early)) else near
         yield scale, near, partial(_programs, known, early)
         if chains and not informed:
-            search = partial(QuiltSearch, window=asked.window)
+            search = partial(QuiltSearch, window=noise.window)
             least = max(search(c, length, epsilon).worst_node().score for c in chains)
             yield max(scale, least), _NEARLY, partial(_quilts, chains)
     else:
@@ -165,12 +165,12 @@ def _proofs(asked: Any, family: Family) -> Iterator[tuple[float, float, Proofs]]
         yield scale, _NEARLY, partial(_quilts, chains)
 
 
-def _count(asked: Any, chains: Sequence[MarkovChain]) -> Document:
+def _count(noise: Any, chains: Sequence[MarkovChain]) -> Document:
     """Return the proof with W for the distributions of the count, with slack for ties."""
-    lengths = list(asked.count.lengths)
-    weights = [int(x in asked.count.states) for x in range(chains[0].states)]
+    lengths = list(noise.count.lengths)
+    weights = [int(x in noise.count.states) for x in range(chains[0].states)]
     known = chain_sensitivity(ChainFamily(chains), lengths, weights)
-    ties = known.W * asked.epsilon < known.strict * (asked.epsilon - TIE)
+    ties = known.W * noise.epsilon < known.strict * (noise.epsilon - TIE)
     reach, slack = (known.W, _SLACK) if ties else (known.strict, "0")
     return {"weights": weights, "lengths": lengths, "W": reach, "slack": slack}
 

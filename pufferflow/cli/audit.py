@@ -51,15 +51,17 @@ def run(arguments: argparse.Namespace) -> None:
     if scale is None and not epsilons:
         raise ParameterError("give --scale S, or --epsilon E for the scales of mechanisms")
     if window is None or (window > 1 and arguments.histogram):
-        what = "the exact loss is computed of a reading, or of several in a row for --count STATE"
-        raise ParameterError(f"--protect is {arguments.protect}; {what}")
+        problem = (
+            "the exact loss is computed of a reading, or of several in a row for --count STATE"
+        )
+        raise ParameterError(f"--protect is {arguments.protect}; {problem}")
     query = HistogramQuery() if arguments.histogram else CountQuery(arguments.count)
     family, length = read_public_model(arguments.model).family, arguments.length
 
     def check(losses: int) -> None:
         work = 0.8 * losses * check_work(family, length, query, window)  # of its multiplications
-        what = f"the exact losses of a {query} and {length} records"
-        afford(work, what, "give a shorter --length or fewer scales")
+        subject = f"the exact losses of a {query} and {length} records"
+        afford(work, subject, "give a shorter --length or fewer scales")
 
     check(1)  # before the scales, which may take as long
     if scale is None:

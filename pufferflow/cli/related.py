@@ -60,30 +60,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--release", metavar="FILE", help="release the number in it, which is never shown")
 
 
-def run(asked: argparse.Namespace) -> None:
-    answer = asked.act(asked)
-    show(answer, asked.json, table(answer, COLUMNS) if isinstance(answer, list) else None)
+def run(args: argparse.Namespace) -> None:
+    answer = args.act(args)
+    show(answer, args.json, table(answer, COLUMNS) if isinstance(answer, list) else None)
 
 
-def _check(asked: argparse.Namespace) -> dict[str, Any]:
+def _check(args: argparse.Namespace) -> dict[str, Any]:
     from pufferflow import hmm
     from pufferflow.hmm.model import plain
 
-    model = hmm.read_hidden_markov_model(asked.file)
-    bounds = asked.factor, asked.length
+    model = hmm.read_hidden_markov_model(args.file)
+    bounds = args.factor, args.length
     if not isinstance(model, hmm.PriorFamily):
-        if asked.preserving:
+        if args.preserving:
             raise ParameterError("--preserving is about free parameters, which the model lacks")
-        largest = hmm.largest_ratio(model, asked.length)
+        largest = hmm.largest_ratio(model, args.length)
         return hmm.check(model, *bounds).to_dict() | {"largest": largest.to_dict()}
 
     prior = hmm.find_prior(model, *bounds)
-    answer: dict[str, Any] = {"holds": prior is None, "factor": asked.factor, "violation": None}
+    answer: dict[str, Any] = {"holds": prior is None, "factor": args.factor, "violation": None}
     if prior is not None:
         found = hmm.check(model.at(**prior), *bounds).witness
         answer["violation"] = {"prior": plain(prior), "witness": found and found.to_dict()}
-    answer["largest"] = hmm.sup_ratio(model, asked.length).to_dict()
-    if asked.preserving:
+    answer["largest"] = hmm.sup_ratio(model, args.length).to_dict()
+    if args.preserving:
         kept = hmm.find_prior(model, *bounds, violates=False)
         answer["preserving"] = {
             "prior": kept and plain(kept),
@@ -92,12 +92,12 @@ def _check(asked: argparse.Namespace) -> dict[str, Any]:
     return answer
 
 
-def _noisymax(asked: argparse.Namespace) -> dict[str, Any]:
+def _noisymax(args: argparse.Namespace) -> dict[str, Any]:
     from pufferflow import hmm
     from pufferflow.hmm.model import plain
 
-    mechanism = hmm.truncated_geometric(asked.largest, asked.ratio)
-    noisy_max: Any = hmm.NoisyMax(asked.release, asked.largest, mechanism, asked.ties)
+    mechanism = hmm.truncated_geometric(args.largest, args.ratio)
+    noisy_max: Any = hmm.NoisyMax(args.release, args.largest, mechanism, args.ties)
 
     def draw(counts: Any) -> int:
         if not isinstance(counts, list):
@@ -105,17 +105,17 @@ def _noisymax(asked: argparse.Namespace) -> dict[str, Any]:
         index: int = noisy_max.sample(counts)
         return index
 
-    drawn = read_json(asked.file, draw, "a list of counts")
-    return {asked.release: drawn, "factor": plain(noisy_max.factor)}
+    drawn = read_json(args.file, draw, "a list of counts")
+    return {args.release: drawn, "factor": plain(noisy_max.factor)}
 
 
-def _network(asked: argparse.Namespace) -> list[dict[str, Any]]:
+def _network(args: argparse.Namespace) -> list[dict[str, Any]]:
     from pufferflow.networks import markov_quilt_mechanism, network_cost, read_networks
 
-    k = None if asked.releases is None else check_whole(asked.releases, "releases", 1, 10**6)
-    networks, names = read_networks(asked.file), {"secrets": asked.secret, "query": asked.query}
+    k = None if args.releases is None else check_whole(args.releases, "releases", 1, 10**6)
+    networks, names = read_networks(args.file), {"secrets": args.secret, "query": args.query}
     answers = []
-    for epsilon in asked.epsilon:
+    for epsilon in args.epsilon:
         found = markov_quilt_mechanism(networks, epsilon, **names)
         answers.append(found.to_dict())
         if k is not None:
@@ -123,7 +123,7 @@ def _network(asked: argparse.Namespace) -> list[dict[str, Any]]:
     return answers
 
 
-def _general(asked: argparse.Namespace) -> dict[str, Any]:
+def _general(args: argparse.Namespace) -> dict[str, Any]:
     from pufferflow.general import PufferfishFramework
 
     def finite(fact: Any) -> Any:
@@ -131,32 +131,32 @@ def _general(asked: argparse.Namespace) -> dict[str, Any]:
 
     def facts(found: Any, at: str, ending: str, **names: str) -> dict[str, Any]:
         """Return facts by their names, and a scale or a loss at each epsilon."""
-        each = [{"epsilon": e, at: finite(getattr(found, at)(e))} for e in asked.epsilon]
+        each = [{"epsilon": e, at: finite(getattr(found, at)(e))} for e in args.epsilon]
         shown = {key: finite(getattr(found, name)) for key, name in names.items()}
         return shown | {f"{at}{ending}": each}
 
-    if [asked.file, asked.adversary, asked.release].count("-") > 1:
+    if [args.file, args.adversary, args.release].count("-") > 1:
         raise ParameterError("only one of the files can be standard input; give the others names")
-    if asked.release is not None and len(asked.epsilon) > 1:
+    if args.release is not None and len(args.epsilon) > 1:
         raise ParameterError("--release needs a single --epsilon")
-    framework = PufferfishFramework.from_table(asked.file, asked.pair)
+    framework = PufferfishFramework.from_table(args.file, args.pair)
     answer = facts(framework.wasserstein(), "scale", "s", W="W", scenario="scenario", pair="pair")
-    if asked.group is not None:
-        group = framework.group_sensitivity(text.split(",") for text in asked.group)
+    if args.group is not None:
+        group = framework.group_sensitivity(text.split(",") for text in args.group)
         own = {"sensitivity": "sensitivity", "records": "group", "independent": "independent"}
         answer["group"] = facts(group, "scale", "s", **own)
-    if asked.adversary is not None:
+    if args.adversary is not None:
         answer["adversaries"] = []
-        for name, belief in PufferfishFramework.from_table(asked.adversary).distributions.items():
+        for name, belief in PufferfishFramework.from_table(args.adversary).distributions.items():
             close, own = framework.close_adversary(belief), {"delta": "delta", "secret": "secret"}
             found = facts(close, "loss", "es", closest="scenario", **own)
             answer["adversaries"].append({"adversary": name} | found)
-    if asked.release is not None:
+    if args.release is not None:
         try:
-            text = read_bounded(asked.release, 10_000).decode().strip()  # one number
+            text = read_bounded(args.release, 10_000).decode().strip()  # one number
             value = written_number(text, "the value")
         except (UnicodeDecodeError, ParameterError):
-            where = "standard input" if asked.release == "-" else asked.release
+            where = "standard input" if args.release == "-" else args.release
             raise DataError(f"{where} must hold one exact number alone, such as 0.2") from None
-        answer["release"] = framework.release(value, asked.epsilon[0])
+        answer["release"] = framework.release(value, args.epsilon[0])
     return answer

@@ -48,9 +48,9 @@ def window(
         raise ParameterError(sentence) from error
     last = reach[1] if length is None else first + length - 1
     if not reach[0] <= first <= last <= reach[1]:
-        asked = f"from: {start or iso(first)}" + (f", minutes: {length}" if length else "")
+        wanted = f"from: {start or iso(first)}" + (f", minutes: {length}" if length else "")
         raise DataError(
-            f"{where}: the requested window ({asked}) is not within the data, which reach from "
+            f"{where}: the requested window ({wanted}) is not within the data, which reach from "
             f"{iso(reach[0])} to {iso(reach[1])} ({len(watts)} minutes); choose a window inside"
         )
     return watts.loc[first:last]

@@ -128,9 +128,9 @@ def fit(source: Source, **options: Any) -> Fit:
     >>> found.family.chains[0].transition_matrix.round(2).tolist()
     [[0.33, 0.67], [0.5, 0.5]]
     """
-    asked, table = made_from(options, FitOptions, TableOptions)
+    how, table = made_from(options, FitOptions, TableOptions)
     schema = table.schema()
-    if asked.coverage is not None and schema.group is not None:
+    if how.coverage is not None and schema.group is not None:
         raise ParameterError("coverage is for one group; fit the readings of each group alone")
     space = schema.states
     if space is None or space.count < 2:
@@ -143,12 +143,12 @@ def fit(source: Source, **options: Any) -> Fit:
             "transition to count; give longer records or another step"
         )
     # Θ
-    chains, smoothing = _chains(counts, asked.start)
+    chains, smoothing = _chains(counts, how.start)
     family: Family = ChainFamily(chains)
-    if asked.coverage is not None:
-        both = asked.start == STATIONARY
-        family = confidence_family(counts.sum(axis=0), asked.coverage, backward=both)
-        described = f"all chains within {asked.coverage:.0%} simultaneous confidence intervals"
+    if how.coverage is not None:
+        both = how.start == STATIONARY
+        family = confidence_family(counts.sum(axis=0), how.coverage, backward=both)
+        described = f"all chains within {how.coverage:.0%} simultaneous confidence intervals"
     else:
         gap = min(chain.eigengap("general") for chain in chains)
         least = min(float(chain.stationary_distribution.min()) for chain in chains)

@@ -210,13 +210,13 @@ def _method(made: Release) -> Iterator[str]:
                 "an upper bound; one reading changes two counts by 1 each."
             )
             continue
-        what = f"sum (in steps of {kind.unit:g})" if kind.in_unit else "count"
+        subject = f"sum (in steps of {kind.unit:g})" if kind.in_unit else "count"
         known = f"Laplace noise of scale {noise.scale:g}", "L1", f"{kind.lipschitz:,}"
         if noise.gaussian:
             known = f"Gaussian noise of σ = {noise.scale:g}", "L2", f"√{kind.square:,}"
         added, norm, change = known
         yield (
-            f"Independent discrete {added} was added to each {what} "
+            f"Independent discrete {added} was added to each {subject} "
             f"of {table.heading}; their {norm} sensitivity to one reading is {change}."
         )
         if other is not None:
