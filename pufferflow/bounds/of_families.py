@@ -14,14 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from pufferflow._util.grids import shared
 from pufferflow._util.numbers import ball
 from pufferflow.bounds.loss import ProcessLoss
-from pufferflow.bounds.process import (
-    MAX_HISTORIES,
-    MAX_ROBUST_STATES,
-    of_chain,
-    of_histories,
-    of_periodic,
-    of_sets,
-)
+from pufferflow.bounds.process import of_chain, of_histories, of_periodic, of_sets
 from pufferflow.bounds.roots import Loss
 from pufferflow.models.bounded import BoundedFamily
 from pufferflow.models.chain import MarkovChain
@@ -34,6 +27,12 @@ if TYPE_CHECKING:
 
 MAX_STATES = 64
 """Largest number of states for couplings of all pairs of values."""
+
+MAX_ROBUST_STATES = 12
+"""Largest number of states of an interval family for couplings."""
+
+MAX_HISTORIES = 36
+"""Largest number of compared histories: seconds; time grows with their sixth power."""
 
 MAX_RATIO_STATES = 64
 """Largest number of states of an interval family for which ratios are compared instead."""

@@ -38,14 +38,8 @@ _EXACT_STEPS = 3_000
 """Number of records of segments, from all phases of a period."""
 _SETS_WORK, _SETS_NODES = 10**6, 64
 
-NEAR = 0.5
+_NEAR = 0.5
 """Largest spread of a distribution that is near another one."""
-
-MAX_ROBUST_STATES = 12
-"""Largest number of states of an interval family for couplings."""
-
-MAX_HISTORIES = 36
-"""Largest number of compared histories: seconds; time grows with their sixth power."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +129,7 @@ def of_sets(
     them.
     """
     k, window = family.states, min(protection.window, length)
-    coupled = pairs and k <= MAX_ROBUST_STATES and protection.side_information == "none"
+    coupled = pairs and protection.side_information == "none"
 
     def sets(rows: RowSets) -> DistributionSet:
         if not coupled:
@@ -181,13 +175,13 @@ def of_periodic(chain: PeriodicChain, length: int, protection: Protection) -> li
     Segments may begin at any phase.
     """
     k, period, window = chain.states, chain.period, min(protection.window, length)
-    informed = protection.side_information == "any"
-    reversible = chain.start == "stationary" and not informed and chain.stationary_error < 1
+    known = protection.side_information == "none"
+    reversible = known and chain.start == "stationary" and chain.stationary_error < 1
     if reversible:
         steps = chain.transition_matrices[chain.transition_matrices > 0]
         rarest = chain.stationary_distributions[chain.possible].min() * steps.min()
         reversible = bool(rarest >= SAFE_MINIMUM)
-    forward = Cycle(chain, length - window, forward=True, known=not informed)
+    forward = Cycle(chain, length - window, forward=True, known=known)
     backward = Cycle(chain, length - window, forward=False, known=reversible)
     shared, possible = (length, window, _different(k)), [_every(k)] * 2
     if length * period > _EXACT_STEPS or length * period * k**3 > _EXACT_WORK:
@@ -326,7 +320,7 @@ class _ChainProcess:
         if not self.pairs:
             return Side((), blocks)
         sets: list[DistributionSet] = [reweighted_rows(self.matrix.T)]
-        if self.reversal is not None and (spread := float(self.spreads[-1])) < NEAR:
+        if self.reversal is not None and (spread := float(self.spreads[-1])) < _NEAR:
             sets.insert(0, ExactRows(self.reversal, self.error, spread=spread))
         return Side(tuple(sets), blocks, self._stretch(blocks))
 

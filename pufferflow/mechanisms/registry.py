@@ -8,8 +8,7 @@ import numpy as np
 
 from pufferflow._util.checks import Lengths, check_choice, check_positive
 from pufferflow._util.grids import of_epsilons
-from pufferflow.bounds.of_families import MAX_BLOCK_STATES, MAX_STATES
-from pufferflow.bounds.process import MAX_ROBUST_STATES
+from pufferflow.bounds.of_families import MAX_BLOCK_STATES, MAX_ROBUST_STATES, MAX_STATES
 from pufferflow.errors import ChainError
 from pufferflow.mechanisms.base import NoiseScale, requested
 from pufferflow.mechanisms.baselines import entry_dp, gk16, group_dp

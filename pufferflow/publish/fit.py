@@ -148,6 +148,12 @@ def fit(source: Source, **options: Any) -> Fit:
     if asked.coverage is not None:
         both = asked.start == STATIONARY
         family = confidence_family(counts.sum(axis=0), asked.coverage, backward=both)
+        described = f"all chains within {asked.coverage:.0%} simultaneous confidence intervals"
+    else:
+        gap = min(chain.eigengap("general") for chain in chains)
+        least = min(float(chain.stationary_distribution.min()) for chain in chains)
+        added = f"counts + {smoothing:g}, as not ergodic" if smoothing else "maximum likelihood"
+        described = f"{added}; eigengap {gap:.3g}, smallest stationary probability {least:.3g}"
     # facts
     _, lengths = spans(steps)
     extent = steps.extent or (0, int(steps.seconds.max()))
@@ -162,7 +168,7 @@ def fit(source: Source, **options: Any) -> Fit:
         "missing": f"{steps.rows - n:,} values; {lengths.sum() - n:,} steps between readings",
         "states": f"{k}: {', '.join(names)}",
         "transitions": f"{counts.sum():,}",
-        "chain": _chain_description(chains, smoothing, asked.coverage),
+        "chain": described,
     }
     mixing = _mixing(chains, counts, int(lengths.max()), steps.step_seconds)
     fitted = Fitted(first, last, n)
@@ -179,15 +185,6 @@ def _chains(counts: Ints, start: str) -> tuple[list[MarkovChain], float]:
     rows = counts + added
     rows /= rows.sum(axis=2, keepdims=True)
     return [MarkovChain(matrix, start) for matrix in rows], added
-
-
-def _chain_description(chains: list[MarkovChain], smoothing: float, coverage: float | None) -> str:
-    if coverage is not None:
-        return f"all chains within {coverage:.0%} simultaneous confidence intervals"
-    gap = min(chain.eigengap("general") for chain in chains)
-    least = min(float(chain.stationary_distribution.min()) for chain in chains)
-    added = f"counts + {smoothing:g}, as not ergodic" if smoothing else "maximum likelihood"
-    return f"{added}; eigengap {gap:.3g}, smallest stationary probability {least:.3g}"
 
 
 def _mixing(

@@ -56,9 +56,9 @@ class TableOptions(Reading):
             own["states"] = StateSpace.categories(self.states)
         if self.step is not None:
             own["step_seconds"] = seconds_of(self.step, "step")
-        for name, what in (("states", "`states` or `edges`"), ("step_seconds", "`step`")):
+        for name, given in (("states", "`states` or `edges`"), ("step_seconds", "`step`")):
             if name in own and getattr(known, name) not in (None, own[name]):
-                raise ParameterError(f"the model contradicts {what}; leave it out")
+                raise ParameterError(f"the model contradicts {given}; leave it out")
         return replace(known, **own)
 
 
@@ -132,13 +132,13 @@ class Request:
     guarantee: GuaranteeOptions
 
     def __init__(self, theta: Theta | None, epsilon: float, options: dict[str, Any]) -> None:
-        what, self.guarantee, self.how, table = made_from(options, *RECORDS)
+        published, self.guarantee, self.how, table = made_from(options, *RECORDS)
         self.epsilon, self.delta = check_epsilon(epsilon), self.guarantee.delta or 0.0
         if self.guarantee.delta is not None:
             check_confidence(self.delta, "delta")
         for switch in (f.name for f in fields(self.how) if f.type == "bool"):
             check_type(getattr(self.how, switch), switch, bool)
-        words = {"unit": what.unit, "cohort": self.how.cohort, "registry": self.how.registry}
+        words = {"unit": published.unit, "cohort": self.how.cohort, "registry": self.how.registry}
         for name, word in words.items():
             check_text("" if word is None else word, name)
         if (limit := self.how.limit) is not None:
@@ -150,11 +150,10 @@ class Request:
             check_whole(self.how.longest, "longest")
         self.share = written_number(self.how.share, "share")
         if not 0 < self.share <= 1:
-            given = shown(self.how.share)
-            raise ParameterError(f"share is {given}; give a number above 0, at most 1")
-        names = ("bounds", "threshold", "duration_edges", "top")
-        options = {name: getattr(what, name) for name in names}
-        self.unit, self.statistics = what.unit, parse_statistics(what.statistics, **options)
+            raise ParameterError(f"share is {shown(self.how.share)}; give one above 0, at most 1")
+        own = {n: getattr(published, n) for n in ("bounds", "threshold", "duration_edges", "top")}
+        self.unit = published.unit
+        self.statistics = parse_statistics(published.statistics, **own)
 
         if isinstance(theta, str | os.PathLike):
             theta = read_public_model(theta)

@@ -13,7 +13,7 @@ import pandas as pd
 from pufferflow._util.types import Bools, Floats
 from pufferflow.accounting.account import Level, percent
 from pufferflow.accounting.entries import Paid
-from pufferflow.publish import statement as said
+from pufferflow.publish import statement as statements
 from pufferflow.publish.files import PUBLISH, SIMULATION
 from pufferflow.publish.noise import CONFIDENCE, LIMITS, Noise, impact_label, shortfall
 from pufferflow.publish.page import page_of
@@ -248,7 +248,7 @@ class Release:
     @property
     def statement(self) -> str:
         """The statement as Markdown."""
-        return said.statement_of(self)
+        return statements.statement_of(self)
 
     @property
     def band(self) -> pd.DataFrame:
@@ -271,8 +271,8 @@ class Release:
         """Return the publishable content as plain JSON types."""
         return {
             "private": self.private,
-            "warnings": list(said.warnings_of(self)),
-            "statement": dict(said.sections_of(self)),
+            "warnings": list(statements.warnings_of(self)),
+            "statement": dict(statements.sections_of(self)),
             "epsilon": self.epsilon,
             **({"delta": self.delta} if self.delta else {}),
             "window_steps": self.level.window,
@@ -291,7 +291,7 @@ class Release:
             lines.append(f"and {plural(left, 'table')} more")
         delta = f", delta {self.delta:g}" if self.delta else ""
         odds = f"odds change by at most {factor(self.epsilon)} x (epsilon {self.epsilon:g}{delta})"
-        lines.append(f"protects {said.secret_of(self)}: {odds}")
+        lines.append(f"protects {statements.secret_of(self)}: {odds}")
         if not self.private:
             seed = f"NOT PRIVATE: a simulation with seed {self.how.seed}"
             return [*lines, f"{seed}, in {output}/{SIMULATION}/"]
@@ -300,7 +300,8 @@ class Release:
         elif self.how.alone:
             lines.append(f"ledger    {ledger}: recorded, but its guarantee covers itself alone")
         else:
-            used, span = percent(self.paid.spent), "" if self.level.whole else said.span_of(self)
+            used = percent(self.paid.spent)
+            span = "" if self.level.whole else statements.span_of(self)
             now = "now fully used" if used >= 100 else f"now {used} % used"
             status = f"{span} {now}; later readings are untouched" if span else f"{now} for ever"
             lines.append(f"ledger    {ledger}: {status}")
@@ -317,6 +318,6 @@ class Release:
         }
         texts |= {name: json.dumps(document) + "\n" for name, document in self.documents.items()}
         if self.how.registry is not None:
-            texts["registry.yaml"] = said.registry_record(self, self.how.registry)
+            texts["registry.yaml"] = statements.registry_record(self, self.how.registry)
         folder = PUBLISH if self.private else SIMULATION
         return {f"{folder}/{name}": text for name, text in texts.items()}
