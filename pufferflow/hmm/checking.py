@@ -7,8 +7,7 @@ common factor. It drops a prefix whose two vectors occurred before, and one afte
 more likely by more than c under s: the ratio of an extension is an average of those of the states.
 
 In general the problem is NP-hard (Liu, Wang, Zhang, "Verifying Pufferfish Privacy in Hidden Markov
-Models", 2020): at worst m^L prefixes are kept. If no prefix is left before L, the answer holds for
-every length.
+Models", 2020): at worst m^L prefixes are kept. If none is left, the answer holds for all lengths.
 """
 
 import math

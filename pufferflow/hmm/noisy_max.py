@@ -162,16 +162,17 @@ class NoisyMax:
         return released[source.randrange(len(released)) if len(released) > 1 else 0]
 
     def _noisy(self, counts: Counts) -> list[Vector]:
-        """Return the distributions of the noisy counts; messages do not show a count."""
-        noisy = []
+        """Return the distributions of the noisy counts."""
+        noisy, most = [], self.largest
         for i, count in enumerate(check_list(counts, "counts"), 1):
-            if hasattr(count, "__len__") and not isinstance(count, str):
-                prior = distribution(count, f"count {i}", self.largest + 1)
-                noisy.append(models.step(prior, self.rows))
-            elif count in range(self.largest + 1) and not isinstance(count, bool):
-                noisy.append(self.rows[int(count)])
-            else:
-                raise ParameterError(f"count {i} is not a whole number from 0 to {self.largest}")
+            try:
+                if hasattr(count, "__len__"):
+                    noisy.append(models.step(distribution(count, "", most + 1), self.rows))
+                else:
+                    noisy.append(self.rows[check_whole(count, "count", 0, most)])
+            except (ModelError, ParameterError):  # the message may show the count, which is private
+                wanted = f"a whole number from 0 to {most}, nor a distribution on them"
+                raise ParameterError(f"count {i} is not {wanted}") from None
         if not noisy:
             raise ParameterError("there are no counts; give one per query")
         return noisy

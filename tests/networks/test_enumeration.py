@@ -15,13 +15,8 @@ import pufferflow as pf
 from pufferflow import networks
 from pufferflow._util.work import MAX_WORK, allowing
 from pufferflow.errors import NetworkError, ParameterError
-from pufferflow.networks import (
-    BayesianNetwork,
-    Variable,
-    influence,
-    markov_quilt_mechanism,
-    mechanism,
-)
+from pufferflow.networks import BayesianNetwork, Variable, influence, mechanism
+from pufferflow.networks.mechanism import markov_quilt_mechanism
 
 EPSILONS = [1e-4, 0.1, 0.7, 2.0, 6.0, 1e4]
 KINDS = ["tree", "polytree", "grid", "general"]
