@@ -104,9 +104,12 @@ class CumulativeWeights:
 
         @cache
         def factor(gap: int) -> int:
-            with ctx.workprec(2 * wide):
-                ball = arb(fmpq(numerator, 1 << shift)) ** gap * arb(1 << wide)
-                return int(ball.lower().floor().unique_fmpz() or 0)
+            while True:
+                with ctx.workprec(2 * wide):
+                    ball = arb(fmpq(numerator, 1 << shift)) ** gap * arb(1 << wide)
+                    found = int(ball.lower().floor().unique_fmpz() or 0)
+                if ball < found + 2:  # threads share flint's precision, so it may have been lower
+                    return found
 
         # Each power of q from the one before it, in units of 2^-wide. Rounding down loses less
         # than 3 units each time, fewer than 2^64 in all.

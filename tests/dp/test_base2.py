@@ -13,6 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from samplers import RARE, p_value
 
+from pufferflow.dp import base2
 from pufferflow.dp.base2 import Base2Exponential, CumulativeWeights, Eta
 
 HALF = Eta(1, 1)
@@ -61,6 +62,22 @@ def draws_as_defined(eta, ks, bits, strings):
     for s in strings(sums, up, length):
         for bitwise in (True, False):
             assert weights.draw(Tape(s, length), bitwise=bitwise) == bisect_right(sums, s >> up)
+
+
+def test_sums_are_enclosed_though_another_thread_lowers_the_precision(monkeypatch):
+    made = []
+
+    def lowered(*values):
+        made.append(values)
+        ctx.prec = 20 if len(made) <= 2 else ctx.prec
+        return arb(*values)
+
+    monkeypatch.setattr(base2, "arb", lowered)
+    weights = CumulativeWeights(3, 2, list(range(0, 1200, 30)), 64)
+    exact = [Fraction(weights.exact(n), 1 << weights.depth) for n in range(1, 41)]
+    for low, high, total in zip(weights.lower, weights.upper, exact, strict=True):
+        assert low <= total * 2**64 <= high
+    assert len(made) > 2
 
 
 @examples(12, 120)
