@@ -17,17 +17,16 @@ from pufferflow.bounds.loss import ProcessLoss
 from pufferflow.bounds.process import of_chain
 from pufferflow.bounds.robust import AffineRows, RobustFlows
 from pufferflow.bounds.solver import beginning, post_fixed_point
-from pufferflow.errors import CertificateError
 from pufferflow.models.families import Protection
 from pufferflow.verify import MAX_WORK
 from pufferflow.verify.balls import Table, Work, below
 from pufferflow.verify.interpret import Interpreter
 from pufferflow.verify.model import Node, Position
-from pufferflow.verify.parse import Claim, Matrix, Pair, Proof, Step, Witness, read
+from pufferflow.verify.parse import Claim, Matrix, Pair, Proof, Step, Witness, read, require
 
 # relative excess: decimals and exact rows differ slightly from floats
 _MARGIN = 1e-9
-_ROUNDS, _GUESSES = 40, 6
+_GUESSES = 6
 _FARTHEST, _MAX_EXCESS = 2**20, 100.0
 # states of interval families, and work on their early nodes
 _MAX_COUPLED, _MAX_EARLY = 12, 20_000
@@ -100,7 +99,7 @@ class Writer:
         prefix, tables = self._steps(forward, start, positions, coupled, power)
         if many == self.around:
             return {"prefix": prefix}, _logs(tables[-1])
-        guess, noted = self.cap, len(self.witnesses)
+        guess = self.cap
         if coupled:
             guess = self._coupled(forward, many + 1, _logs(tables[-1]))
         if power:  # at least those of all nodes at this distance from a late one
@@ -109,19 +108,12 @@ class Writer:
             if coupled:
                 other = np.minimum(other, self._coupled(forward, many + 1, floor))
             guess, power = (guess, None) if guess.max() <= other.max() else (other, power)
-        tables = tables[-(power or 1) :]
+        stated = [[f"{a * (1 + 4e-10):.10g}" for a in row] for row in guess.tolist()]
+        begin = run.begin(tables[-(power or 1) :], read(Matrix, stated, "start"))
         positions = model.late(forward, many + 1)
-        for _ in range(_ROUNDS):  # a table that a period maps to or below itself
-            del self.witnesses[noted:], self.parsed[noted:]
-            stated = [[f"{a * (1 + 4e-10):.10g}" for a in row] for row in guess.tolist()]
-            begin = run.begin(tables, read(Matrix, stated, "start"))
-            cycle, (*_, last) = self._steps(forward, begin, positions, coupled, power)
-            if below(last, begin):
-                return {"prefix": prefix, "start": stated, "cycle": cycle}, guess
-            end = _logs(last)
-            more = end * (1 + _MARGIN) + _MARGIN * self.cost * (end > 0)
-            guess = np.minimum(np.maximum(guess, more), self.cap)
-        raise CertificateError("no period ends at or below its start near this scale")
+        cycle, (*_, last) = self._steps(forward, begin, positions, coupled, power)
+        require(below(last, begin), "no period ends at or below its start near this scale")
+        return {"prefix": prefix, "start": stated, "cycle": cycle}, guess
 
     def _steps(
         self, forward: bool, start: Table, nodes: list[Position], coupled: bool, power: int | None

@@ -79,7 +79,8 @@ class Model:
     """
 
     def __init__(self, member: Any, work: Work, informed: bool = False) -> None:
-        self.work, self.informed, self.row_sets, chain = work, informed, list[Any](), member
+        self.work, self.informed, self.row_sets = work, informed, list[Any]()
+        chain: Chain = member
         if not isinstance(member, Chain):
             k, past = len(member.rows), member.backward
             self.row_sets = [past.rows if past else None, member.rows]
@@ -221,7 +222,7 @@ class Model:
         if self.period == 1 and position.late:
             return self.values(0, math.inf)
         node = position.nodes - steps
-        return self.possible(node % self.period if position.late else node)
+        return self.possible(node if self.period == 1 else node % self.period)
 
     def node(self, forward: bool, position: Position, growth: Table) -> Node:
         """Return the distributions of the neighbour of a node."""
