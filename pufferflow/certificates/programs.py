@@ -105,8 +105,6 @@ class Writer:
         if power:  # at least those of all nodes at this distance from a late one
             floor = np.maximum.reduce([_logs(table) for table in tables[-power:]])
             other = self._through_ratios(forward, power, floor)
-            if coupled:
-                other = np.minimum(other, self._coupled(forward, many + 1, floor))
             guess, power = (guess, None) if guess.max() <= other.max() else (other, power)
         stated = [[f"{a * (1 + 4e-10):.10g}" for a in row] for row in guess.tolist()]
         begin = run.begin(tables[-(power or 1) :], read(Matrix, stated, "start"))
@@ -122,15 +120,14 @@ class Writer:
 
         Single nodes get the shortest steps whose bounds are about the smallest.
         """
-        steps, tables, growths = list[Document](), [start], [self.run.growth(start)]
-        logs, old = [_logs(start)], -1
+        steps, tables, logs, old = list[Document](), [start], [_logs(start)], -1
 
         def prove(step: Document) -> Table:
-            far = growths[max(len(growths) - step.get("power", 1), 0)]
-            return self.run.step(forward, position, Step(**step), growths[-1], far)
+            return self.run.step(forward, position, Step(**step), tables)
 
         for position in nodes:
-            node, early = self.model.node(forward, position, growths[-1]), not position.late
+            node = self.model.node(forward, position, self.run.growth(tables[-1]))
+            early = not position.late
             known = coupled and node.rows is not None
             found, trees = self._found(forward, node, logs[-1]) if known else ([], self.cap)
             through, ratios = 0, self.cap
@@ -147,7 +144,6 @@ class Writer:
                     step["power"] = through
             steps.append(step)
             tables.append(prove(step))
-            growths.append(self.run.growth(tables[-1]))
             logs.append(_logs(tables[-1]))
         return steps, tables
 

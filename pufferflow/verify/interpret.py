@@ -80,14 +80,15 @@ class Interpreter:
 
     # -- STEP and CLOSE ----------------------------------------------------------------------------
 
-    def step(self, forward: bool, position: Position, step: Step, near: Table, far: Table) -> Table:
-        """Return E at a position from its neighbour's growth and that ``power`` steps away (STEP).
-
-        It is at most COUNT.
-        """
+    def step(self, forward: bool, position: Position, step: Step, before: list[Table]) -> Table:
+        """Return E at a position from those of the nodes before it, at most COUNT (STEP)."""
         model, power, listed = self.model, step.power or 1, self.proof.listed(step.witnesses)
-        node, k, (nodes, late) = model.node(forward, position, near), model.k, position
-        size = 3 * k**2 if model.row_sets else k
+        number, (nodes, late), k = len(before), position, model.k
+        # a table of all late nodes holds for those at this distance
+        why = f"no node is {power} steps away from step {number} of a side"
+        require(power <= number or (model.period == 1 and late), why)
+        near, far = (self.growth(before[max(number - steps, 0)]) for steps in (1, power))
+        node, size = model.node(forward, position, near), 3 * k**2 if model.row_sets else k
         self.work.spend(100 + k**3 + 12 * size * len(listed) + (2 * k**4 if step.power else 0))
         table, between = self.count(self.around if late else nodes), ((power - 1) * self.cost).exp()
         away = model.values_at(forward, position, power)
@@ -102,15 +103,9 @@ class Interpreter:
         self, forward: bool, start: Table, positions: Sequence[Position], steps: Sequence[Step]
     ) -> list[Table]:
         """Return E at successive positions, one per step; ``start`` is that of the node before."""
-        tables, growths = [start], [self.growth(start)]
-        for i, (position, step) in enumerate(zip(positions, steps, strict=True), 1):
-            power, late = step.power or 1, self.model.period == 1 and position.late
-            # a table of all late nodes holds for those at this distance
-            why = f"no node is {power} steps away from step {i} of a side"
-            require(power <= i or late, why)
-            far = growths[max(i - power, 0)]
-            tables.append(self.step(forward, position, step, growths[-1], far))
-            growths.append(self.growth(tables[-1]))
+        tables = [start]
+        for position, step in zip(positions, steps, strict=True):
+            tables.append(self.step(forward, position, step, tables))
         return tables
 
     def begin(self, early: Iterable[Table], stated: Matrix) -> Table:
