@@ -15,7 +15,7 @@ all nodes on one side of it.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from functools import cache, cached_property
 from itertools import permutations
@@ -99,15 +99,6 @@ class Interpreter:
         node.lower(table, listed, near)
         return table
 
-    def follow(
-        self, forward: bool, start: Table, positions: Sequence[Position], steps: Sequence[Step]
-    ) -> list[Table]:
-        """Return E at successive positions, one per step; ``start`` is that of the node before."""
-        tables = [start]
-        for position, step in zip(positions, steps, strict=True):
-            tables.append(self.step(forward, position, step, tables))
-        return tables
-
     def begin(self, early: Iterable[Table], stated: Matrix) -> Table:
         """Return a table for late nodes: at least the stated one and those of ``early`` nodes.
 
@@ -120,7 +111,10 @@ class Interpreter:
         return _entrywise(arb.min, begin, self.count(self.around))
 
     def tables(self, forward: bool) -> tuple[list[Table], dict[int, Table]]:
-        """Return E of the nodes with 0, 1, … nodes on a side, and of all others at each phase."""
+        """Return E of the nodes with 0, 1, … nodes on a side, and of all others at each phase.
+
+        With a period segments begin at any phase, and all nodes are others.
+        """
         side, model = self.proof.forward if forward else self.proof.backward, self.model
         assert side is not None
         every = [*side.prefix, *(side.cycle or [])]
@@ -130,19 +124,21 @@ class Interpreter:
         require(not both or not model.row_sets, why)
         why = "nodes have steps of their own only if one matrix serves all"
         require(not side.prefix or model.period == 1, why)
-        steps = side.prefix[: self.around]
-        positions = [Position(j) for j in range(1, len(steps) + 1)]
-        early = self.follow(forward, self.count(0), positions, steps)
+        early = [self.count(0)]
+        for j, step in enumerate(side.prefix[: self.around], 1):
+            early.append(self.step(forward, Position(j), step, early))
+        single = early if model.period == 1 else []
         if len(early) > self.around or side.start is None:
-            return early, dict.fromkeys(range(model.period), self.count(self.around))
+            return single, dict.fromkeys(range(model.period), self.count(self.around))
         cycle, positions = side.cycle or [], model.late(forward, len(early))
         why = f"a cycle has a start, and a step for each of the {len(positions)} phases"
         require(len(cycle) == len(positions), why)
-        begin = self.begin(early[-max(step.power or 1 for step in cycle) :], side.start)
-        begin, *rest = self.follow(forward, begin, positions, cycle)
-        decide(below(rest[-1], begin), "a period does not end at or below its start")
-        pairs = zip(positions, rest, strict=True)
-        return early, {position.nodes % model.period: table for position, table in pairs}
+        late = [self.begin(early[-max(step.power or 1 for step in cycle) :], side.start)]
+        for position, step in zip(positions, cycle, strict=True):
+            late.append(self.step(forward, position, step, late))
+        decide(below(late[-1], late[0]), "a period does not end at or below its start")
+        pairs = zip(positions, late[1:], strict=True)
+        return single, {position.nodes % model.period: table for position, table in pairs}
 
     # -- READ --------------------------------------------------------------------------------------
 
@@ -159,18 +155,13 @@ class Interpreter:
             yield self.together
         else:
             (early, rest), (begun, backward) = self.tables(True), self.tables(False)
-            model, last = self.model, self.claim.hidden - 1
-            if model.period > 1:
-                for phase in range(model.period):
-                    forward, position = rest[(phase + last) % model.period], Position(phase, True)
-                    yield self.read(model.possible(phase), position, forward, backward[phase])
-                return
-            begin, end = range(len(begun) + 1), range(around + 1 - len(early), around + 1)
-            for node in {node for node in (*begin, *end) if 0 <= node <= around}:
-                late, after = node >= len(begun), around - node
-                forward = early[after] if after < len(early) else rest[0]
-                before = backward[0] if late else begun[node]
-                values = model.values(node, math.inf if late else node)
+            model, period, last = self.model, self.model.period, self.claim.hidden - 1
+            begin, end = range(len(begun) + period), range(around + 1 - len(early), around + 1)
+            for node in {node for node in (*begin, *end) if 0 <= node < max(around + 1, period)}:
+                after, late = around - node, node >= len(begun)
+                forward = early[after] if 0 <= after < len(early) else rest[(node + last) % period]
+                before = backward[node % period] if late else begun[node]
+                values = model.values(node, math.inf if late and period == 1 else node)
                 yield self.read(values, Position(node, late), forward, before)
 
     def loss(self, revealed: arb, records: int) -> Fraction:
