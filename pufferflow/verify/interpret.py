@@ -27,7 +27,7 @@ from flint import arb
 from pufferflow.verify.balls import ONE, Table, Work, ball, below, decide, exact, largest, members
 from pufferflow.verify.counts import count_loss
 from pufferflow.verify.model import Model, Position, lower
-from pufferflow.verify.parse import Chain, Claim, Matrix, Mixing, Proof, Step, require
+from pufferflow.verify.parse import Claim, Matrix, Mixing, Proof, Step, require
 from pufferflow.verify.rules import largest_ratios, overlapping, reweighted
 
 
@@ -227,9 +227,8 @@ class Interpreter:
     def quilt(self, first: int, last: int, left: int | None, right: int | None) -> Fraction:
         """Return the loss of nodes first … last with a quilt at left and right (Lemma 4.6)."""
         model = self.model
-        chain = isinstance(self.member, Chain) and model.period == 1 and not model.hidden
-        why = "quilts prove scales of chains with one matrix, and for no side information"
-        require(chain and not model.informed, why)
+        plain = model.period == 1 and not (model.hidden or model.row_sets or model.informed)
+        require(plain, "quilts prove scales of chains with one matrix, and for no side information")
         if left is None and right is None:
             return self.together
         forward, backward = self.count(self.claim.windows - first), self.count(last - 1)
