@@ -41,7 +41,7 @@ class MixingFamily(Family):
     349.5
     """
 
-    kind, parameters = "mixing", ("steps", "overlap")
+    kind, fields = "mixing", ("steps", "overlap")
     no_chains = "this needs a transition matrix; use leakage or group-dp, or give chains"
 
     steps: int = 60
