@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from numbers import Real
 
 import numpy as np
@@ -68,11 +67,6 @@ class MixingFamily(Family):
         if self.time is None:
             return self
         return MixingFamily(steps_of(self.time, step_seconds, "the time of mixing"), self.overlap)
-
-    @property
-    def kept(self) -> Fraction:
-        """1 − α, the largest total variation distance of two such distributions, exactly."""
-        return 1 - Fraction(repr(self.overlap))
 
     def description(self) -> str:
         """Return a description of these chains, with numbers, which do not depend on records."""

@@ -74,12 +74,10 @@ class HiddenChain(Family):
                 return histories
             if classes.max() + 1 == distinguished:
                 return None
-            distinguished, before = classes.max() + 1, np.empty_like(histories)
-            for state in range(len(histories)):
-                earlier = np.flatnonzero(steps[:, state])
-                if len(set(classes[earlier])) > 1:
-                    return None
-                before[state] = histories[earlier[0]] if len(earlier) else -1 - state
+            distinguished, one = classes.max() + 1, steps.argmax(axis=0)  # state before each
+            if (steps & (classes[:, None] != classes[one])).any():
+                return None
+            before = np.where(steps.any(axis=0), histories[one].T, -1 - np.arange(len(one))).T
             histories = np.hstack([before, self.observations[:, None]])
 
     @classmethod
