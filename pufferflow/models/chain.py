@@ -44,6 +44,12 @@ class ByValue:
     def __hash__(self) -> int:
         return hash(self._value)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for value in state.values():  # NumPy's copies are writable
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+        vars(self).update(state)
+
 
 class MarkovChain(ByValue):
     """A homogeneous Markov chain θ = (q, P) on k states, immutable.
@@ -229,7 +235,9 @@ class MarkovChain(ByValue):
             needs = f"the time reversal needs stationary probabilities of at least {SAFE_MINIMUM}"
             raise ChainError(f"{needs}; {state}")
         with np.errstate(under="ignore"):
-            return np.asarray(self.transition_matrix.T * pi / pi[:, None])
+            reversal: Floats = self.transition_matrix.T * pi / pi[:, None]
+        reversal.flags.writeable = False
+        return reversal
 
     @cached_property
     def is_reversible(self) -> bool:
