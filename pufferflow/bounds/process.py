@@ -140,7 +140,7 @@ def of_sets(
         return Blocks(blocks_of_sets(family.rows, length, columns=columns))
 
     forward = Side((sets(family.rows),), Blocks() if coupled else blocks(False))
-    past: list[DistributionSet] = [ReweightedRows(family.rows.log_column_ratios())]
+    past: list[DistributionSet] = [ReweightedRows(family.rows.log_ratios(columns=True))]
     if family.backward is not None:
         past.append(sets(family.backward.rows))
     backward = Side(tuple(past), blocks(True))

@@ -94,9 +94,7 @@ def mqm_approx(
     if request.reason:
         return request
     theta = as_family(family)
-    for chain in theta.chains:
-        chain.require_ergodic("mqm-approx")
-    smallest, gap = theta.smallest_stationary_probability(), theta.eigengap(eigengap)
+    gap, smallest = theta.eigengap(eigengap), theta.smallest_stationary_probability()
     quilts = MixingQuilts(smallest, gap, request.length, request.epsilon, request.window)
     return _of_quilt(request, quilts.worst_node())
 
