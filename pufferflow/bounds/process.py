@@ -214,7 +214,7 @@ def of_chain(
     seen = family.observations if isinstance(family, HiddenChain) else None
     if chain.start == "stationary":  # transient states never occur
         seen = None if seen is None else seen[chain.initial_support]
-        chain = chain.restricted(chain.initial_support)
+        chain = chain.recurrent
     return _ChainProcess(chain, length, protection, pairs, seen, early).process()
 
 

@@ -130,12 +130,11 @@ class BoundedFamily(Family):
         self.states: int = len(lower)
         if backward is not None:
             check_type(backward, "backward", type(self))
-            if backward.states != self.states:
-                sizes = f"backward has {backward.states} states, the family {self.states}"
-                raise ChainError(f"{sizes}; give the same ones")
-            if backward.backward is not None:
-                fault = "backward has backward bounds itself"
-                raise ChainError(f"{fault}; give those of the reversed chain alone")
+            if backward.states != self.states or backward.backward is not None:
+                wanted = (
+                    f"bounds for the same {self.states} states, without backward ones themselves"
+                )
+                raise ChainError(f"backward must be {wanted}")
         self.backward: Self | None = backward
         """Sets of the distributions of a record given the next one, or None."""
 

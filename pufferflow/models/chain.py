@@ -140,12 +140,13 @@ class MarkovChain(ByValue):
             path[t] = state = bisect_right(ends[state], draw)
         return path.astype(np.int64)
 
-    def restricted(self, states: Bools) -> MarkovChain:
-        """Return the chain on the states (bool, shape (k,)) where it starts and stays."""
-        if states.all():
+    @property
+    def recurrent(self) -> MarkovChain:
+        """The chain on its recurrent states if its start is stationary, otherwise itself."""
+        inside = self.initial_support
+        if self.start != "stationary" or inside.all():
             return self
-        start = self.start if self.given is None else self.given[states]
-        return MarkovChain(self.transition_matrix[np.ix_(states, states)], start)
+        return MarkovChain(self.transition_matrix[np.ix_(inside, inside)])
 
     @property
     def _closed_classes(self) -> list[Bools]:

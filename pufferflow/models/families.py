@@ -119,13 +119,12 @@ class ChainFamily(Family):
 
     def __init__(self, chains: Sequence[MarkovChain]) -> None:
         self.chains = tuple(check_list(chains, "chains"))
-        if not self.chains:
-            raise ChainError("the family holds no chain; give at least one")
         for chain in self.chains:
             check_type(chain, "an entry of chains", MarkovChain)
-        if len(sizes := {chain.states for chain in self.chains}) > 1:
-            different = " and ".join(map(str, sorted(sizes)))
-            raise ChainError(f"the chains have {different} states; give all the same")
+        if len(sizes := {chain.states for chain in self.chains}) != 1:
+            different = " and ".join(map(str, sorted(sizes))) or "no"
+            advice = "give at least one, all with the same states"
+            raise ChainError(f"the chains have {different} states; {advice}")
         self.members, self.states = self.chains, self.chains[0].states
 
     def description(self) -> str:

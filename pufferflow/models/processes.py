@@ -45,11 +45,9 @@ class HiddenChain(Family):
         check_type(chain, "chain", MarkovChain)
         named = check_numbers(observations, "observations", ParameterError)
         is_whole = (named >= 0) & (named < 2**31) & (named == np.floor(named))
-        if named.ndim != 1 or not is_whole.all():
-            raise ParameterError("observations must be integers of at least 0; give one per state")
-        if len(named) != chain.states:
-            fault = f"{len(named)} observations for a chain of {chain.states} states"
-            raise ChainError(f"{fault}; give one observation per state")
+        if named.shape != (chain.states,) or not is_whole.all():
+            each = f"one for each of the {chain.states} states"
+            raise ChainError(f"observations must be integers of at least 0, {each}")
         self.chain = chain
         """U."""
         self.observations: NDArray[np.intp] = named.astype(np.intp)
