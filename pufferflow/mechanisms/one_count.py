@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Unpack
 
 import numpy as np
 
 from pufferflow._util.checks import Lengths
 from pufferflow._util.grids import of_epsilons
 from pufferflow.mechanisms.base import Count, NoiseScale, requested
-from pufferflow.models.families import PROTECTION, AnyFamily, SideInformation, finite_chains
+from pufferflow.models.families import PROTECTION, AnyFamily, ProtectionOptions, finite_chains
 
 MAX_WORK = 1e11
 """Largest number of multiplications: some minutes."""
@@ -20,9 +21,7 @@ def wasserstein(
     length: Lengths,
     epsilon: float,
     states: Sequence[int] | None = None,
-    *,
-    window: int = 1,
-    side_information: SideInformation = "none",
+    **protection: Unpack[ProtectionOptions],
 ) -> NoiseScale:
     """Return the scale W/ε of the Wasserstein Mechanism (Algorithm 1) for visits to ``states``.
 
@@ -51,7 +50,7 @@ def wasserstein(
     from pufferflow.audit.counts import CountQuery
     from pufferflow.audit.wasserstein import chain_sensitivity, work  # compiles the kernels
 
-    request = requested("wasserstein", length, epsilon, window, side_information, PROTECTION)
+    request = requested("wasserstein", length, epsilon, PROTECTION, **protection)
     if request.reason:
         return request
     chains = finite_chains(family, "W")
