@@ -28,7 +28,7 @@ from pufferflow.errors import ChainError
 from pufferflow.models.bounded import BoundedFamily, RowSets
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import Protection
-from pufferflow.models.powers import Supports, followers, matrix_power
+from pufferflow.models.powers import Supports, followed, matrix_power
 from pufferflow.models.processes import HiddenChain, PeriodicChain
 
 _EXACT_WORK = 20_000
@@ -292,7 +292,7 @@ class _ChainProcess:
             backward,
             self.pairs and self.early == self.count,
             [*(self.possible if backward.early else self.possible[:1]), later],
-            last=followers(self.matrix, self.window),
+            last=followed(np.eye(k, dtype=np.bool_), self.matrix > 0, self.window - 1),
             observed=observed,
         )
 

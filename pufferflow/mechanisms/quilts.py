@@ -9,7 +9,8 @@ from pufferflow._util.grids import of_epsilons
 from pufferflow._util.rounding import UNIT_ROUNDOFF, divide_up
 from pufferflow.influence.quilts import Candidate, Convention, QuiltSearch
 from pufferflow.mechanisms.base import NoiseScale, Quilt, requested
-from pufferflow.models.families import AnyFamily, GapKind, ProtectionOptions, as_family
+from pufferflow.models.chain import GapKind
+from pufferflow.models.families import AnyFamily, ProtectionOptions, as_family
 
 _LACKS = ("side_information",)  # the max-influence is for adversaries without any
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import permutations
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -119,8 +119,7 @@ class BoundedFamily(Family):
     """The sets of rows."""
 
     def __init__(self, low: ArrayLike, high: ArrayLike, backward: Self | None) -> None:
-        lower = checked_matrix(low, "low", square=True)
-        upper = checked_matrix(high, "high", square=True)
+        lower, upper = checked_matrix(low, "low"), checked_matrix(high, "high")
         if lower.shape != upper.shape:
             sizes = f"low has {len(lower)} rows and high {len(upper)}"
             raise ChainError(f"{sizes}; give both for the same states")
@@ -144,20 +143,10 @@ class BoundedFamily(Family):
         self.backward: Self | None = backward
         """Sets of the distributions of a record given the next one, or None."""
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.states} states{', both ways' * bool(self.backward)})"
-
     def description(self) -> str:
         """Return a description of these chains."""
         which = "read forwards and backwards" if self.backward else "from any start"
         return f"any chain on these {self.states} states between the bounds of the model, {which}"
-
-    def document(self) -> dict[str, Any]:
-        """Return the model as plain JSON types."""
-        document = super().document()
-        if self.backward:
-            document[self.kind]["backward"] = self.backward.document()[self.kind]
-        return document
 
 
 class IntervalFamily(BoundedFamily):
@@ -176,7 +165,7 @@ class IntervalFamily(BoundedFamily):
         the chains within both bounds, and :func:`pufferflow.leakage` needs less noise.
     """
 
-    kind, parameters = "interval", ("low", "high")
+    kind, fields = "interval", ("low", "high", "backward?")
 
     def __init__(
         self, low: ArrayLike, high: ArrayLike, *, backward: IntervalFamily | None = None
@@ -200,7 +189,7 @@ class TotalVariationFamily(BoundedFamily):
         As for :class:`IntervalFamily`.
     """
 
-    kind, parameters = "total_variation", ("transition_matrix", "radius")
+    kind, fields = "total_variation", ("transition_matrix", "radius", "backward?")
 
     def __init__(
         self,

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from numbers import Real
 
 import numpy as np
@@ -41,7 +40,7 @@ class MixingFamily(Family):
     349.5
     """
 
-    kind, parameters = "mixing", ("steps", "overlap")
+    kind, fields = "mixing", ("steps", "overlap")
     no_chains = "this needs a transition matrix; use leakage or group-dp, or give chains"
 
     steps: int = 60
@@ -68,11 +67,6 @@ class MixingFamily(Family):
         if self.time is None:
             return self
         return MixingFamily(steps_of(self.time, step_seconds, "the time of mixing"), self.overlap)
-
-    @property
-    def kept(self) -> Fraction:
-        """1 − α, the largest total variation distance of two such distributions, exactly."""
-        return 1 - Fraction(repr(self.overlap))
 
     def description(self) -> str:
         """Return a description of these chains, with numbers, which do not depend on records."""
