@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Unpack
 
 import numpy as np
 
 from pufferflow._util.checks import Lengths
 from pufferflow._util.grids import of_epsilons
 from pufferflow.mechanisms.base import Count, NoiseScale, requested
-from pufferflow.models.families import PROTECTION, AnyFamily, ProtectionOptions, finite_chains
+from pufferflow.models.families import PROTECTION, AnyFamily, SideInformation, finite_chains
 
 MAX_WORK = 1e11
 """Largest number of multiplications: some minutes."""
@@ -21,7 +20,9 @@ def wasserstein(
     length: Lengths,
     epsilon: float,
     states: Sequence[int] | None = None,
-    **protection: Unpack[ProtectionOptions],
+    *,
+    window: int = 1,
+    side_information: SideInformation = "none",
 ) -> NoiseScale:
     """Return the scale W/ε of the Wasserstein Mechanism (Algorithm 1) for visits to ``states``.
 
@@ -50,7 +51,7 @@ def wasserstein(
     from pufferflow.audit.counts import CountQuery
     from pufferflow.audit.wasserstein import chain_sensitivity, work  # compiles the kernels
 
-    request = requested("wasserstein", length, epsilon, PROTECTION, **protection)
+    request = requested("wasserstein", length, epsilon, window, side_information, PROTECTION)
     if request.reason:
         return request
     chains = finite_chains(family, "W")

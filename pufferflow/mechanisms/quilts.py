@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import replace
-from typing import NamedTuple, Unpack, get_args
+from typing import NamedTuple, get_args
 
 from pufferflow._util.checks import Lengths, check_choice
 from pufferflow._util.grids import of_epsilons
@@ -10,7 +10,7 @@ from pufferflow._util.rounding import UNIT_ROUNDOFF, divide_up
 from pufferflow.influence.quilts import Candidate, Convention, QuiltSearch
 from pufferflow.mechanisms.base import NoiseScale, Quilt, requested
 from pufferflow.models.chain import GapKind
-from pufferflow.models.families import AnyFamily, ProtectionOptions, as_family
+from pufferflow.models.families import AnyFamily, SideInformation, as_family
 
 _LACKS = ("side_information",)  # the max-influence is for adversaries without any
 
@@ -21,8 +21,9 @@ def mqm_exact(
     length: Lengths,
     epsilon: float,
     *,
+    window: int = 1,
+    side_information: SideInformation = "none",
     convention: Convention = "exact",
-    **protection: Unpack[ProtectionOptions],
 ) -> NoiseScale:
     """Return the scale of MQMExact (Song et al., Algorithm 3), rounded up.
 
@@ -54,7 +55,7 @@ def mqm_exact(
 
     Raises ChainError: no finite set of chains has the scale of the family; use leakage.
     """
-    request = requested("mqm-exact", length, epsilon, _LACKS, **protection)
+    request = requested("mqm-exact", length, epsilon, window, side_information, _LACKS)
     check_choice(convention, "convention", get_args(Convention))
     if request.reason:
         return request
@@ -70,8 +71,9 @@ def mqm_approx(
     length: Lengths,
     epsilon: float,
     *,
+    window: int = 1,
+    side_information: SideInformation = "none",
     eigengap: GapKind = "auto",
-    **protection: Unpack[ProtectionOptions],
 ) -> NoiseScale:
     """Return the scale of MQMApprox (Song et al., Algorithm 4), rounded up.
 
@@ -89,7 +91,7 @@ def mqm_approx(
 
     Raises ChainError: a chain is reducible or periodic, or not reversible if that is requested.
     """
-    request = requested("mqm-approx", length, epsilon, _LACKS, **protection)
+    request = requested("mqm-approx", length, epsilon, window, side_information, _LACKS)
     check_choice(eigengap, "eigengap", get_args(GapKind))
     if request.reason:
         return request
