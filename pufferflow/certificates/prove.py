@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from flint import ctx
 
-from pufferflow.audit.wasserstein import TIE, chain_sensitivity
+from pufferflow.audit.counts import TIE, chain_sensitivity
 from pufferflow.bounds.of_families import MAX_STATES
 from pufferflow.bounds.roots import crossing
 from pufferflow.certificates.programs import Writer, early_nodes
@@ -30,7 +30,7 @@ from pufferflow.verify.interpret import Interpreter
 from pufferflow.verify.parse import VERSION, Claim, Proof, parse, read, require
 
 _SLACK = "1e-9"
-"""Slack above 2^-30, that of the plans of :mod:`pufferflow.audit.wasserstein`."""
+"""Slack above 2^-30, that of the plans of :mod:`pufferflow.audit.counts`."""
 _NEARLY, _CLOSELY, _LESS_CLOSELY = 1e-13, 1e-5, 1e-4
 """Excess that ends the trials: for closed forms and quilts, for programs, for long ones."""
 _ENOUGH, _LOOSER = 1.005, 2.0**-40

@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     check(1)  # before the scales, which may take as long
     if scale is None:
-        found = scales_of(arguments, family, [length], {"window": window})
+        found = scales_of(arguments, family, [length], window=window)
         rows = [one.to_dict() | {"guarantee": one.epsilon, "node": None} for one in found]
     else:
         given = {"guarantee": check_epsilon(epsilons[0]) if epsilons else None}

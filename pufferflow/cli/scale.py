@@ -23,7 +23,8 @@ from pufferflow.errors import ParameterError
 from pufferflow.mechanisms import MECHANISMS, NoiseScale, compute_scale, find_mechanism
 from pufferflow.mechanisms.base import requested
 from pufferflow.mechanisms.registry import scale_work
-from pufferflow.models.families import Family, GapKind
+from pufferflow.models.chain import GapKind
+from pufferflow.models.families import PROTECTION, Family
 from pufferflow.models.files import read_public_model
 
 COLUMNS = ("mechanism", "epsilon", "scale", "node", "quilt", "private", "status", "reason")
@@ -63,7 +64,7 @@ def run(arguments: argparse.Namespace) -> None:
             raise ParameterError("--certificate needs a single --epsilon and a single --mechanism")
         work = scale_work(asked[0], family, lengths, certified=True)
         afford(work, f"the scale of {asked[0]} with its certificate", FEWER)
-    results = scales_of(arguments, family, lengths, asdict(hidden), eigengap=arguments.eigengap)
+    results = scales_of(arguments, family, lengths, eigengap=arguments.eigengap, **asdict(hidden))
     if arguments.certificate is not None:
         results = [results[0].certified(family)]
         write_atomic(arguments.certificate, json.dumps(results[0].certificate) + "\n")
@@ -72,11 +73,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def scales_of(
-    arguments: argparse.Namespace,
-    family: Family,
-    lengths: list[int],
-    hidden: dict[str, Any],
-    **options: Any,
+    arguments: argparse.Namespace, family: Family, lengths: list[int], **options: Any
 ) -> list[NoiseScale]:
     """Return the scale of each mechanism at each ε, "not applicable" if there is none.
 
@@ -90,10 +87,11 @@ def scales_of(
         own = {key: options[key] for key in signature(function).parameters if key in options}
         if asked:
             afford(work, f"the scale of {name}", FEWER)
-            scales.append(function(family, lengths, epsilon, **hidden, **own))
+            scales.append(function(family, lengths, epsilon, **own))
         elif is_allowed(work):
-            scales.append(compute_scale(name, family, lengths, epsilon, **hidden, **own))
+            scales.append(compute_scale(name, family, lengths, epsilon, **own))
         else:
             why = f"it {estimate(work)}; {FEWER}, or allow more (--most-work)"
+            hidden = {key: own[key] for key in PROTECTION if key in own}
             scales.append(replace(requested(name, lengths, epsilon, **hidden), reason=why))
     return scales

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal, NamedTuple, Unpack
+from typing import Any, Literal, NamedTuple
 
 from pufferflow._util.checks import Lengths, check_epsilon, check_positive, longest, shown_name
 from pufferflow.errors import ParameterError
-from pufferflow.models import families
+from pufferflow.models.families import AnyFamily, Protection, SideInformation, as_family
 
 
 class Quilt(NamedTuple):
@@ -50,7 +51,7 @@ class NoiseScale:
     """The only query, with its functions, for a scale of ``wasserstein``."""
     window: int = 1
     """Number of consecutive records that are protected together."""
-    side_information: families.SideInformation = "none"
+    side_information: SideInformation = "none"
     """Side information: none, or any other records of the participant."""
     certificate: dict[str, Any] | None = field(default=None, compare=False, repr=False)
     """Proof of the scale as JSON types, if requested (:meth:`certified`)."""
@@ -81,7 +82,7 @@ class NoiseScale:
             fields["count"] = {name: list(part) for name, part in self.count._asdict().items()}
         return head | {"status": self.status} | fields
 
-    def certified(self, family: families.AnyFamily) -> NoiseScale:
+    def certified(self, family: AnyFamily) -> NoiseScale:
         """Return the proved scale, slightly larger if necessary, with its certificate.
 
         ``family`` is the one it was computed for. Raises ParameterError: there is no certificate,
@@ -95,7 +96,7 @@ class NoiseScale:
             raise ParameterError(f"no certificate for {shown_name(self.mechanism)}: {why}")
         if self.scale is None:
             raise ParameterError(f"no certificate for {self.mechanism}: {self.reason}")
-        certificate = prove(self, families.as_family(family))
+        certificate = prove(self, as_family(family))
         return replace(self, scale=float(certificate["scale"]), certificate=certificate)
 
 
@@ -103,18 +104,19 @@ def requested(
     mechanism: str,
     length: Lengths,
     epsilon: float,
-    lacks: tuple[str, ...] = (),
-    **protection: Unpack[families.ProtectionOptions],
+    window: Any = 1,
+    side_information: Any = "none",
+    lacks: Sequence[str] = (),
 ) -> NoiseScale:
     """Return the checked arguments of a mechanism, as a result without a scale yet.
 
     The ``reason`` is set if an option is used that the mechanism ``lacks`` bounds for.
     """
-    hidden, reason = families.Protection(**protection), ""
-    if hidden.window > 1 and "window" in lacks:
+    protection, reason = Protection(window, side_information), ""
+    if protection.window > 1 and "window" in lacks:
         reason = f"{mechanism} protects single records; use leakage, which has a bound for windows"
-    elif hidden.side_information != "none" and "side_information" in lacks:
+    elif protection.side_information != "none" and "side_information" in lacks:
         who = "side information about other records"
         reason = f"{mechanism} has no bound for {who}; use leakage or group-dp"
     epsilon, records = check_epsilon(epsilon), longest(length)
-    return NoiseScale(mechanism, epsilon, records, reason=reason, **asdict(hidden))
+    return NoiseScale(mechanism, epsilon, records, reason=reason, **asdict(protection))

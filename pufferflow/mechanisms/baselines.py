@@ -1,7 +1,6 @@
 """Baselines: GK16, group differential privacy, entry-level privacy that ignores correlation."""
 
 from dataclasses import replace
-from typing import Unpack
 
 import numpy as np
 
@@ -11,12 +10,17 @@ from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF, divide_up
 from pufferflow._util.types import Floats
 from pufferflow.mechanisms.base import NoiseScale, requested
 from pufferflow.models.chain import MarkovChain
-from pufferflow.models.families import PROTECTION, AnyFamily, ProtectionOptions, as_family
+from pufferflow.models.families import PROTECTION, AnyFamily, SideInformation, as_family
 
 
 @of_epsilons
 def group_dp(
-    family: AnyFamily, length: Lengths, epsilon: float, **protection: Unpack[ProtectionOptions]
+    family: AnyFamily,
+    length: Lengths,
+    epsilon: float,
+    *,
+    window: int = 1,
+    side_information: SideInformation = "none",
 ) -> NoiseScale:
     """Return the scale M/ε, M the length of the longest independent chain (Song et al., section 5).
 
@@ -24,13 +28,18 @@ def group_dp(
     any length and with side information. ``family`` is not used; the other parameters are those of
     :func:`pufferflow.mqm_exact`.
     """
-    request = requested("group-dp", length, epsilon, **protection)
+    request = requested("group-dp", length, epsilon, window, side_information)
     return replace(request, scale=divide_up(request.length, request.epsilon))
 
 
 @of_epsilons
 def entry_dp(
-    family: AnyFamily, length: Lengths, epsilon: float, **protection: Unpack[ProtectionOptions]
+    family: AnyFamily,
+    length: Lengths,
+    epsilon: float,
+    *,
+    window: int = 1,
+    side_information: SideInformation = "none",
 ) -> NoiseScale:
     """Return the scale w/ε, which protects w records if all records are independent.
 
@@ -38,13 +47,18 @@ def entry_dp(
     baseline. ``family`` is not used; the other parameters are those of
     :func:`pufferflow.mqm_exact`, w is ``window``.
     """
-    request = requested("entry-dp", length, epsilon, **protection)
+    request = requested("entry-dp", length, epsilon, window, side_information)
     return replace(request, scale=divide_up(min(request.window, request.length), request.epsilon))
 
 
 @of_epsilons
 def gk16(
-    family: AnyFamily, length: Lengths, epsilon: float, **protection: Unpack[ProtectionOptions]
+    family: AnyFamily,
+    length: Lengths,
+    epsilon: float,
+    *,
+    window: int = 1,
+    side_information: SideInformation = "none",
 ) -> NoiseScale:
     """Return the scale of the mechanism of Ghosh and Kleinberg (2016), rounded up.
 
@@ -55,7 +69,7 @@ def gk16(
     the scale. It is not applicable to windows and side information, nor if a transition has
     probability 0 or the norm is 1 or more. Parameters are those of :func:`pufferflow.mqm_exact`.
     """
-    request = requested("gk16", length, epsilon, PROTECTION, **protection)
+    request = requested("gk16", length, epsilon, window, side_information, PROTECTION)
     chains = as_family(family).chains
     if request.reason:
         return request

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from typing import Unpack
 
 from pufferflow._util.checks import Lengths, check_positive, longest
 from pufferflow._util.grids import of_epsilons
@@ -11,12 +10,17 @@ from pufferflow.bounds.roots import SMALLEST_EPSILON
 from pufferflow.mechanisms.base import NoiseScale, requested
 from pufferflow.mechanisms.baselines import group_dp
 from pufferflow.mechanisms.quilts import mqm_exact
-from pufferflow.models.families import AnyFamily, Protection, ProtectionOptions, as_family
+from pufferflow.models.families import AnyFamily, Protection, SideInformation, as_family
 
 
 @of_epsilons
 def leakage(
-    family: AnyFamily, length: Lengths, epsilon: float, **protection: Unpack[ProtectionOptions]
+    family: AnyFamily,
+    length: Lengths,
+    epsilon: float,
+    *,
+    window: int = 1,
+    side_information: SideInformation = "none",
 ) -> NoiseScale:
     """Return the smallest scale by the bounds of ``docs/leakage.md``, at most other mechanisms'.
 
@@ -49,28 +53,45 @@ def leakage(
         them is returned. ``quilt`` and ``influence`` are those of MQMExact if its bound is the
         smallest.
     """
-    request, theta = requested("leakage", length, epsilon, **protection), as_family(family)
-    parts = loss_bounds(theta, request.length, Protection(**protection))
+    request = requested("leakage", length, epsilon, window, side_information)
+    protection, theta = Protection(window, side_information), as_family(family)
+    parts = loss_bounds(theta, request.length, protection)
     scales = [_scale(part, request) for part in parts]
     index = max(range(len(scales)), key=lambda i: scales[i].scale or math.inf)
-    chain = index if theta.standing_chains else None
+    chain = None if theta.no_chains else index
     return replace(scales[index], mechanism="leakage", chain=chain)
 
 
 def leakage_loss(
-    family: AnyFamily, length: Lengths, scale: float, **protection: Unpack[ProtectionOptions]
+    family: AnyFamily,
+    length: Lengths,
+    scale: float,
+    *,
+    window: int = 1,
+    side_information: SideInformation = "none",
 ) -> float:
     """Return a bound of the loss of mechanisms whose density changes by at most e^(1/scale).
 
-    It is in nats, rounded up, and at most T / scale. ``scale`` is that of Laplace noise on a
-    1-Lipschitz query; for several releases of the same records with scales σ_k, 1/scale is Σ 1/σ_k.
-    Quilts are not used: at a scale of :func:`leakage` with a ``quilt`` the bound may be above ε.
-    The other parameters are those of :func:`leakage`.
+    For several releases of the same records with scales σ_k, 1/scale is Σ 1/σ_k.
+
+    Parameters
+    ----------
+    family, length, window, side_information
+        As for :func:`leakage`.
+    scale : float
+        Laplace scale of a 1-Lipschitz query.
+
+    Returns
+    -------
+    float
+        In nats, rounded up; at most T / scale. Quilts are not used: at a scale of :func:`leakage`
+        with a ``quilt`` the bound may be above ε.
     """
     records = longest(length)
     # the largest change by one record, rounded up
     cost = math.nextafter(1 / check_positive(scale, "scale", (1e-90, 1e100)), math.inf)
-    parts = loss_bounds(as_family(family), records, Protection(**protection))
+    theta, protection = as_family(family), Protection(window, side_information)
+    parts = loss_bounds(theta, records, protection)
     every = math.nextafter(records * cost, math.inf)  # the loss of all records of the segment
     return max(every if p.bound is None else p.bound.loss(cost).value for p in parts)
 
@@ -78,7 +99,7 @@ def leakage_loss(
 def _scale(part: Part, request: NoiseScale) -> NoiseScale:
     """Return the scale of a part, or the smallest of other mechanisms if that is smaller."""
     side = request.side_information
-    other = mqm_exact if part.family.standing_chains and side == "none" else group_dp
+    other = group_dp if part.family.no_chains or side == "any" else mqm_exact
     known = other(
         part.family, request.length, request.epsilon, window=request.window, side_information=side
     )

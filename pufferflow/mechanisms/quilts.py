@@ -2,14 +2,15 @@
 
 import math
 from dataclasses import replace
-from typing import NamedTuple, Unpack, get_args
+from typing import NamedTuple, get_args
 
 from pufferflow._util.checks import Lengths, check_choice
 from pufferflow._util.grids import of_epsilons
 from pufferflow._util.rounding import UNIT_ROUNDOFF, divide_up
 from pufferflow.influence.quilts import Candidate, Convention, QuiltSearch
 from pufferflow.mechanisms.base import NoiseScale, Quilt, requested
-from pufferflow.models.families import AnyFamily, GapKind, ProtectionOptions, as_family
+from pufferflow.models.chain import GapKind
+from pufferflow.models.families import AnyFamily, SideInformation, as_family
 
 _LACKS = ("side_information",)  # the max-influence is for adversaries without any
 
@@ -20,8 +21,9 @@ def mqm_exact(
     length: Lengths,
     epsilon: float,
     *,
+    window: int = 1,
+    side_information: SideInformation = "none",
     convention: Convention = "exact",
-    **protection: Unpack[ProtectionOptions],
 ) -> NoiseScale:
     """Return the scale of MQMExact (Song et al., Algorithm 3), rounded up.
 
@@ -53,7 +55,7 @@ def mqm_exact(
 
     Raises ChainError: no finite set of chains has the scale of the family; use leakage.
     """
-    request = requested("mqm-exact", length, epsilon, _LACKS, **protection)
+    request = requested("mqm-exact", length, epsilon, window, side_information, _LACKS)
     check_choice(convention, "convention", get_args(Convention))
     if request.reason:
         return request
@@ -69,8 +71,9 @@ def mqm_approx(
     length: Lengths,
     epsilon: float,
     *,
+    window: int = 1,
+    side_information: SideInformation = "none",
     eigengap: GapKind = "auto",
-    **protection: Unpack[ProtectionOptions],
 ) -> NoiseScale:
     """Return the scale of MQMApprox (Song et al., Algorithm 4), rounded up.
 
@@ -88,14 +91,12 @@ def mqm_approx(
 
     Raises ChainError: a chain is reducible or periodic, or not reversible if that is requested.
     """
-    request = requested("mqm-approx", length, epsilon, _LACKS, **protection)
+    request = requested("mqm-approx", length, epsilon, window, side_information, _LACKS)
     check_choice(eigengap, "eigengap", get_args(GapKind))
     if request.reason:
         return request
     theta = as_family(family)
-    for chain in theta.chains:
-        chain.require_ergodic("mqm-approx")
-    smallest, gap = theta.smallest_stationary_probability(), theta.eigengap(eigengap)
+    gap, smallest = theta.eigengap(eigengap), theta.smallest_stationary_probability()
     quilts = MixingQuilts(smallest, gap, request.length, request.epsilon, request.window)
     return _of_quilt(request, quilts.worst_node())
 
