@@ -23,15 +23,13 @@ from pufferflow.accounting.account import Promise, percent, spent
 from pufferflow.accounting.entries import FIX, Book, Document, Paid, Terms, canonical, digest_of
 from pufferflow.errors import BudgetError, LedgerError
 
-VERSION = 7
-_DATABASE = b"SQLite format 3\0"
 PATIENCE_SECONDS = 600.0
 """Seconds that a release waits for others that are being charged."""
 MAX_BYTES, MAX_ROW_BYTES = 2**28, 2**24
 """Bytes of a ledger of about 300,000 releases; of a chain of about 900 states."""
+_MARKS = {"application_id": int.from_bytes(b"PUFF"), "user_version": 7}
 _SCHEMA = f"""
-PRAGMA application_id = {int.from_bytes(b"PUFF")};
-PRAGMA user_version = {VERSION};
+{"".join(f"PRAGMA {name} = {number};" for name, number in _MARKS.items())}
 CREATE TABLE entries (number INTEGER PRIMARY KEY, time TEXT NOT NULL, kind TEXT NOT NULL,
     content TEXT NOT NULL, digest TEXT NOT NULL UNIQUE);
 """
@@ -42,15 +40,15 @@ class Ledger(os.PathLike[str]):
 
     def __init__(self, path: PathLike) -> None:
         self.path = check_path(path, "path")
-        head = b""
+        found = []
         if self.path.is_file() and self.path.stat().st_size <= MAX_BYTES:
-            with self.path.open("rb") as stream:
-                head = stream.read(72)
-        if head[:16] + head[60:] != _DATABASE + VERSION.to_bytes(4) + bytes(4) + b"PUFF":
-            problem = (
-                "no ledger of this program is there, or one from before 1.0; give another path"
-            )
-            raise LedgerError(f"ledger {self.path}: {problem}, or a new one to a release")
+            # only SQLite may open it: a file that is closed drops the locks of all threads
+            with suppress(sqlite3.Error), self._connected() as connection:
+                found = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in _MARKS]
+        if found != [*_MARKS.values()]:
+            problem = "no ledger of this program is there, or one from before 1.0"
+            advice = "give another path, or a new one to a release"
+            raise LedgerError(f"ledger {self.path}: {problem}; {advice}")
 
     def __fspath__(self) -> str:
         return str(self.path)
@@ -78,16 +76,18 @@ class Ledger(os.PathLike[str]):
             ) from error
         return cls(target)
 
+    def _connected(self) -> closing[sqlite3.Connection]:
+        uri = f"{self.path.absolute().as_uri()}?mode=rw"
+        return closing(sqlite3.connect(uri, PATIENCE_SECONDS, isolation_level=None, uri=True))
+
     @contextmanager
     def _open(self, *, writing: bool = False) -> Iterator[Book]:
         """Read and check all rows; with ``writing`` lock the file and write added rows.
 
         Nothing is written if the block raises.
         """
-        uri = f"{self.path.absolute().as_uri()}?mode=rw"
         try:
-            opened = sqlite3.connect(uri, PATIENCE_SECONDS, isolation_level=None, uri=True)
-            with closing(opened) as connection:
+            with self._connected() as connection:
                 connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_ROW_BYTES)
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.execute("PRAGMA trusted_schema = OFF")

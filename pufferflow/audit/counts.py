@@ -1,133 +1,45 @@
-"""Counts along a chain: queries, and the distribution of a count given one record.
+"""Counts along a chain: their distribution given one record, and W∞ between two of them.
 
 X_i = x splits a chain: the records before i and those after it are independent given it. The joint
 probabilities of X_i = x and the count of the past follow by one forward pass over P, those of the
 future by one backward pass. Nothing is subtracted or truncated, so relative errors only add up, in
 far tails too.
+
+For a count N with integer addends, W∞ ≤ w (Algorithm 1) if and only if P(N ≤ n | s) ≤
+P(N ≤ n + w | s') for all n and both orders of the secrets X_i = s, s'.
+
+*Rounding.* A tail of 1e-600 moves quantiles. Each inequality is proved by the smaller one of
+P(N ≤ n) and P(N > n), and for all initial distributions if any is possible
+(:mod:`pufferflow.audit._count_kernels`): W is an upper bound, and nearly always exact.
+
+*Ties.* P(N ≤ n | s) = P(N ≤ n + w | s') occurs, for example for independent records: then W∞
+depends on rounding of the last digit of P. In this case mass is moved explicitly: a plan that moves
+the distribution given s by at most w into (1 + 2^-30) times that given s', and back, proves that
+Laplace noise of scale w / (ε − 2^-29) is ε-private, since it adds at most log(1 + 2^-30) and
+rounding to the loss.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
-from functools import partial
-from itertools import islice
-from typing import TypeAlias
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from itertools import combinations_with_replacement, islice, permutations, product
 
 import numpy as np
 from tqdm import tqdm
 
-from pufferflow._util.checks import check_list, check_whole
-from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
+from pufferflow._util.checks import Lengths, longest, shown
+from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF, divide_up
 from pufferflow._util.types import Floats
 from pufferflow.audit import _count_kernels as kernels
 from pufferflow.audit._count_kernels import NOTHING, Numbers
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.models.chain import MarkovChain
+from pufferflow.models.families import AnyFamily, finite_chains
 
-
-@dataclass(frozen=True)
-class CountQuery:
-    """Number of records in a set of states, plus Laplace noise.
-
-    Parameters
-    ----------
-    states : iterable of int
-        The counted states: rows of the transition matrix, from 0.
-
-    Raises
-    ------
-    ParameterError
-        It is empty or has an element that is not a state.
-    """
-
-    states: frozenset[int]
-    lipschitz = 1
-    """Largest change of the count when one record changes."""
-
-    def __init__(self, states: Iterable[int]) -> None:
-        object.__setattr__(self, "states", _states(states, "states"))
-        if not self.states:
-            raise ParameterError(
-                "a count needs at least one state; give, for example, CountQuery({1})"
-            )
-
-    def bin_of_states(self, chain: MarkovChain) -> list[int]:
-        """Return 0 for the counted states and 1 for all others of ``chain``."""
-        return _bins(chain, [self.states, {*range(chain.states)} - self.states])
-
-    def __str__(self) -> str:
-        return f"count of {_listed(self.states)}"
-
-
-@dataclass(frozen=True)
-class HistogramQuery:
-    """Histogram of counts, plus independent Laplace noise of twice the scale on every bin.
-
-    Parameters
-    ----------
-    bins : sequence of iterables of int, optional
-        The states of every bin, rows of the transition matrix from 0; every state is in exactly one
-        bin. By default every state is a bin.
-
-    Raises
-    ------
-    ParameterError
-        A bin is empty, or a state is in two bins.
-    """
-
-    bins: tuple[frozenset[int], ...] | None = None
-    lipschitz = 2
-    """Largest change of the histogram in L1 norm when one record changes."""
-
-    def __init__(self, bins: Sequence[Iterable[int]] | None = None) -> None:
-        parts = None
-        if bins is not None:
-            parts = tuple(_states(part, "the states of a bin") for part in check_list(bins, "bins"))
-            if not parts or not all(parts):
-                raise ParameterError(
-                    "a histogram needs at least one bin, and every bin at least one state"
-                )
-            if len(frozenset().union(*parts)) < sum(map(len, parts)):
-                raise ParameterError(
-                    "a state is in two bins of the histogram; put every state in exactly one"
-                )
-        object.__setattr__(self, "bins", parts)
-
-    def bin_of_states(self, chain: MarkovChain) -> list[int]:
-        """Return the bin of every state of ``chain``, from 0."""
-        return _bins(chain, self.bins or [{x} for x in range(chain.states)])
-
-    def __str__(self) -> str:
-        return f"histogram{' of ' * bool(self.bins)}{', '.join(map(_listed, self.bins or ()))}"
-
-
-Query: TypeAlias = CountQuery | HistogramQuery
-
-
-def _states(states: Iterable[int], name: str) -> frozenset[int]:
-    with suppress(ParameterError, TypeError):  # messages show no entry, as it may be a record
-        return frozenset(check_whole(state, name, 0) for state in states)
-    raise ParameterError(f"{name} must be integers from 0; give a set of them, for example {{1}}")
-
-
-def _bins(chain: MarkovChain, parts: Sequence[Iterable[int]]) -> list[int]:
-    """Return the bin of every state of a chain; raises ParameterError."""
-    bin_of = {state: j for j, part in enumerate(parts) for state in part}
-    k = chain.states
-    if beyond := [state for state in bin_of if state >= k]:
-        raise ParameterError(
-            f"state {min(beyond)} is requested, but the chain has the states 0 to {k - 1}"
-        )
-    if lacking := {*range(k)} - bin_of.keys():
-        raise ParameterError(
-            f"state {min(lacking)} is in no bin of the histogram; put every one in exactly one"
-        )
-    return [bin_of[state] for state in range(k)]
-
-
-def _listed(states: Iterable[int]) -> str:
-    return f"{{{', '.join(map(str, sorted(states)))}}}"
+TIE = 2.0**-29
+"""Loss by an explicit transport plan."""
 
 
 def starts_of(chain: MarkovChain) -> Floats:
@@ -228,3 +140,132 @@ def log_sums(given: Numbers, decay: float = 1.0) -> tuple[Floats, Floats]:
     rows = given[0].reshape(-1, size), given[1].reshape(-1, size)
     kernels.fill_log_sums(rows, decay, below.reshape(-1, size), above.reshape(-1, size))
     return below, above
+
+
+@dataclass(frozen=True)
+class ChainSensitivity:
+    """W of an integer count along a chain, and the node and pair that attain it.
+
+    Attributes
+    ----------
+    W : int
+        Largest W∞, in units of the weights; never below the exact value, except for ties (see the
+        module).
+    strict : int
+        Upper bound without transport plans; above W only for ties.
+    length : int
+        The worst segment length.
+    node : int or None
+        The worst node, from 1; None if W is 0.
+    pair : tuple of int or None
+        Its secrets, two states from 0; None if W is 0 or by a transport plan.
+    chain : int
+        Index in the family, from 0, of the worst chain.
+    """
+
+    W: int
+    strict: int
+    length: int
+    node: int | None
+    pair: tuple[int, int] | None
+    chain: int = 0
+
+    def scale(self, epsilon: float) -> float:
+        """Return the Laplace scale of the count, rounded up: W/ε, or slightly more for ties."""
+        strict = divide_up(self.strict, epsilon)
+        if self.strict > self.W and epsilon > 2 * TIE:
+            return min(strict, self.W / (epsilon - TIE) * (1 + 4 * UNIT_ROUNDOFF))
+        return strict
+
+
+def chain_sensitivity(
+    family: AnyFamily, lengths: Lengths, weights: Sequence[int]
+) -> ChainSensitivity:
+    """Return W of N = Σ_t weights[X_t] over a finite family, all nodes and all pairs of states.
+
+    All segments count: W may be larger for a short one than for a long one (two alternating states:
+    the number of visits to one of them is constant over even lengths). A sum over independent
+    segments has at most the largest W of all segments, as the other segments add the same
+    distribution on both sides.
+
+    Parameters
+    ----------
+    family : MarkovChain or ChainFamily
+        Θ.
+    lengths : int or sequence of int
+        Segment lengths; each takes about T³ (range of the weights)² / 6 operations per state, and k
+        times as many with start "any".
+    weights : sequence of int, shape (k,)
+        Addend of a visit to each state.
+
+    Raises ParameterError: the weights are not one integer per state, or a length is below 1;
+    ChainError: the family is not a finite one, or an initial probability is beyond floats.
+    """
+    chains, values = finite_chains(family, "W"), np.asarray(weights)
+    longest(lengths)
+    k, segments = chains[0].states, sorted({int(n) for n in np.atleast_1d(lengths)})
+    if values.shape != (k,) or values.dtype.kind not in "iu":
+        raise ParameterError(f"weights are {shown(weights)}; give one integer per state ({k})")
+    # a constant in each record moves no distribution
+    gains = tuple(int(value) - int(values.min()) for value in values)
+    each = product(enumerate(chains), segments)
+    found = [replace(_sensitivity(chain, n, gains), chain=index) for (index, chain), n in each]
+    worst = max(found, key=lambda one: one.W)
+    return replace(worst, strict=max(one.strict for one in found))
+
+
+def work(chain: MarkovChain, length: int, weights: Sequence[int]) -> float:
+    """Return roughly the multiplications of :func:`chain_sensitivity` for a chain and length."""
+    starts = chain.states if chain.start == "any" else 1
+    span = length * max(max(weights) - min(weights), 1)
+    tables = chain.states**2 * starts * length * span
+    # the convolutions, the passes, and the comparisons of all pairs, worth tens of multiplications
+    return chain.states * starts * length * span**2 / 6 + tables + 50 * tables * starts
+
+
+@lru_cache(maxsize=256)  # the same for all ε
+def _sensitivity(chain: MarkovChain, length: int, weights: tuple[int, ...]) -> ChainSensitivity:
+    """Return :func:`chain_sensitivity` for one chain and length, with smallest weight 0."""
+    error = relative_error(chain, length, length * max(weights) + 1)
+    W, strict, node, pair = 0, 0, None, None
+    secrets = [(x, x, own) for x, own in enumerate(weights)]
+    records = counts_at_records(chain, length, weights, secrets)
+    for here, (sizes, given) in enumerate(records, 1):
+        decisive = np.empty(2, dtype=np.int64)
+        upper = kernels.raise_shift(sizes, *log_sums(given), W, 2.0**-40 + 10 * error, decisive)
+        strict, reach = max(strict, upper), upper
+        if upper > W and error < 2.0**-35:
+            reach = bisect_left(range(upper), True, lo=W, key=partial(_moves, given, sizes))
+        if reach > W:
+            W, node, (x, y) = reach, here, decisive.tolist()
+            pair = (x, y) if reach == upper else None
+    return ChainSensitivity(W, strict, length, node, pair)
+
+
+def _moves(given: Numbers, sizes: Floats, reach: int) -> bool:
+    """Return whether plans move every distribution by at most ``reach`` into every other.
+
+    For all mixtures of starts at once: with weights q the probabilities given s, times P(s) P(s'),
+    are Σ q_u q_v P_u(·, s) P_v(s'), so it is enough to move, for each pair of starts, P_u(·, s)
+    P_v(s') + P_v(·, s) P_u(s') into P_u(s) P_v(·, s') + P_v(s) P_u(·, s').
+    """
+    starts, states = sizes.shape
+
+    def mixed(rows: list[int], state: int, logs: Floats) -> Numbers:
+        """Return the sum of the distributions from two starts times e^log."""
+        m, e = empty_numbers(1, 1, given[0].shape[2])
+        whole = np.floor(np.maximum(logs / math.log(2.0), NOTHING))
+        weights = np.exp(logs - whole * math.log(2.0))[None], whole.astype(np.int64)[None]
+        both = given[0][rows, state][None], given[1][rows, state][None]
+        kernels.prepend_record(weights, np.zeros(2, dtype=np.int64), both, (m, e))
+        return m[0, 0], e[0, 0]
+
+    couples = list(combinations_with_replacement(range(starts), 2))
+    for (x, y), (u, v) in product(permutations(range(states), 2), couples):
+        logs = sizes[[u, v], x] + sizes[[v, u], y]
+        if logs.max() > -np.inf:
+            mass, room = mixed([u, v], x, logs), mixed([v, u], y, logs)
+            # relative errors of mass and room are far below 2^-33 each
+            if not kernels.movable(mass, room, 1 + 2.0**-31, reach):
+                return False
+    return True

@@ -5,9 +5,9 @@ mixtures of two starts suffice: docs/histograms.md proves all three.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from decimal import Decimal
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -18,7 +18,6 @@ from pufferflow._util.rounding import divide_up
 from pufferflow._util.types import Floats
 from pufferflow.audit import counts
 from pufferflow.audit._count_kernels import Numbers, raise_gap, smooth
-from pufferflow.audit.counts import CountQuery, HistogramQuery, Query
 from pufferflow.bounds.roots import crossing
 from pufferflow.errors import ParameterError
 from pufferflow.models.chain import MarkovChain
@@ -39,8 +38,55 @@ LARGEST_DECAY = 150.0
 LARGEST_EXPONENT = 500.0
 """Largest T · bins / (2 · scale) of a histogram: its densities stay above e^(−500)."""
 
-LARGEST_MEMORY = 2**31
-"""Largest number of bytes of the densities of a histogram."""
+
+@dataclass(frozen=True)
+class CountQuery:
+    """Number of records in a set of states, plus Laplace noise.
+
+    Parameters
+    ----------
+    states : iterable of int
+        The counted states: rows of the transition matrix, from 0.
+
+    Raises ParameterError: it is empty or has an element that is not a state.
+    """
+
+    states: frozenset[int]
+    lipschitz = 1
+    """Largest change of the count when one record changes."""
+
+    def __init__(self, states: Iterable[int]) -> None:
+        given = frozenset[int]()
+        with suppress(ParameterError, TypeError):  # messages show no entry, as it may be a record
+            given = frozenset(checks.check_whole(state, "states", 0) for state in states)
+        if not given:
+            problem = "states must be integers from 0, at least one"
+            raise ParameterError(f"{problem}; give a set of them, for example {{1}}")
+        object.__setattr__(self, "states", given)
+
+    def weights(self, chain: MarkovChain) -> list[int]:
+        """Return 1 for the counted states of ``chain`` and 0 for all others."""
+        if (largest := max(self.states)) >= chain.states:
+            known = f"the chain has the states 0 to {chain.states - 1}"
+            raise ParameterError(f"state {largest} is requested, but {known}")
+        return [int(state in self.states) for state in range(chain.states)]
+
+    def __str__(self) -> str:
+        return f"count of {{{', '.join(map(str, sorted(self.states)))}}}"
+
+
+@dataclass(frozen=True)
+class HistogramQuery:
+    """Histogram of all states, plus independent Laplace noise of twice the scale on every bin."""
+
+    lipschitz = 2
+    """Largest change of the histogram in L1 norm when one record changes."""
+
+    def __str__(self) -> str:
+        return "histogram"
+
+
+Query: TypeAlias = CountQuery | HistogramQuery
 
 
 @dataclass(frozen=True)
@@ -103,13 +149,9 @@ def privacy_loss(
     window : int
         Number of consecutive records whose values are a secret; above 1 for counts only.
 
-    Raises
-    ------
-    ParameterError
-        The scale is not positive or out of range, the query does not fit, or the work is beyond
-        ``LARGEST_WORK``.
-    ChainError
-        The family is not a finite one, or a probability leaves the range of floats.
+    Raises ParameterError: the scale is not positive or out of range, the query does not fit, or the
+    work is beyond ``LARGEST_WORK``; ChainError: the family is not a finite one, or a probability
+    leaves the range of floats.
 
     Notes
     -----
@@ -151,14 +193,9 @@ def smallest_scale(
     Parameters
     ----------
     family, length, query, window
-        As :func:`privacy_loss`.
+        As :func:`privacy_loss`, also for errors.
     epsilon : float
         ε > 0.
-
-    Raises
-    ------
-    ParameterError, ChainError
-        As :func:`privacy_loss`, or ε is out of range.
     """
     epsilon, chains = checks.check_epsilon(epsilon), _of_chains(family, length, query, window)
     finest = max(one.finest for one in chains) * (1 + 1e-9)
@@ -197,8 +234,8 @@ def _of_chains(family: AnyFamily, length: int, query: Query, window: int) -> lis
     if (total := sum(one.work for one in found)) > LARGEST_WORK:
         raise ParameterError(
             f"the exact loss of a {query} and {records} records takes about {total:.2g} "
-            f"multiplications, above {LARGEST_WORK:.0g}; use a shorter length, fewer states or "
-            "bins, or a given initial distribution for any; leakage_loss bounds it for every length"
+            f"multiplications, above {LARGEST_WORK:.0g}; use a shorter length, fewer states, or a "
+            "given initial distribution for any; leakage_loss bounds it for every length"
         )
     return found
 
@@ -206,41 +243,32 @@ def _of_chains(family: AnyFamily, length: int, query: Query, window: int) -> lis
 class Densities:
     """Densities of a noisy query of a chain at any scale, from its distribution without noise.
 
-    A histogram of T records in j bins has (T + 1)^(j − 1) values (the last count follows from the
-    others) and its density (T + 1)^j outputs; for a count, the bin of the other states has no
-    noise. Secrets may be the values of w consecutive records. The past depends on the first of them
-    alone, the future on the last, and the query on their sum: windows with equal first and last
-    states and sums have the same densities.
+    A histogram of T records of j states has (T + 1)^(j − 1) values (the last count follows from
+    the others) and its density (T + 1)^j outputs. Secrets may be the values of w consecutive
+    records. The past depends on the first of them alone, the future on the last, and the query on
+    their sum: windows with equal first and last states and sums have the same densities.
 
-    Raises ParameterError: the query does not fit, or is too large.
+    Raises ParameterError: the query does not fit.
     """
 
     def __init__(self, chain: MarkovChain, length: int, query: Query, window: int = 1) -> None:
-        bins = query.bin_of_states(chain)
         self.chain, self.length, self.query, self.window = chain, length, query, window
-        self._counts = isinstance(query, CountQuery)
-        self.axes = 1 if self._counts else max(bins) + 1
+        # addend of each state to the index of the query's value; smallest scale with densities
+        if isinstance(query, CountQuery):
+            self.axes, self.moves, self.finest = 1, query.weights(chain), 1 / LARGEST_DECAY
+        else:
+            self.axes = chain.states
+            self.moves = [*((length + 1) ** j for j in reversed(range(self.axes - 1))), 0]
+            self.finest = length * self.axes / (query.lipschitz * LARGEST_EXPONENT)
         self.free = max(self.axes - 1, 1)
-        starts = chain.states if chain.start == "any" else 1
-        memory = 8 * (starts * chain.states + 2) * (length + 1) ** self.axes
-        if memory > LARGEST_MEMORY and not self._counts:
-            raise ParameterError(
-                f"a histogram of {self.axes} bins and {length} records has (T + 1)^{self.axes} "
-                f"outputs, {Decimal(memory) / 2**30:.3g} GiB of densities; use a shorter length or "
-                "fewer bins (HistogramQuery(bins=…))"
-            )
-        # addend of each state to the index of the query's value
-        self.moves = [(length + 1) ** (self.free - 1 - j) if j < self.free else 0 for j in bins]
-        # the smallest scale for which densities are computed
-        coarse = length * self.axes / (query.lipschitz * LARGEST_EXPONENT)
-        self.finest = 1 / LARGEST_DECAY if self._counts else coarse
 
     @property
     def work(self) -> float:
         """A cautious estimate: passes, convolutions and smoothing, and all pairs."""
         k, n = self.chain.states, float(self.length)
         starts = k if self.chain.start == "any" else 1
-        places, outputs = (n + 1) ** self.free, (n + 1) ** self.axes
+        # also limits memory, that of all outputs
+        places, outputs = (math.exp(min(d * math.log(n + 1), 300)) for d in (self.free, self.axes))
         convolution = places**2 * n / 6
         records = 25 * (1 + starts) * k**2 * places / 2 * n
         secrets = k if self.window == 1 else k**2 * (min(self.window, n) + 1)
@@ -289,8 +317,9 @@ class Densities:
             loss, lower = min(bound + total, divide_up(length, scale)), max(attained - total, 0.0)
             node, x, y, at = place.tolist()
             pair, output = self._named(x, y, at) if node else (None, None)
-            one = PrivacyLoss(query, length, scale, loss, lower, node or None, pair, output)
-            found.append(replace(one, window=self.window))
+            named = node or None, pair, output
+            one = PrivacyLoss(query, length, scale, loss, lower, *named, window=self.window)
+            found.append(one)
         return found
 
     def _named(self, x: int, y: int, place: int) -> tuple[tuple[Value, Value], Value]:
@@ -298,7 +327,7 @@ class Densities:
         windows = list(self.secrets.values())
         first, other = (one if len(one) > 1 else one[0] for one in (windows[x], windows[y]))
         output = np.unravel_index(place, (self.length + 1,) * self.axes)
-        return (first, other), place if self._counts else tuple(int(w) for w in output)
+        return (first, other), place if self.axes == 1 else tuple(int(w) for w in output)
 
     def _error(self, decay: float) -> float:
         """Return a bound of the error of every log density under noise of scale 1 / ``decay``.
@@ -319,14 +348,12 @@ class Densities:
         They have shape (starts, secrets, outputs), at the outputs with whole coordinates from 0 to
         T; −∞ for secrets that are impossible.
         """
-        if self._counts:
+        if self.axes == 1:
             return np.asarray(np.logaddexp(*counts.log_sums(given, math.exp(-decay))))
-        size = self.length + 1
-        places = np.flatnonzero(given[0].any(axis=(0, 1)))
-        outputs = places
-        if self.axes > 1:  # the last coordinate is the rest of T
-            digits = np.unravel_index(places, (size,) * self.free)
-            outputs = places * size + self.length - np.sum(digits, axis=0)
+        size, places = self.length + 1, np.flatnonzero(given[0].any(axis=(0, 1)))
+        # the last coordinate is the rest of T
+        digits = np.unravel_index(places, (size,) * self.free)
+        outputs = places * size + self.length - np.sum(digits, axis=0)
         values = np.zeros((*given[0].shape[:2], size**self.axes))
         values[..., outputs] = np.ldexp(given[0][..., places], given[1][..., places])
         for axis in range(self.axes):

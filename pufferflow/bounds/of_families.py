@@ -53,7 +53,7 @@ class MixingLoss:
     """
 
     def __init__(self, family: MixingFamily, length: int, window: int = 1) -> None:
-        self._steps, self._kept = family.steps, family.kept
+        self._steps, self._kept = family.steps, 1 - Fraction(repr(family.overlap))
         self._length, self._window = length, min(window, length)
 
     def loss(self, cost: float) -> Loss:

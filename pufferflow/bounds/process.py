@@ -28,7 +28,7 @@ from pufferflow.errors import ChainError
 from pufferflow.models.bounded import BoundedFamily, RowSets
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import Protection
-from pufferflow.models.powers import Supports, followers, matrix_power
+from pufferflow.models.powers import Supports, followed, matrix_power
 from pufferflow.models.processes import HiddenChain, PeriodicChain
 
 _EXACT_WORK = 20_000
@@ -140,7 +140,7 @@ def of_sets(
         return Blocks(blocks_of_sets(family.rows, length, columns=columns))
 
     forward = Side((sets(family.rows),), Blocks() if coupled else blocks(False))
-    past: list[DistributionSet] = [ReweightedRows(family.rows.log_column_ratios())]
+    past: list[DistributionSet] = [ReweightedRows(family.rows.log_ratios(columns=True))]
     if family.backward is not None:
         past.append(sets(family.backward.rows))
     backward = Side(tuple(past), blocks(True))
@@ -214,7 +214,7 @@ def of_chain(
     seen = family.observations if isinstance(family, HiddenChain) else None
     if chain.start == "stationary":  # transient states never occur
         seen = None if seen is None else seen[chain.initial_support]
-        chain = chain.restricted(chain.initial_support)
+        chain = chain.recurrent
     return _ChainProcess(chain, length, protection, pairs, seen, early).process()
 
 
@@ -292,7 +292,7 @@ class _ChainProcess:
             backward,
             self.pairs and self.early == self.count,
             [*(self.possible if backward.early else self.possible[:1]), later],
-            last=followers(self.matrix, self.window),
+            last=followed(np.eye(k, dtype=np.bool_), self.matrix > 0, self.window - 1),
             observed=observed,
         )
 

@@ -17,17 +17,16 @@ from pufferflow.bounds.loss import ProcessLoss
 from pufferflow.bounds.process import of_chain
 from pufferflow.bounds.robust import AffineRows, RobustFlows
 from pufferflow.bounds.solver import beginning, post_fixed_point
-from pufferflow.errors import CertificateError
 from pufferflow.models.families import Protection
 from pufferflow.verify import MAX_WORK
 from pufferflow.verify.balls import Table, Work, below
 from pufferflow.verify.interpret import Interpreter
-from pufferflow.verify.model import Node, Position, SetModel
-from pufferflow.verify.parse import Claim, Matrix, Pair, Proof, Step, Witness, read
+from pufferflow.verify.model import Node, Position
+from pufferflow.verify.parse import Claim, Matrix, Pair, Proof, Step, Witness, read, require
 
 # relative excess: decimals and exact rows differ slightly from floats
 _MARGIN = 1e-9
-_ROUNDS, _GUESSES = 40, 6
+_GUESSES = 6
 _FARTHEST, _MAX_EXCESS = 2**20, 100.0
 # states of interval families, and work on their early nodes
 _MAX_COUPLED, _MAX_EARLY = 12, 20_000
@@ -65,14 +64,12 @@ class Writer:
         model, run, document = self.model, self.run, Document(witnesses=self.witnesses)
         document["forward"], forward = self._side(True)
         document["backward"], past = self._side(False)
-        single = model.hidden and run.claim.hidden == 1
-        if single and not model.informed and model.period == 1:
+        plain = model.hidden and model.period == 1 and not model.informed
+        if plain and run.claim.hidden == 1:
             middle = self.around // 2
-            position = 0, middle, middle <= self.early[1]
-            node, rows = model.given(position, run.growth(run.count(0))), np.zeros_like(self.cap)
-            for i, row in enumerate(node.rows or []):
-                rows[i, : len(row)] = [float(p.mid()) for p in row]
-            found, _ = self._trees(rows, np.asarray(rows.any(axis=1)), forward + past)
+            position = Position(middle, middle > self.early[1])
+            node = model.observed(position, run.growth(run.count(0)))
+            found = self._found(True, node, forward + past)[0] if node.rows else []
             document["observations"] = self._add(found)
         return document
 
@@ -84,10 +81,10 @@ class Writer:
 
     def _side(self, forward: bool) -> tuple[Document, Floats]:
         """Return one side, and the leakages of a node in the middle."""
-        model, run, sets = self.model, self.run, isinstance(self.model, SetModel)
-        phases, start = model.phases(forward), run.count(0)
-        far = model.node(forward, (phases[0], self.around, False), run.growth(start))
-        same = far.rows is not None and (sets or far.excess == 1)
+        model, run, sets = self.model, self.run, self.model.row_sets
+        start = run.count(0)
+        far = model.node(forward, model.late(forward, self.around)[0], run.growth(start))
+        same = bool(far.rows and (sets or far.excess == 1))
         coupled, power = not sets or (same and self.k <= _MAX_COUPLED), None
         if not (coupled and same and (forward or not sets)):
             power, bound = self._power(forward)
@@ -97,32 +94,23 @@ class Writer:
         many = min(self.early[not forward], self.around)
         if sets and self.around * self.k**6 <= _MAX_EARLY:
             many = self.around
-        positions = [(0, j, True) for j in range(1, many + 1)]
+        positions = [Position(j) for j in range(1, many + 1)]
         prefix, tables = self._steps(forward, start, positions, coupled, power)
         if many == self.around:
             return {"prefix": prefix}, _logs(tables[-1])
-        guess, noted = self.cap, len(self.witnesses)
+        guess = self.cap
         if coupled:
             guess = self._coupled(forward, many + 1, _logs(tables[-1]))
         if power:  # at least those of all nodes at this distance from a late one
             floor = np.maximum.reduce([_logs(table) for table in tables[-power:]])
             other = self._through_ratios(forward, power, floor)
-            if coupled:
-                other = np.minimum(other, self._coupled(forward, many + 1, floor))
             guess, power = (guess, None) if guess.max() <= other.max() else (other, power)
-        tables = tables[-(power or 1) :]
-        positions = [(phase, many + 1, False) for phase in phases]
-        for _ in range(_ROUNDS):  # a table that a period maps to or below itself
-            del self.witnesses[noted:], self.parsed[noted:]
-            stated = [[f"{a * (1 + 4e-10):.10g}" for a in row] for row in guess.tolist()]
-            begin = run.begin(tables, read(Matrix, stated, "start"))
-            cycle, (*_, last) = self._steps(forward, begin, positions, coupled, power)
-            if below(last, begin):
-                return {"prefix": prefix, "start": stated, "cycle": cycle}, guess
-            end = _logs(last)
-            more = end * (1 + _MARGIN) + _MARGIN * self.cost * (end > 0)
-            guess = np.minimum(np.maximum(guess, more), self.cap)
-        raise CertificateError("no period ends at or below its start near this scale")
+        stated = [[f"{a * (1 + 4e-10):.10g}" for a in row] for row in guess.tolist()]
+        begin = run.begin(tables[-(power or 1) :], read(Matrix, stated, "start"))
+        positions = model.late(forward, many + 1)
+        cycle, (*_, last) = self._steps(forward, begin, positions, coupled, power)
+        require(below(last, begin), "no period ends at or below its start near this scale")
+        return {"prefix": prefix, "start": stated, "cycle": cycle}, guess
 
     def _steps(
         self, forward: bool, start: Table, nodes: list[Position], coupled: bool, power: int | None
@@ -131,16 +119,15 @@ class Writer:
 
         Single nodes get the shortest steps whose bounds are about the smallest.
         """
-        steps, tables, growths = list[Document](), [start], [self.run.growth(start)]
-        logs, old = [_logs(start)], -1
+        steps, tables, logs, old = list[Document](), [start], [_logs(start)], -1
 
         def prove(step: Document) -> Table:
-            far = growths[max(len(growths) - step.get("power", 1), 0)]
-            return self.run.step(forward, position, Step(**step), growths[-1], far)
+            return self.run.step(forward, position, Step(**step), tables)
 
         for position in nodes:
-            node, early = self.model.node(forward, position, growths[-1]), position[2]
-            known = coupled and node.rows is not None
+            node = self.model.node(forward, position, self.run.growth(tables[-1]))
+            early = not position.late
+            known = bool(coupled and node.rows)
             found, trees = self._found(forward, node, logs[-1]) if known else ([], self.cap)
             through, ratios = 0, self.cap
             if power and not (known and node.excess == 1):
@@ -156,7 +143,6 @@ class Writer:
                     step["power"] = through
             steps.append(step)
             tables.append(prove(step))
-            growths.append(self.run.growth(tables[-1]))
             logs.append(_logs(tables[-1]))
         return steps, tables
 
@@ -164,45 +150,44 @@ class Writer:
         self, forward: bool, position: Position, logs: list[Floats], power: int
     ) -> tuple[int, Floats]:
         """Return the number of steps with the smallest leakage of a node, and that leakage."""
-        (phase, _, early), i = position, len(logs)
+        i = len(logs)
         powers = [power] if self.model.period == 1 else [min(power, i)]
-        if early:
+        if not position.late:
             powers = [m for m in _POWERS if m <= min(power, i)]
         found = []
         for m in powers:
             costs = logs[max(i - m, 0)] + self.costs
-            sets = self._sets_of(forward, phase, m)
+            sets = self._sets_of(forward, position.nodes % self.model.period, m)
             bound = np.minimum.reduce([rows.bound(costs) for rows in sets])
             found.append((m, np.minimum(bound + (m - 1) * self.cost, self.cap)))
         return min(found, key=lambda way: (way[1].max(), way[1].sum()))
 
     def _found(self, forward: bool, node: Node, leakages: Floats) -> tuple[list[Any], Floats]:
         """Return witnesses for a node from the leakages of its neighbour, and their bounds."""
-        if not isinstance(self.model, SetModel):
-            values = _mask(node.values, self.k)
-            found, bound = self._trees(_floats(node.rows), values, leakages)
-            return found, bound + math.log(min(float(node.excess), 1e300)) * self.away
-        affine = self._affine(forward)
-        bound = affine.bound(leakages + self.costs)
-        return [[x + 1, y + 1, _written(flows)] for (x, y), flows in affine.flows.items()], bound
-
-    def _trees(self, rows: Floats, possible: Bools, leakages: Floats) -> tuple[list[Any], Floats]:
-        """Return the best trees for distributions of a neighbour with these leakages."""
+        if self.model.row_sets:
+            affine = self._affine(forward)
+            bound = affine.bound(leakages + self.costs)
+            found = [[x + 1, y + 1, _written(flows)] for (x, y), flows in affine.flows.items()]
+            return found, bound
+        rows = np.zeros_like(self.cap)
+        rows[: len(node.rows)] = _floats(node.rows)
         if not np.array_equal(self._last.rows, rows):  # otherwise the last ones are nearly the best
-            self._last = ExactRows(rows, 1e-15, possible)  # an error: equal rows have a tree too
+            # an error: equal rows have a tree too
+            self._last = ExactRows(rows, 1e-15, _mask(node.values, self.k))
         bound = self._last.bound(leakages + self.costs)
+        bound += math.log(min(float(node.excess), 1e300)) * self.away
         return [[x + 1, y + 1, parents] for x, y, parents in self._last.parents()], bound
 
     # -- leakages, in floats -----------------------------------------------------------------------
 
     def _coupled(self, forward: bool, j: int, floor: Floats | float) -> Floats:
         """Return bounds by couplings of every node with j nodes or more on that side."""
-        sets = self._affine(forward) if isinstance(self.model, SetModel) else None
-        excess, table, phases = 0.0, self.cap * 0.0 + floor, self.model.phases(forward)
+        sets = self._affine(forward) if self.model.row_sets else None
+        excess, table, positions = 0.0, self.cap * 0.0 + floor, self.model.late(forward, j)
         for _ in range(_GUESSES):
             growth = self.run.growth([[arb(a).exp() for a in row] for row in table.tolist()])
-            nodes = [self.model.node(forward, (phase, j, False), growth) for phase in phases]
-            if nodes[0].rows is None or (needed := math.log(float(nodes[0].excess))) > _MAX_EXCESS:
+            nodes = [self.model.node(forward, position, growth) for position in positions]
+            if not nodes[0].rows or (needed := math.log(float(nodes[0].excess))) > _MAX_EXCESS:
                 return self.cap
             if excess and needed <= excess:
                 return table
@@ -235,10 +220,11 @@ class Writer:
     def _through_ratios(self, forward: bool, power: int, floor: Floats | float) -> Floats:
         """Return bounds by ratios of nodes ``power`` steps away."""
         model, steps = self.model, list[tuple[list[Any], Bools, int]]()
-        for i, phase in enumerate(model.phases(forward), 1):
+        for i, position in enumerate(model.late(forward, self.around), 1):
             near = power if model.period == 1 else min(power, i)
-            values = model.values_at(forward, (phase, self.around, False), 0)
-            steps.append((self._sets_of(forward, phase, near), self._outside(values), near))
+            outside = self._outside(model.values_at(forward, position, 0))
+            phase = position.nodes % model.period
+            steps.append((self._sets_of(forward, phase, near), outside, near))
         ways = range(len(steps[0][0]))
         every = [[(sets[way], *others) for sets, *others in steps] for way in ways]
         return np.asarray(np.minimum.reduce([self._fixed(maps, 0.0, floor) for maps in every]))

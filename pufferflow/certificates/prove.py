@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from flint import ctx
 
-from pufferflow.audit.wasserstein import TIE, chain_sensitivity
+from pufferflow.audit.counts import TIE, chain_sensitivity
 from pufferflow.bounds.of_families import MAX_STATES
 from pufferflow.bounds.roots import crossing
 from pufferflow.certificates.programs import Writer, early_nodes
@@ -30,13 +30,13 @@ from pufferflow.verify.interpret import Interpreter
 from pufferflow.verify.parse import VERSION, Claim, Proof, parse, read, require
 
 _SLACK = "1e-9"
-"""Slack above 2^-30, that of the plans of :mod:`pufferflow.audit.wasserstein`."""
+"""Slack above 2^-30, that of the plans of :mod:`pufferflow.audit.counts`."""
 _NEARLY, _CLOSELY, _LESS_CLOSELY = 1e-13, 1e-5, 1e-4
 """Excess that ends the trials: for closed forms and quilts, for programs, for long ones."""
 _ENOUGH, _LOOSER = 1.005, 2.0**-40
 """Excess that does not justify a longer proof, or more ranges of nodes."""
-_TRIALS, _HOPELESS, _JUMP = 15, 2, 0.005
-"""Number of trial scales, loss over ε that ends the search, and factor if none is proved."""
+_TRIALS, _HOPELESS, _JUMP = 15, 2, Fraction("1.02")
+"""Number of trial scales, loss over ε that ends the search, and its value if none is proved."""
 _MAX_PHASES = 40_000
 """Largest number of phases times squared states; beyond it a proof takes minutes."""
 
@@ -99,12 +99,12 @@ def _smallest(document: Document, most: float, near: float, proofs: Proofs) -> D
     """
     least, exact = float(document["scale"]), parse(document)
     highest = 1 / least if least else math.inf
-    best, trials, jump = None, 0, _JUMP
+    best, trials = None, 0
     why = "no bound of the loss near this scale is at most epsilon"
 
     def loss(cost: float) -> float:
         """Return the loss over ε."""
-        nonlocal best, why, trials, jump
+        nonlocal best, why, trials
         trials, scale = trials + 1, min(1 / cost, most) if cost < highest else least
         if trials > _TRIALS:
             raise CertificateError(why)
@@ -114,8 +114,7 @@ def _smallest(document: Document, most: float, near: float, proofs: Proofs) -> D
             claim = replace(claim, proofs=read(list[Proof], made, "proofs"))
             ratio = proved_loss(claim)[0] / claim.epsilon
         except (CertificateError, UndecidedError) as error:
-            why, jump = str(error), 2 * jump
-            ratio = Fraction(1 + jump)
+            why, ratio = str(error), _JUMP
         if ratio > _HOPELESS or (ratio > 1 and scale == most):
             raise CertificateError(why)
         if ratio > 1:

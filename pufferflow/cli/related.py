@@ -8,11 +8,9 @@ import math
 from typing import Any
 
 from pufferflow._util.checks import check_whole, named_type
-from pufferflow._util.files import read_bounded
 from pufferflow._util.json import read_json
-from pufferflow._util.numbers import written_number
 from pufferflow.cli.printing import actions_of, add_bounds, show, table
-from pufferflow.errors import DataError, ModelError, ParameterError
+from pufferflow.errors import ModelError, ParameterError
 
 CHECK = (
     'MODEL.json: {"transition_matrix": [["3/4", "1/4"], ...], "observation_matrix": [...], '
@@ -57,7 +55,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--pair", **many, nargs=2, metavar=("SECRET", "OTHER"), help="repeat (default: any two)")
     add("--group", **many, metavar="A,B,...", help="records that depend on each other; repeat")
     add("--adversary", metavar="BELIEF.csv", help="scenarios outside: the guarantee against them")
-    add("--release", metavar="FILE", help="release the number in it, which is never shown")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -135,10 +132,8 @@ def _general(args: argparse.Namespace) -> dict[str, Any]:
         shown = {key: finite(getattr(found, name)) for key, name in names.items()}
         return shown | {f"{at}{ending}": each}
 
-    if [args.file, args.adversary, args.release].count("-") > 1:
-        raise ParameterError("only one of the files can be standard input; give the others names")
-    if args.release is not None and len(args.epsilon) > 1:
-        raise ParameterError("--release needs a single --epsilon")
+    if args.file == args.adversary == "-":
+        raise ParameterError("only one of the files can be standard input; give the other a name")
     framework = PufferfishFramework.from_table(args.file, args.pair)
     answer = facts(framework.wasserstein(), "scale", "s", W="W", scenario="scenario", pair="pair")
     if args.group is not None:
@@ -151,12 +146,4 @@ def _general(args: argparse.Namespace) -> dict[str, Any]:
             close, own = framework.close_adversary(belief), {"delta": "delta", "secret": "secret"}
             found = facts(close, "loss", "es", closest="scenario", **own)
             answer["adversaries"].append({"adversary": name} | found)
-    if args.release is not None:
-        try:
-            text = read_bounded(args.release, 10_000).decode().strip()  # one number
-            value = written_number(text, "the value")
-        except (UnicodeDecodeError, ParameterError):
-            where = "standard input" if args.release == "-" else args.release
-            raise DataError(f"{where} must hold one exact number alone, such as 0.2") from None
-        answer["release"] = framework.release(value, args.epsilon[0])
     return answer

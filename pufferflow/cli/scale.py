@@ -23,7 +23,8 @@ from pufferflow.errors import ParameterError
 from pufferflow.mechanisms import MECHANISMS, NoiseScale, compute_scale, find_mechanism
 from pufferflow.mechanisms.base import requested
 from pufferflow.mechanisms.registry import scale_work
-from pufferflow.models.families import PROTECTION, Family, GapKind
+from pufferflow.models.chain import GapKind
+from pufferflow.models.families import PROTECTION, Family
 from pufferflow.models.files import read_public_model
 
 COLUMNS = ("mechanism", "epsilon", "scale", "node", "quilt", "private", "status", "reason")

@@ -18,6 +18,7 @@ conditions decide with products. Parameters for k views together take k-th roots
 """
 
 import math
+import threading
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -267,19 +268,20 @@ class Publisher:
         self._data, self.domain = data, domain
         self.d, self.gamma = _bounds(d, gamma)
         self.views: tuple[AlphaBeta, ...] = ()
+        self._counting = threading.Lock()
 
     def __repr__(self) -> str:
         return f"Publisher({self.domain}, d={self.d}, gamma={self.gamma})"
 
     def publish(self, parameters: AlphaBeta, *, insecure_seed: int | None = None) -> Publication:
         """Return one more view; raises ParameterError if it is refused."""
-        views = (*self.views, parameters)
-        if not check_views(views, self.d, self.gamma).private:
-            raise ParameterError(
-                f"view {len(views)} is refused: all views together would not be (d, γ)-private; "
-                "choose parameters for all of them"
-            )
-        self.views = views
+        with self._counting:
+            views = (*self.views, parameters)
+            if not check_views(views, self.d, self.gamma).private:
+                problem = "all views together would not be (d, γ)-private"
+                advice = "choose parameters for all of them"
+                raise ParameterError(f"view {len(views)} is refused: {problem}; {advice}")
+            self.views = views
         return publish(self._data, self.domain, parameters, insecure_seed=insecure_seed)
 
 

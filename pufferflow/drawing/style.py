@@ -66,9 +66,6 @@ MECHANISMS: dict[str, MechanismStyle] = {
     "mqm-approx": MechanismStyle("MQMApprox", "#0072b2", "s", (0, (4, 1.5, 1, 1.5))),
     "mqm-exact": MechanismStyle("MQMExact", "#009e73", "o", (0, ())),
     "wasserstein": MechanismStyle("Wasserstein", "#8a6d00", "p", (0, (8, 2))),
-    "wasserstein-grid": MechanismStyle(
-        "Wasserstein, grid of chains", "#6b4f00", "h", (0, (8, 2, 1, 2, 1, 2))
-    ),
     "leakage": MechanismStyle("Leakage", "#000000", "X", (0, (8, 2, 2, 2))),
     # not a mechanism: the lower bound of all Laplace mechanisms
     "lower-bound": MechanismStyle("lower bound", MUTED, "_", (0, (2, 3))),

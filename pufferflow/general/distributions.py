@@ -1,28 +1,24 @@
-"""Exact distributions of numbers and of databases, distances between them, and group privacy."""
+"""Exact distributions of a query, distances between them, and tables of them."""
 
 import csv
 import io
 import math
 import os
 from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from fractions import Fraction
 from itertools import accumulate
-from operator import itemgetter
 from typing import Any, TypeAlias
 
-from pufferflow._util.checks import check_epsilon, check_list, check_type, named_type, shown_name
+from pufferflow._util.checks import named_type, shown_name
 from pufferflow._util.files import read_bounded
 from pufferflow._util.numbers import log_bound, written_number
-from pufferflow._util.rounding import SUM_TOLERANCE, divide_up, float_up
+from pufferflow._util.rounding import SUM_TOLERANCE, float_up
 from pufferflow.errors import DataError, ParameterError
 
 Distribution: TypeAlias = dict[Fraction, Fraction]
 """Positive probabilities of values, by increasing value."""
 
-Database: TypeAlias = tuple[Hashable, ...]
 Table: TypeAlias = tuple[dict[str, dict[Any, Any]], list[str], dict[tuple[str, ...], str]]
 """``scenarios[scenario][secret][value]``; or ``[scenario][database]``, records and query."""
 
@@ -85,111 +81,6 @@ def normalised(weights: Mapping[Any, Fraction]) -> dict[Any, Fraction]:
 def named(name: object) -> str:
     """Return the name of a secret or a scenario for messages."""
     return shown_name(" = ".join(map(str, name)) if isinstance(name, tuple) else name)
-
-
-@dataclass(frozen=True)
-class GroupSensitivity:
-    """The query's largest change by all records of one group, rounded up, for group privacy.
-
-    ``group`` is the worst one. Only if the groups are ``independent`` of each other in every
-    scenario does group privacy protect the values of single records (Theorem 3.3).
-    """
-
-    sensitivity: float
-    group: tuple[str, ...]
-    independent: bool
-
-    def scale(self, epsilon: float) -> float:
-        """Return the Laplace scale of group differential privacy, rounded up."""
-        return divide_up(self.sensitivity, check_epsilon(epsilon))
-
-
-class Databases:
-    """Probabilities and queries of databases; see :meth:`PufferfishFramework.from_databases`."""
-
-    def __init__(
-        self,
-        scenarios: Mapping[Any, Any],
-        query: Callable[[Any], Any],
-        records: Iterable[str] | None,
-    ) -> None:
-        check_type(scenarios, "scenarios", Mapping)
-        self.scenarios: dict[Hashable, dict[Database, Fraction]] = {
-            name: probabilities(d, f"the scenario {named(name)}") for name, d in scenarios.items()
-        }
-        databases = dict.fromkeys(d for given in self.scenarios.values() for d in given)
-        sizes = {len(d) if isinstance(d, tuple) else 0 for d in databases}
-        if len(sizes) > 1 or 0 in sizes:
-            raise ParameterError("databases must be tuples with one entry per record")
-        if not callable(query):
-            raise ParameterError(f"query is {named_type(query)}; give a function of a database")
-        self.query = {d: written_number(query(d), "the query of a database") for d in databases}
-        size = max(sizes, default=0)  # no scenario is refused with the pairs
-        default = [f"X{i + 1}" for i in range(size)]
-        names = default if records is None else check_list(records, "records")
-        if not len(names) == len(set(map(str, names))) == size:
-            raise ParameterError(f"records must be the names of the {size} records, all different")
-        self.records = tuple(map(str, names))
-
-    def given_records(
-        self, secret: Callable[[str, Hashable], Hashable]
-    ) -> dict[Hashable, list[dict[Hashable, Distribution]]]:
-        """For each scenario and record the distributions of the query given its values' names."""
-        found = {}
-        for scenario, given in self.scenarios.items():
-            joint: list[Any] = [defaultdict(lambda: defaultdict(Fraction)) for _ in self.records]
-            for database, probability in given.items():
-                for part, value in zip(joint, database, strict=True) if probability else ():
-                    part[value][self.query[database]] += probability
-            found[scenario] = [
-                {secret(record, value): normalised(d) for value, d in part.items()}
-                for record, part in zip(self.records, joint, strict=True)
-            ]
-        return found
-
-    def group_sensitivity(self, groups: Iterable[Iterable[str]]) -> GroupSensitivity:
-        """See :meth:`PufferfishFramework.group_sensitivity`."""
-        names = [check_list(group, "a group") for group in check_list(groups, "groups")]
-        grouped = [name for group in names for name in group]
-        for name in grouped:
-            if name not in self.records:
-                known = ", ".join(self.records)
-                raise ParameterError(f"no record is {shown_name(name)}; the records are {known}")
-            if grouped.count(name) > 1:
-                raise ParameterError(f"the record {name!r} is in two groups; put it into one")
-        names = [group for group in names if group]
-        names += [[name] for name in self.records if name not in grouped]
-        positions = [[self.records.index(name) for name in group] for group in names]
-        changes = [self._largest_change(group) for group in positions]
-        decisive = tuple(names[changes.index(max(changes))])
-        independent = all(_are_independent(given, positions) for given in self.scenarios.values())
-        return GroupSensitivity(float_up(max(changes)), decisive, independent)
-
-    def _largest_change(self, group: Sequence[int]) -> Fraction:
-        """Return the largest change between databases that differ in one group only."""
-        answers: dict[Database, list[Fraction]] = defaultdict(list)
-        for database, answer in self.query.items():
-            rest = tuple(value for i, value in enumerate(database) if i not in group)
-            answers[rest].append(answer)
-        return max(max(values) - min(values) for values in answers.values())
-
-
-def _are_independent(given: Mapping[Database, Fraction], groups: Sequence[Sequence[int]]) -> bool:
-    """Return whether a distribution of databases is the product of its marginals by group.
-
-    It suffices to compare positive probabilities, as they sum to 1.
-    """
-    likely = {database: p for database, p in given.items() if p}
-    marginals = []
-    for group in groups:
-        part, masses = itemgetter(*group), defaultdict[Any, Fraction](Fraction)
-        for database, p in likely.items():
-            masses[part(database)] += p
-        marginals.append((part, masses))
-    return all(
-        p == math.prod(masses[part(database)] for part, masses in marginals)
-        for database, p in likely.items()
-    )
 
 
 def read_table(source: str | os.PathLike[str]) -> Table:

@@ -2,30 +2,28 @@
 
 import math
 import os
-from collections import ChainMap
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
-from typing import Any, Self, TypeAlias
+from operator import itemgetter
+from typing import Any, NamedTuple, Self, TypeAlias
 
 from flint import arb, ctx
 
 from pufferflow._util import checks
-from pufferflow._util.noise import sampler
 from pufferflow._util.numbers import ball, written_number
 from pufferflow._util.rounding import divide_up, float_up
 from pufferflow._util.work import afford
 from pufferflow.errors import ParameterError
 from pufferflow.general import distributions as exact
-from pufferflow.general.distributions import Databases, Distribution, GroupSensitivity, named
+from pufferflow.general.distributions import Distribution, named
 
 PAIR_WORK, VALUE_WORK = 1e5, 1e4
 """Operations of W∞, in exact fractions, per pair of secrets and per value of a distribution."""
 
-LARGEST = 2**60
-"""Largest noise and values on the lattice: the sampler's integers have 64 bits."""
-
+Database: TypeAlias = tuple[Hashable, ...]
 Pair: TypeAlias = tuple[Hashable, Hashable]
 Pairs: TypeAlias = Iterable[Iterable[Hashable]]
 
@@ -61,6 +59,46 @@ class CloseAdversary:
         return math.nextafter(budget + 2 * self.delta, math.inf) if self.delta else budget
 
 
+@dataclass(frozen=True)
+class GroupSensitivity:
+    """The query's largest change by all records of one group, rounded up, for group privacy.
+
+    ``group`` is the worst one. Only if the groups are ``independent`` of each other in every
+    scenario does group privacy protect the values of single records (Theorem 3.3).
+    """
+
+    sensitivity: float
+    group: tuple[str, ...]
+    independent: bool
+
+    def scale(self, epsilon: float) -> float:
+        """Return the Laplace scale of group differential privacy, rounded up."""
+        return divide_up(self.sensitivity, checks.check_epsilon(epsilon))
+
+
+class Databases(NamedTuple):
+    """Names of records, probabilities of databases in each scenario, and their queries."""
+
+    records: tuple[str, ...]
+    scenarios: dict[Hashable, dict[Database, Fraction]]
+    query: dict[Database, Fraction]
+
+    def given_values(self, scenario: Hashable) -> dict[tuple[str, Hashable], Distribution]:
+        """Return the distributions of the query given a record's value, by both."""
+        joint: Any = defaultdict(lambda: defaultdict(Fraction))
+        for database, probability in self.scenarios[scenario].items():
+            for state in zip(self.records, database, strict=True) if probability else ():
+                joint[state][self.query[database]] += probability
+        return {state: exact.normalised(weights) for state, weights in joint.items()}
+
+    def largest_change(self, group: Sequence[int]) -> Fraction:
+        """Return the largest change between databases that differ in one group only."""
+        queries: dict[Database, list[Fraction]] = defaultdict(list)
+        for database, value in self.query.items():
+            queries[tuple(x for i, x in enumerate(database) if i not in group)].append(value)
+        return max(max(values) - min(values) for values in queries.values())
+
+
 class PufferfishFramework:
     """A Pufferfish framework (S, Q, Θ) with the query F to be released, all finite and exact.
 
@@ -75,11 +113,6 @@ class PufferfishFramework:
     pairs : iterable of pairs of secrets, optional
         Pairs that must be indistinguishable (default: any two that are possible in one scenario).
 
-    Attributes
-    ----------
-    distributions : dict from scenario to dict from secret to dict from value to probability
-    pairs : tuple of pairs
-
     Examples
     --------
     Four people meet, and N of them have the flu with P(N = 0, …, 4) = .1, .15, .5, .15, .1 (section
@@ -91,7 +124,6 @@ class PufferfishFramework:
     >>> flu = pf.PufferfishFramework({"clique": {"well": well, "ill": ill}})
     >>> flu.wasserstein().W, flu.wasserstein().scale(epsilon=0.5)
     (2.0, 4.0)
-    >>> noisy = flu.release(3, epsilon=0.5)  # exact noise of that scale
     """
 
     def __init__(self, distributions: Mapping[Any, Any], pairs: Pairs | None = None) -> None:
@@ -99,9 +131,11 @@ class PufferfishFramework:
         if not distributions:
             raise ParameterError("there is no scenario; give at least one")
         self.distributions = {name: _given_secrets(d, name) for name, d in distributions.items()}
+        """The exact distributions, as given."""
         if pairs is None:
             pairs = _pairs_within(map(list, self.distributions.values()))
         self.pairs = tuple({self._pair(given): None for given in checks.check_list(pairs, "pairs")})
+        """Pairs that must be indistinguishable, each once."""
         if not self.pairs:
             raise ParameterError("there is no pair of secrets, so nothing is protected; give one")
         self._databases: Databases | None = None
@@ -120,45 +154,34 @@ class PufferfishFramework:
     ) -> Self:
         """Return the framework in which the secrets are ``(record, value)``, as in the paper.
 
-        Parameters
-        ----------
-        scenarios : mapping
-            ``scenarios[scenario][database]`` is a probability. A database is a tuple with an entry
-            per record.
-        query : callable
-            F of a database.
-        records : iterable of str, optional
-            Names of the records (default: X1, X2, …).
-        pairs : iterable of pairs of secrets, optional
-            Default: any two possible values of one record.
+        ``scenarios[scenario][database]`` is a probability; a database is a tuple with an entry per
+        record, ``records`` are their names (default: X1, X2, …), and ``query`` is F. The default
+        ``pairs`` are any two possible values of one record.
         """
-        return cls._of(Databases(scenarios, query, records), lambda *state: state, pairs)
+        return cls._of(_databases(scenarios, query, records), lambda *state: state, pairs)
 
     @classmethod
     def from_table(cls, source: str | os.PathLike[str], pairs: Pairs | None = None) -> Self:
-        """Return the framework of a table.
+        """Return the framework of a CSV file; ``"-"`` is standard input.
 
-        Parameters
-        ----------
-        source : path
-            A CSV file (``"-"`` is standard input) with the columns ``scenario`` (optional),
-            ``secret``, ``value`` and ``probability``: a row is P(F = value | secret, scenario). Or,
-            instead of ``secret``, a column for each record: a row is P(database | scenario) with
-            the query as ``value``, and the secrets are the strings ``record=state``.
-        pairs : iterable of pairs of secrets, optional
-            As for the class; with records by default any two possible states of one record.
+        Its columns are ``scenario`` (optional), ``secret``, ``value`` and ``probability``: a row is
+        P(F = value | secret, scenario). Or, as in :meth:`from_databases`, a column for each record
+        instead of ``secret``: a row is P(database | scenario) with the query as ``value``, and the
+        secrets are the strings ``record=state``.
         """
         scenarios, records, query = exact.read_table(source)
         if not records:
             return cls(scenarios, pairs)
-        return cls._of(Databases(scenarios, query.__getitem__, records), "{}={}".format, pairs)
+        return cls._of(_databases(scenarios, query.__getitem__, records), "{}={}".format, pairs)
 
     @classmethod
     def _of(cls, databases: Databases, secret: Callable[..., Any], pairs: Pairs | None) -> Self:
-        records = databases.given_records(secret)
+        given = {name: databases.given_values(name) for name in databases.scenarios}
         if pairs is None:
-            pairs = _pairs_within(list(part) for parts in records.values() for part in parts)
-        framework = cls({name: dict(ChainMap(*parts)) for name, parts in records.items()}, pairs)
+            groups = ((each, record) for each in given.values() for record in databases.records)
+            pairs = _pairs_within([secret(*s) for s in each if s[0] == r] for each, r in groups)
+        named_secrets = {n: {secret(*s): d for s, d in each.items()} for n, each in given.items()}
+        framework = cls(named_secrets, pairs)
         framework._databases = databases
         return framework
 
@@ -177,38 +200,6 @@ class PufferfishFramework:
                 if gap > widest.W:
                     widest = WassersteinSensitivity(gap, scenario, (s, t))
         return widest
-
-    def release(self, value: Any, epsilon: float) -> int | float:
-        """Return the query's value with exact noise of scale W/ε (Wasserstein Mechanism).
-
-        All values of the query under Θ are F_0 + g·n with integers n. Discrete noise with
-        P(Z = z) ∝ exp(−|z| g ε/W), from the operating system, is added to n: its probabilities
-        change by at most e^(ε d/W) between values of the query at distance d, as the densities of
-        Laplace noise do, so the proof of Algorithm 1 holds. Releases of the same query are together
-        Σ ε_k-private, as they have one coupling; different queries need not compose.
-
-        Parameters
-        ----------
-        value : number
-            The query's value, which must be possible in a scenario; no message shows it.
-        epsilon : float
-            ε > 0.
-        """
-        budget = Fraction(checks.check_epsilon(epsilon))
-        values = {v for given in self.distributions.values() for d in given.values() for v in d}
-        true = written_number(value, "the value")  # whose message shows none, nor does the next
-        if true not in values:
-            raise ParameterError("the value to release is impossible in every scenario; check both")
-        noisy, W, first = true, self.wasserstein().W, min(values)
-        if W:  # otherwise the query reveals nothing
-            unit = math.lcm(*(v.denominator for v in values))
-            step = Fraction(math.gcd(*(int((v - first) * unit) for v in values)), unit)
-            scale = float_up(Fraction(W) / budget / step) if math.isfinite(W) else W
-            if scale > LARGEST or (max(values) - first) / step > LARGEST:
-                raise ParameterError("the query is too fine for exact noise; round it")
-            (count,) = sampler("laplace", scale)([int((true - first) / step)])
-            noisy = first + step * int(count)
-        return int(noisy) if noisy.denominator == 1 else float(noisy)
 
     def privacy_loss(self, scale: float) -> float:
         """Return the largest log-ratio of the densities of F + Lap(scale) given a pair of secrets.
@@ -241,12 +232,7 @@ class PufferfishFramework:
 
         Theorem 2.4: Δ = min over θ of max over s of max(D∞(θ̃|s ‖ θ|s), D∞(θ|s ‖ θ̃|s)), for the
         distributions of the query. The secrets are those of pairs with positive probability for the
-        adversary.
-
-        Parameters
-        ----------
-        belief : mapping
-            ``belief[secret][value]``, as one scenario of ``distributions``.
+        adversary; ``belief[secret][value]`` is as one scenario of ``distributions``.
         """
         believed = _given_secrets(belief, "the adversary's")
         for secret in believed:
@@ -267,18 +253,25 @@ class PufferfishFramework:
     def group_sensitivity(self, groups: Iterable[Iterable[str]]) -> GroupSensitivity:
         """Return the largest change of the query when all records of one correlated group change.
 
-        The maximum is over all given databases, also those of probability 0 (Definitions 2.2 and
-        B.2). If the groups are independent in every scenario, W for pairs of values of a record is
-        at most this (Theorem 3.3).
-
-        Parameters
-        ----------
-        groups : iterable of iterables of str
-            Names of the records of each group; other records are groups of their own.
+        ``groups`` are names of records; others are groups of their own. The maximum is over all
+        given databases, also those of probability 0 (Definitions 2.2 and B.2). If the groups are
+        independent in every scenario, W for pairs of values of a record is at most this (Theorem
+        3.3).
         """
         if self._databases is None:
             raise ParameterError("group privacy needs distributions of databases; give those")
-        return self._databases.group_sensitivity(groups)
+        records, scenarios, _ = self._databases
+        names = [checks.check_list(g, "a group") for g in checks.check_list(groups, "groups")]
+        grouped = [name for group in names for name in group]
+        if any(name not in records or grouped.count(name) > 1 for name in grouped):
+            known = f"the records are {', '.join(records)}"
+            raise ParameterError(f"groups must hold records, each one once; {known}")
+        names = [group for group in names if group] + [[r] for r in records if r not in grouped]
+        positions = [[records.index(name) for name in group] for group in names]
+        changes = [self._databases.largest_change(group) for group in positions]
+        worst = tuple(names[changes.index(max(changes))])
+        independent = all(_are_independent(given, positions) for given in scenarios.values())
+        return GroupSensitivity(float_up(max(changes)), worst, independent)
 
     def _pair(self, names: Any) -> Pair:
         pair = checks.check_list(names, "a pair")
@@ -311,3 +304,38 @@ def _pairs_within(groups: Iterable[list[Hashable]]) -> list[Pair]:
         for pair in combinations(secrets, 2):
             pairs.setdefault(frozenset(pair), pair)
     return list(pairs.values())
+
+
+def _databases(
+    scenarios: Mapping[Any, Any], query: Callable[[Any], Any], records: Iterable[str] | None
+) -> Databases:
+    """Return databases, checked."""
+    checks.check_type(scenarios, "scenarios", Mapping)
+    given = {n: exact.probabilities(d, f"the scenario {named(n)}") for n, d in scenarios.items()}
+    databases = dict.fromkeys(database for each in given.values() for database in each)
+    sizes = {len(d) if isinstance(d, tuple) else 0 for d in databases}
+    if len(sizes) > 1 or 0 in sizes:
+        raise ParameterError("databases must be tuples with one entry per record")
+    if not callable(query):
+        kind = checks.named_type(query)
+        raise ParameterError(f"query is {kind}; give a function of a database")
+    queries = {d: written_number(query(d), "the query of a database") for d in databases}
+    size = max(sizes, default=0)  # no scenario is refused with the pairs
+    default = [f"X{i + 1}" for i in range(size)]
+    names = default if records is None else checks.check_list(records, "records")
+    if not len(names) == len(set(map(str, names))) == size:
+        raise ParameterError(f"records must be the names of the {size} records, all different")
+    return Databases(tuple(map(str, names)), given, queries)
+
+
+def _are_independent(given: Mapping[Database, Fraction], groups: Sequence[Sequence[int]]) -> bool:
+    """Return whether a distribution of databases is the product of its marginals by group.
+
+    It suffices to compare positive probabilities, as they sum to 1.
+    """
+    likely = {database: p for database, p in given.items() if p}
+    parts, masses = [itemgetter(*group) for group in groups], defaultdict[Any, Fraction](Fraction)
+    for database, p in likely.items():
+        for part in parts:
+            masses[part, part(database)] += p
+    return all(p == math.prod(masses[part, part(d)] for part in parts) for d, p in likely.items())

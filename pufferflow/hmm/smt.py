@@ -4,7 +4,9 @@ For a given prior the exact search of :mod:`pufferflow.hmm.checking` is faster, 
 independent second opinion; for all priors of a family it is the source's method.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
 
@@ -19,6 +21,15 @@ from pufferflow.hmm.model import HiddenMarkovModel, requested_length
 
 SECONDS = 60
 """Time limit of the solver for one query."""
+
+_querying = threading.Lock()
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let one thread at a time use z3, whose expressions share a context."""
+    with _querying:
+        yield
 
 
 def _solved(z3: Any, logic: str, constraints: Sequence[Any]) -> Any:
@@ -35,6 +46,7 @@ def _solved(z3: Any, logic: str, constraints: Sequence[Any]) -> Any:
     return solver.model() if answer == z3.sat else None
 
 
+@one_thread()
 def point(
     box: Mapping[str, tuple[Fraction, Fraction]],
     compare: Callable[[Any, int], Any],
@@ -72,6 +84,7 @@ def assigned(values: Mapping[str, Fraction]) -> str:
     return ", ".join(f"{name} = {shown(value)}" for name, value in values.items())
 
 
+@one_thread()
 def check_by_solver(model: HiddenMarkovModel, factor: Exact, length: int | None = None) -> Verdict:
     """Return the verdict of :func:`pufferflow.hmm.check`, by z3.
 

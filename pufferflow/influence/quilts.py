@@ -26,7 +26,7 @@ from pufferflow._util.types import Bools, Floats, Ints
 from pufferflow.influence import _kernels
 from pufferflow.influence._kernels import INFINITE
 from pufferflow.models.chain import MarkovChain
-from pufferflow.models.powers import Supports, followed, followers, largest_after
+from pufferflow.models.powers import Supports, followed, largest_after
 
 Convention: TypeAlias = Literal["exact", "published"]
 
@@ -79,7 +79,9 @@ class InfluenceTables:
         """Deciding pairs of secrets, their number in row 0 (``search_quilts``)."""
         self.quilts: list[tuple[int, int]] = []
         """The last best quilts, by the positions of their distances, as a start for searches."""
-        self._last = followers(chain.transition_matrix, window) if window > 1 else None
+        alone = np.eye(chain.states, dtype=np.bool_)
+        after = followed(alone, chain.transition_matrix > 0, window - 1)
+        self._last = after if window > 1 else None
         self._begin()
 
     def _begin(self) -> None:

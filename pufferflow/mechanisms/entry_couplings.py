@@ -58,7 +58,7 @@ def leakage(
     parts = loss_bounds(theta, request.length, protection)
     scales = [_scale(part, request) for part in parts]
     index = max(range(len(scales)), key=lambda i: scales[i].scale or math.inf)
-    chain = index if theta.standing_chains else None
+    chain = None if theta.no_chains else index
     return replace(scales[index], mechanism="leakage", chain=chain)
 
 
@@ -99,7 +99,7 @@ def leakage_loss(
 def _scale(part: Part, request: NoiseScale) -> NoiseScale:
     """Return the scale of a part, or the smallest of other mechanisms if that is smaller."""
     side = request.side_information
-    other = mqm_exact if part.family.standing_chains and side == "none" else group_dp
+    other = group_dp if part.family.no_chains or side == "any" else mqm_exact
     known = other(
         part.family, request.length, request.epsilon, window=request.window, side_information=side
     )

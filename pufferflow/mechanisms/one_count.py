@@ -29,7 +29,7 @@ def wasserstein(
     Unlike other scales it holds for this query alone, and for functions of it: one that changes by
     at most L (L1 norm) when the number of visits changes by 1 gets L · scale on every coordinate.
     The mean of a 0/1 chain has L = 1/T, the histogram of a two-state chain L = 2. W is exact, but
-    rounded up (:mod:`pufferflow.audit.wasserstein`).
+    rounded up (:mod:`pufferflow.audit.counts`).
 
     Parameters
     ----------
@@ -48,8 +48,8 @@ def wasserstein(
 
     Raises ChainError: the family is not finite, or an initial probability is beyond floats.
     """
-    from pufferflow.audit.counts import CountQuery
-    from pufferflow.audit.wasserstein import chain_sensitivity, work  # compiles the kernels
+    from pufferflow.audit.counts import chain_sensitivity, work  # takes time to import
+    from pufferflow.audit.loss import CountQuery
 
     request = requested("wasserstein", length, epsilon, window, side_information, PROTECTION)
     if request.reason:
@@ -60,7 +60,7 @@ def wasserstein(
         which = f"state which of the {k} states to count (states, or --count in the shell)"
         return replace(request, reason=f"the query is missing: {which}")
     query = CountQuery([k - 1] if states is None else states)  # both of two states have the same W
-    weights = [1 - uncounted for uncounted in query.bin_of_states(chains[0])]
+    weights = query.weights(chains[0])
     lengths = sorted({int(n) for n in np.atleast_1d(np.asarray(length))})
     count = Count(tuple(sorted(query.states)), tuple(lengths))
     total = sum(work(chain, n, weights) for chain in chains for n in count.lengths)

@@ -9,7 +9,8 @@ from pufferflow._util.grids import of_epsilons
 from pufferflow._util.rounding import UNIT_ROUNDOFF, divide_up
 from pufferflow.influence.quilts import Candidate, Convention, QuiltSearch
 from pufferflow.mechanisms.base import NoiseScale, Quilt, requested
-from pufferflow.models.families import AnyFamily, GapKind, SideInformation, as_family
+from pufferflow.models.chain import GapKind
+from pufferflow.models.families import AnyFamily, SideInformation, as_family
 
 _LACKS = ("side_information",)  # the max-influence is for adversaries without any
 
@@ -95,9 +96,7 @@ def mqm_approx(
     if request.reason:
         return request
     theta = as_family(family)
-    for chain in theta.chains:
-        chain.require_ergodic("mqm-approx")
-    smallest, gap = theta.smallest_stationary_probability(), theta.eigengap(eigengap)
+    gap, smallest = theta.eigengap(eigengap), theta.smallest_stationary_probability()
     quilts = MixingQuilts(smallest, gap, request.length, request.epsilon, request.window)
     return _of_quilt(request, quilts.worst_node())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import permutations
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -85,26 +85,22 @@ class RowSets:
         np.fill_diagonal(distances, 0.0)
         return np.asarray(np.minimum(distances, 1.0))
 
-    def log_ratios(self) -> Floats:
-        """Return bounds of log p(z)/q(z), rows p of x and q of x', by x, x', z; −∞ for p(z) = 0."""
-        return _logs(self.high()[:, None, :], self.base[None, :, :])
+    def log_ratios(self, *, columns: bool = False) -> Floats:
+        """Return bounds of log p(z)/q(z), rows p of x and q of x', by x, x', z; −∞ for p(z) = 0.
 
-    def log_column_ratios(self) -> Floats:
-        """Return bounds of log p(x) / p(x') over the rows p of z, by x, x', z, as above."""
-        return _logs(self.high().T[:, None, :], self.base.T[None, :, :])
+        With ``columns`` those of log p(x)/p(x') over the rows p of z.
+        """
+        above, below = (bound.T if columns else bound for bound in (self.high(), self.base))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            one, other = np.log(above)[:, None], np.log(below)
+            table = one - other + 8 * UNIT_ROUNDOFF * (1 + np.abs(one) + np.abs(other))
+        return np.where(above[:, None] == 0, -np.inf, table)
 
 
 def between(low: Floats, high: Floats) -> RowSets:
     """Return the distributions between two bounds, with one part."""
     left = np.array([math.fsum([1.0, *(-row)]) for row in low])
     return RowSets(low, (Masses(high - low, np.maximum(left, 0.0)),))
-
-
-def _logs(above: Floats, below: Floats) -> Floats:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        one, other = np.log(above), np.log(below)
-        table = one - other + 8 * UNIT_ROUNDOFF * (1 + np.abs(one) + np.abs(other))
-    return np.where(np.broadcast_to(above == 0, table.shape), -np.inf, table)
 
 
 class BoundedFamily(Family):
@@ -119,8 +115,7 @@ class BoundedFamily(Family):
     """The sets of rows."""
 
     def __init__(self, low: ArrayLike, high: ArrayLike, backward: Self | None) -> None:
-        lower = checked_matrix(low, "low", square=True)
-        upper = checked_matrix(high, "high", square=True)
+        lower, upper = checked_matrix(low, "low"), checked_matrix(high, "high")
         if lower.shape != upper.shape:
             sizes = f"low has {len(lower)} rows and high {len(upper)}"
             raise ChainError(f"{sizes}; give both for the same states")
@@ -135,29 +130,18 @@ class BoundedFamily(Family):
         self.states: int = len(lower)
         if backward is not None:
             check_type(backward, "backward", type(self))
-            if backward.states != self.states:
-                sizes = f"backward has {backward.states} states, the family {self.states}"
-                raise ChainError(f"{sizes}; give the same ones")
-            if backward.backward is not None:
-                fault = "backward has backward bounds itself"
-                raise ChainError(f"{fault}; give those of the reversed chain alone")
+            if backward.states != self.states or backward.backward is not None:
+                wanted = (
+                    f"bounds for the same {self.states} states, without backward ones themselves"
+                )
+                raise ChainError(f"backward must be {wanted}")
         self.backward: Self | None = backward
         """Sets of the distributions of a record given the next one, or None."""
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.states} states{', both ways' * bool(self.backward)})"
 
     def description(self) -> str:
         """Return a description of these chains."""
         which = "read forwards and backwards" if self.backward else "from any start"
         return f"any chain on these {self.states} states between the bounds of the model, {which}"
-
-    def document(self) -> dict[str, Any]:
-        """Return the model as plain JSON types."""
-        document = super().document()
-        if self.backward:
-            document[self.kind]["backward"] = self.backward.document()[self.kind]
-        return document
 
 
 class IntervalFamily(BoundedFamily):
@@ -176,7 +160,7 @@ class IntervalFamily(BoundedFamily):
         the chains within both bounds, and :func:`pufferflow.leakage` needs less noise.
     """
 
-    kind, parameters = "interval", ("low", "high")
+    kind, fields = "interval", ("low", "high", "backward?")
 
     def __init__(
         self, low: ArrayLike, high: ArrayLike, *, backward: IntervalFamily | None = None
@@ -200,7 +184,7 @@ class TotalVariationFamily(BoundedFamily):
         As for :class:`IntervalFamily`.
     """
 
-    kind, parameters = "total_variation", ("transition_matrix", "radius")
+    kind, fields = "total_variation", ("transition_matrix", "radius", "backward?")
 
     def __init__(
         self,
@@ -213,12 +197,9 @@ class TotalVariationFamily(BoundedFamily):
         self.transition_matrix: Floats = matrix
         """The rows at the centres, shape (k, k), read-only."""
         radii = check_numbers(radius, "radius", ChainError)
-        if radii.shape not in ((), (len(matrix),)):
-            advice = f"give one number, or one for each of the {len(matrix)} states"
-            raise ChainError(f"radius has shape {radii.shape}; {advice}")
-        if not ((radii >= 0) & (radii <= 1)).all():
-            fault = "it is the largest difference of two probabilities"
-            raise ChainError(f"a radius is not between 0 and 1; {fault}")
+        if radii.shape not in ((), (len(matrix),)) or not ((radii >= 0) & (radii <= 1)).all():
+            each = f"or one for each of the {len(matrix)} states"
+            raise ChainError(f"radius must be a number from 0 to 1, {each}")
         self.radius: Floats = np.broadcast_to(radii, (len(matrix),))
         """Largest distance of each row, shape (k,), read-only."""
         away = np.broadcast_to(self.radius[:, None], matrix.shape)
@@ -232,12 +213,9 @@ class TotalVariationFamily(BoundedFamily):
 def _tighten(low: Floats, high: Floats, row: int) -> None:
     """Tighten the bounds of one row by its sum, in place, rounded outward."""
     least, most = math.fsum(low), math.fsum(high)
-    if least > 1 + SUM_TOLERANCE:
-        wrong = f"the lower bounds sum to {least:.12g}, above 1; lower some of them"
-        raise ChainError(f"row {row}: {wrong}")
-    if most < 1 - SUM_TOLERANCE:
-        wrong = f"the upper bounds sum to {most:.12g}, below 1; raise some of them"
-        raise ChainError(f"row {row}: {wrong}")
+    if not least - SUM_TOLERANCE <= 1 <= most + SUM_TOLERANCE:
+        sums = f"the lower bounds sum to {least:.12g} and the upper ones to {most:.12g}"
+        raise ChainError(f"row {row}: {sums}, and 1 is not between; correct them")
     # bounds equal to a distribution may have a sum off 1 by rounding
     if least > 1:
         low /= least * (1 + 1e-15)

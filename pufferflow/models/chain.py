@@ -8,7 +8,7 @@ from decimal import Context, localcontext
 from functools import cached_property
 from itertools import combinations
 from math import fsum
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,10 +21,14 @@ from pufferflow.models.powers import followed
 
 STATIONARY: Literal["stationary"] = "stationary"
 ANY: Literal["any"] = "any"
+GapKind: TypeAlias = Literal["auto", "general", "reversible"]
 
 
 class ByValue:
     """Objects of a class are equal if their :meth:`document` is; subclasses are immutable."""
+
+    fields: ClassVar[tuple[str, ...]]
+    """The fields of its value in model files; ``?`` marks optional ones."""
 
     def document(self) -> dict[str, Any]:
         """Return the object as plain JSON types."""
@@ -40,6 +44,12 @@ class ByValue:
     def __hash__(self) -> int:
         return hash(self._value)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for value in state.values():  # NumPy's copies are writable
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+        vars(self).update(state)
+
 
 class MarkovChain(ByValue):
     """A homogeneous Markov chain θ = (q, P) on k states, immutable.
@@ -53,10 +63,10 @@ class MarkovChain(ByValue):
         unique; ``"any"`` stands for the family of all initial distributions (Song et al., C.4).
     """
 
+    fields = ("transition_matrix", "initial_distribution?")
+
     def __init__(
-        self,
-        transition_matrix: ArrayLike,
-        initial_distribution: str | ArrayLike = STATIONARY,
+        self, transition_matrix: ArrayLike, initial_distribution: str | ArrayLike = STATIONARY
     ) -> None:
         _check_labels(transition_matrix, initial_distribution)
         matrix = checked_distributions(transition_matrix, "transition matrix")
@@ -69,12 +79,7 @@ class MarkovChain(ByValue):
         self.given: Floats | None = None
         """The initial distribution if it is given, shape (k,), read-only; otherwise None."""
         if not isinstance(initial_distribution, str):
-            rows: Any = [initial_distribution]
-            self.given = checked_distributions(rows, "initial distribution")[0]
-            if len(self.given) != self.states:
-                entries = f"the initial distribution has {len(self.given)} entries"
-                states = f"the transition matrix {self.states} states"
-                raise ChainError(f"{entries}, {states}; give one probability per state")
+            self.given = checked_start(initial_distribution, (self.states,))
         elif initial_distribution == ANY:
             self.start = "any"
         elif initial_distribution == STATIONARY:
@@ -135,24 +140,19 @@ class MarkovChain(ByValue):
             path[t] = state = bisect_right(ends[state], draw)
         return path.astype(np.int64)
 
-    def restricted(self, states: Bools) -> MarkovChain:
-        """Return the chain on the states (bool, shape (k,)) where it starts and stays."""
-        if states.all():
+    @property
+    def recurrent(self) -> MarkovChain:
+        """The chain on its recurrent states if its start is stationary, otherwise itself."""
+        inside = self.initial_support
+        if self.start != "stationary" or inside.all():
             return self
-        start = self.start if self.given is None else self.given[states]
-        return MarkovChain(self.transition_matrix[np.ix_(states, states)], start)
-
-    @cached_property
-    def _classes(self) -> Bools:
-        """Communicating classes, each a row with a mask of states."""
-        mutual = self._reached & self._reached.T
-        return np.asarray(mutual[mutual.argmax(axis=1) == np.arange(self.states)])
+        return MarkovChain(self.transition_matrix[np.ix_(inside, inside)])
 
     @property
     def _closed_classes(self) -> list[Bools]:
-        """The classes that are never left."""
-        stays = (self._classes @ self._reached == self._classes).all(axis=1)
-        return list(self._classes[stays])
+        """Communicating classes that are never left, each a mask of states."""
+        stays = (self._reached <= self._reached.T).all(axis=1)
+        return list(np.unique(self._reached[stays], axis=0))
 
     @property
     def is_irreducible(self) -> bool:
@@ -178,14 +178,6 @@ class MarkovChain(ByValue):
         """Whether the chain is irreducible with period 1."""
         return self.is_irreducible and self.period == 1
 
-    def require_ergodic(self, who: str) -> None:
-        """Raise :class:`ChainError` unless the chain is irreducible and aperiodic."""
-        if not self.is_aperiodic:
-            classes = f"{len(self._classes)} communicating classes"
-            has = f"period {self.period}" if self.is_irreducible else classes
-            needs = f"{who} needs an irreducible aperiodic chain; this one has {has}"
-            raise ChainError(f"{needs}. Fit it with smoothing > 0, or use mqm-exact")
-
     @cached_property
     def stationary_distribution(self) -> Floats:
         """π with πP = π, shape (k,), zero on transient states.
@@ -198,7 +190,7 @@ class MarkovChain(ByValue):
         """
         if (classes := len(self._closed_classes)) > 1:
             fault = f"the chain has {classes} closed classes of states"
-            advice = "give initial_distribution as a list of probabilities"
+            advice = 'give another initial_distribution, such as "any"'
             raise ChainError(f"the stationary distribution is not unique: {fault}; {advice}")
         inside, distribution = self._closed_classes[0], np.zeros(self.states)
         distribution[inside] = _stationary(self.transition_matrix[np.ix_(inside, inside)])
@@ -226,11 +218,12 @@ class MarkovChain(ByValue):
             raise ChainError("the time reversal needs an irreducible chain; this one is reducible")
         pi = self.stationary_distribution
         if pi.min() < SAFE_MINIMUM:
-            state = f"state {pi.argmin() + 1} has {pi.min():.3g}"
             needs = f"the time reversal needs stationary probabilities of at least {SAFE_MINIMUM}"
-            raise ChainError(f"{needs}; {state}")
+            raise ChainError(f"{needs}, not {pi.min():.3g}")
         with np.errstate(under="ignore"):
-            return np.asarray(self.transition_matrix.T * pi / pi[:, None])
+            reversal: Floats = self.transition_matrix.T * pi / pi[:, None]
+        reversal.flags.writeable = False
+        return reversal
 
     @cached_property
     def is_reversible(self) -> bool:
@@ -246,16 +239,22 @@ class MarkovChain(ByValue):
         """Relative difference of two opposite flows that counts as rounding."""
         return max(1e-12, 4 * self.stationary_error)
 
-    def eigengap(self, kind: Literal["general", "reversible"]) -> float:
+    def eigengap(self, kind: GapKind) -> float:
         """Return the gap g of Algorithm 4, rounded down, between 0 and 2.
 
         ``general``: 1 − λ₂(PP*), λ₂ the second largest eigenvalue **with multiplicity** (if PP* is
         reducible the gap is 0: without all eigenvalues 1, as printed, the gap would not bound the
-        mixing). ``reversible``: 2 (1 − |λ₂(P)|), for chains in detailed balance.
+        mixing). ``reversible``: 2 (1 − |λ₂(P)|), for chains in detailed balance. ``auto``: the
+        latter for these, the former for others.
 
         Raises ChainError: the chain is reducible or periodic, or not reversible if required.
         """
-        self.require_ergodic("the eigengap")
+        if not self.is_aperiodic:
+            one = f"has period {self.period}" if self.is_irreducible else "is reducible"
+            fault = f"the eigengap needs an irreducible aperiodic chain, this one {one}"
+            raise ChainError(f"{fault}; fit it with smoothing > 0, or use mqm-exact")
+        if kind == "auto":
+            kind = "reversible" if self.is_reversible else "general"
         if kind == "reversible" and not self.is_reversible:
             advice = 'lacking here; use "general" or "auto"'
             raise ChainError(f'eigengap "reversible" needs detailed balance, {advice}')
@@ -310,15 +309,26 @@ def _check_labels(*arrays: Any) -> None:
             raise ChainError(f"the states have two orders of labels, which are not read; {advice}")
 
 
-def checked_matrix(values: ArrayLike, name: str, *, square: bool, most: float = 1.0) -> Floats:
-    """Return a matrix of numbers from 0 to ``most``; raises ChainError."""
+def checked_start(values: ArrayLike, shape: tuple[int, ...]) -> Floats:
+    """Return an initial distribution of a shape, as a read-only vector; raises ChainError."""
+    name = "initial distribution"
+    start = check_numbers(values, f"the {name}", ChainError)
+    if start.shape != shape:
+        raise ChainError(f"the {name} has shape {start.shape}; give one of shape {shape}")
+    vector: Floats = checked_distributions(start.reshape(1, -1), name, 1)[0]
+    return vector
+
+
+def checked_matrix(
+    values: ArrayLike, name: str, states: int | None = None, most: float = 1.0
+) -> Floats:
+    """Return numbers from 0 to ``most``, a row per state (default: square); raises ChainError."""
     matrix = check_numbers(values, name, ChainError) + 0.0  # no negative zeros
     if matrix.ndim != 2 or matrix.size == 0:
         wrong = f"not an array of shape {matrix.shape}"
         raise ChainError(f"{name} must be non-empty rows of numbers, {wrong}")
-    if square and matrix.shape[0] != matrix.shape[1]:
-        wrong = f"not {matrix.shape[0]} × {matrix.shape[1]}"
-        raise ChainError(f"{name} must be square, {wrong}; one row per state")
+    if len(matrix) != (states := matrix.shape[1] if states is None else states):
+        raise ChainError(f"{name} has {len(matrix)} rows for {states} states; give one per state")
     for i, j in np.argwhere(~((matrix >= 0) & (matrix <= most))):
         # without the number, which may be a count
         where = f"row {i + 1}, column {j + 1}" if len(matrix) > 1 else f"entry {j + 1}"
@@ -326,10 +336,9 @@ def checked_matrix(values: ArrayLike, name: str, *, square: bool, most: float = 
     return matrix
 
 
-def checked_distributions(values: ArrayLike, name: str) -> Floats:
-    """Return ``values`` as a read-only matrix of distributions; raises ChainError."""
-    square = name.startswith("transition matrix")
-    matrix = checked_matrix(values, f"the {name}", square=square, most=1 + SUM_TOLERANCE)
+def checked_distributions(values: ArrayLike, name: str, states: int | None = None) -> Floats:
+    """Return a read-only matrix of distributions, as :func:`checked_matrix`."""
+    matrix = checked_matrix(values, f"the {name}", states, most=1 + SUM_TOLERANCE)
     for i, row in enumerate(matrix, 1):
         mass = fsum(row)
         if not abs(mass - 1) <= SUM_TOLERANCE:

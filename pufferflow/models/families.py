@@ -12,9 +12,7 @@ from pufferflow._util.checks import check_choice, check_list, check_type, check_
 from pufferflow._util.rounding import SAFE_MINIMUM
 from pufferflow._util.types import Bools
 from pufferflow.errors import ChainError, ParameterError
-from pufferflow.models.chain import ANY, ByValue, MarkovChain
-
-GapKind: TypeAlias = Literal["auto", "general", "reversible"]
+from pufferflow.models.chain import ANY, ByValue, GapKind, MarkovChain
 
 STARTS = {"stationary": "its stationary start", "any": "any start", "given": "its given start"}
 """Descriptions of the kinds of initial distributions."""
@@ -58,8 +56,9 @@ class Family(ByValue):
     """Number of states of its chains; None if they may have any number."""
     kind: ClassVar[str]
     """Its key in model files."""
-    parameters: ClassVar[tuple[str, ...]]
-    """Attributes that are the fields of its value in model files."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.description()})"
 
     @property
     def chains(self) -> tuple[MarkovChain, ...]:
@@ -68,11 +67,6 @@ class Family(ByValue):
         Raises ChainError: there are none.
         """
         raise ChainError(self.no_chains)
-
-    @property
-    def standing_chains(self) -> tuple[MarkovChain, ...]:
-        """:attr:`chains`, or an empty tuple if there are none."""
-        return () if self.no_chains else self.chains
 
     @property
     def has_given_start(self) -> bool:
@@ -95,8 +89,14 @@ class Family(ByValue):
 
     def document(self) -> dict[str, Any]:
         """Return the model as plain JSON types."""
-        values = ((name, np.asarray(getattr(self, name))) for name in self.parameters)
-        return {self.kind: {name: value.tolist() for name, value in values}}
+        found: dict[str, Any] = {}
+        for name in (field.rstrip("?") for field in self.fields):
+            value = getattr(self, name)
+            if isinstance(value, Family):
+                found |= {name: value.document()[value.kind]}
+            elif value is not None:
+                found[name] = np.asarray(value).tolist()
+        return {self.kind: found}
 
     def smallest_stationary_probability(self) -> float:
         """Return π_min = min over θ and x of π_θ(x) (Algorithm 4), rounded down.
@@ -107,15 +107,8 @@ class Family(ByValue):
         return smallest if (smallest := float(min(least))) >= SAFE_MINIMUM else 0.0
 
     def eigengap(self, kind: GapKind) -> float:
-        """Return the smallest eigengap over Θ (Algorithm 4), rounded down.
-
-        ``"auto"`` takes the reversible one for each chain in detailed balance. Raises ChainError:
-        there are no ``chains``.
-        """
-        return min(
-            c.eigengap(("reversible" if c.is_reversible else "general") if kind == "auto" else kind)
-            for c in self.chains
-        )
+        """Return the smallest eigengap over Θ (Algorithm 4); ChainError: no ``chains``."""
+        return min(chain.eigengap(kind) for chain in self.chains)
 
 
 class ChainFamily(Family):
@@ -126,17 +119,13 @@ class ChainFamily(Family):
 
     def __init__(self, chains: Sequence[MarkovChain]) -> None:
         self.chains = tuple(check_list(chains, "chains"))
-        if not self.chains:
-            raise ChainError("the family holds no chain; give at least one")
         for chain in self.chains:
             check_type(chain, "an entry of chains", MarkovChain)
-        if len(sizes := {chain.states for chain in self.chains}) > 1:
-            different = " and ".join(map(str, sorted(sizes)))
-            raise ChainError(f"the chains have {different} states; give all the same")
+        if len(sizes := {chain.states for chain in self.chains}) != 1:
+            different = " and ".join(map(str, sorted(sizes))) or "no"
+            advice = "give at least one, all with the same states"
+            raise ChainError(f"the chains have {different} states; {advice}")
         self.members, self.states = self.chains, self.chains[0].states
-
-    def __repr__(self) -> str:
-        return f"ChainFamily({', '.join(map(repr, self.chains))})"
 
     def description(self) -> str:
         """Return a description of these chains."""
@@ -166,9 +155,6 @@ class BinaryInterval(Family):
         self.low: float = float(low)
         self.high: float = float(high)
         self.members = self.chains if low == high else ()  # the only chain of a class with one
-
-    def __repr__(self) -> str:
-        return f"BinaryInterval({self.low}, {self.high})"
 
     @property
     def chains(self) -> tuple[MarkovChain, ...]:

@@ -16,7 +16,6 @@ is optional, has bounds of the distributions of a record given the next one.
 """
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +30,10 @@ from pufferflow.models.families import BinaryInterval, ChainFamily, Family, as_f
 from pufferflow.models.mixing import MixingFamily
 from pufferflow.models.processes import HiddenChain, PeriodicChain
 from pufferflow.records.schema import Schema, parse_schema
+
+_SETS = ChainFamily, BinaryInterval, IntervalFamily, TotalVariationFamily
+_KINDS: Any = {f.kind: f for f in (*_SETS, MixingFamily, HiddenChain, PeriodicChain)}
+"""The classes of families by their keys."""
 
 
 @dataclass(frozen=True)
@@ -81,44 +84,32 @@ def write_model(
     return write_atomic(path, json.dumps(document) + "\n", private=private)
 
 
-_CHAIN = "transition_matrix", "initial_distribution?"
-_KINDS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
-    "chains": (MarkovChain, _CHAIN),
-    "binary_interval": (BinaryInterval, ("low", "high")),
-    "interval": (IntervalFamily, ("low", "high", "backward?")),
-    "total_variation": (TotalVariationFamily, ("transition_matrix", "radius", "backward?")),
-    "mixing": (MixingFamily, ("steps", "overlap")),
-    "hidden": (
-        lambda observations, **chain: HiddenChain(MarkovChain(**chain), observations),
-        (*_CHAIN, "observations"),
-    ),
-    "periodic": (PeriodicChain, ("transition_matrices", "repeat?", "initial_distribution?")),
-}
-"""Constructor of the family of each key, and fields of its value; ``?`` marks optional ones."""
-
-
 def _family(key: str, value: object) -> Family:
     """Return the family of a key; the values of two keys are lists."""
     if key == "chains":
         if not isinstance(value, list):
             raise ModelError(f"chains must be a list of chains, not {named_type(value)}")
-        return ChainFamily([_made(key, chain, f"chain {i}") for i, chain in enumerate(value, 1)])
+        return ChainFamily(
+            [_made(MarkovChain, one, f"chain {i}") for i, one in enumerate(value, 1)]
+        )
     if key == "binary_interval":
         if not (isinstance(value, list) and len(value) == 2):
             raise ModelError("binary_interval must be a list of two numbers, low and high")
         return BinaryInterval(*value)
-    family: Family = _made(key, value, key)
+    family: Family = _made(_KINDS[key], value, key)
     return family
 
 
-def _made(key: str, value: object, where: str) -> Any:
-    """Return the family made from the fields of an object; its class checks them."""
-    make, fields = _KINDS[key]
-    names = tuple(field.rstrip("?") for field in fields)
-    given = dict(only_keys(value, names, where, [name for name in names if name in fields]))
+def _made(kind: Any, value: object, where: str) -> Any:
+    """Return a chain or a family made from the fields of an object; its class checks them."""
+    names = tuple(field.rstrip("?") for field in kind.fields)
+    given = dict(only_keys(value, names, where, [name for name in names if name in kind.fields]))
     if "backward" in given:
-        given["backward"] = _made(key, given["backward"], f"{where}, backward")
+        given["backward"] = _made(kind, given["backward"], f"{where}, backward")
     try:
-        return make(**given)
+        if kind is HiddenChain:
+            observations = given.pop("observations")
+            return HiddenChain(MarkovChain(**given), observations)
+        return kind(**given)
     except (ChainError, ParameterError) as error:
         raise ChainError(f"{where}: {error}") from error

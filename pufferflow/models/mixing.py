@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from numbers import Real
 
 import numpy as np
@@ -17,7 +16,7 @@ from numpy.typing import ArrayLike
 from pufferflow._util.checks import check_confidence, check_positive, check_whole, shown
 from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._util.types import Bools, Floats
-from pufferflow.errors import ChainError, ParameterError
+from pufferflow.errors import ChainError
 from pufferflow.models.bounded import IntervalFamily
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.estimation import confidence_family
@@ -33,15 +32,9 @@ class MixingFamily(Family):
     For every time t and any two possible values of X_t, the distributions p, q of X_{t+m} given
     either overlap by at least α, Σ_z min(p(z), q(z)) ≥ α, and so do those of X_{t−m}. There is no
     other assumption, and none on the states.
-
-    Examples
-    --------
-    >>> import pufferflow as pf
-    >>> round(pf.leakage(pf.MixingFamily(60, 0.4), 10**6, 1.0).scale, 1)
-    349.5
     """
 
-    kind, parameters = "mixing", ("steps", "overlap")
+    kind, fields = "mixing", ("steps", "overlap")
     no_chains = "this needs a transition matrix; use leakage or group-dp, or give chains"
 
     steps: int = 60
@@ -68,11 +61,6 @@ class MixingFamily(Family):
         if self.time is None:
             return self
         return MixingFamily(steps_of(self.time, step_seconds, "the time of mixing"), self.overlap)
-
-    @property
-    def kept(self) -> Fraction:
-        """1 − α, the largest total variation distance of two such distributions, exactly."""
-        return 1 - Fraction(repr(self.overlap))
 
     def description(self) -> str:
         """Return a description of these chains, with numbers, which do not depend on records."""
@@ -115,14 +103,12 @@ class Overlaps:
     def family(self, margin: float = 0.0) -> MixingFamily:
         """Return the mixing family of these steps, with an overlap that is smaller by ``margin``.
 
-        Use a margin if other records than these are going to be released.
+        Use a margin if other records than these are going to be released. Raises ChainError:
+        nothing is left; take more steps, or merge rare states.
         """
-        left = self.overlap - check_positive(margin, "margin", or_zero=True)
-        if not left > 0:
-            found = f"the overlap in {self.steps} steps is {self.overlap:.3g}"
-            advice = "take more steps, or merge rare states"
-            raise ParameterError(f"{found}, and less the margin nothing is left; {advice}")
-        return MixingFamily(self.steps, left)
+        return MixingFamily(
+            self.steps, self.overlap - check_positive(margin, "margin", or_zero=True)
+        )
 
 
 def mixing_of(family: AnyFamily, steps: int) -> Overlaps:
@@ -165,8 +151,7 @@ def overlaps_from_counts(
 
 
 def _of_chain(chain: MarkovChain, steps: int) -> tuple[float, float]:
-    if chain.start == "stationary":
-        chain = chain.restricted(chain.initial_support)
+    chain = chain.recurrent
     with np.errstate(under="ignore"):
         power, support = matrix_power(chain.transition_matrix, steps)
     # largest number of roundings of an entry of a product of non-negative matrices

@@ -23,11 +23,6 @@ def matrix_power(rows: Floats, n: int) -> tuple[Floats, Bools]:
     return np.linalg.matrix_power(rows, n), support
 
 
-def followers(matrix: Floats, window: int) -> Bools:
-    """Return the possible values of a window's last record, by those of the first, (k, k)."""
-    return followed(np.eye(len(matrix), dtype=np.bool_), matrix > 0, window - 1)
-
-
 def largest_after(table: Floats, last: Bools) -> Floats:
     """Return the largest entry of a table of pairs of last values, by pairs of first values."""
     ends = np.array([table[following].max(axis=0) for following in last])

@@ -13,7 +13,13 @@ from pufferflow._util.checks import check_choice, check_list, check_numbers, che
 from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._util.types import Bools, Floats
 from pufferflow.errors import ChainError, ParameterError
-from pufferflow.models.chain import ANY, STATIONARY, MarkovChain, checked_distributions
+from pufferflow.models.chain import (
+    ANY,
+    STATIONARY,
+    MarkovChain,
+    checked_distributions,
+    checked_start,
+)
 from pufferflow.models.families import STARTS, Family
 from pufferflow.models.powers import followed
 
@@ -32,18 +38,16 @@ class HiddenChain(Family):
         The observation of every state of U, from 0; several states may have the same.
     """
 
-    kind = "hidden"
+    kind, fields = "hidden", (*MarkovChain.fields, "observations")
     no_chains = "this needs Markov chains, not observations of one; use leakage or group-dp"
 
     def __init__(self, chain: MarkovChain, observations: ArrayLike) -> None:
         check_type(chain, "chain", MarkovChain)
         named = check_numbers(observations, "observations", ParameterError)
         is_whole = (named >= 0) & (named < 2**31) & (named == np.floor(named))
-        if named.ndim != 1 or not is_whole.all():
-            raise ParameterError("observations must be integers of at least 0; give one per state")
-        if len(named) != chain.states:
-            fault = f"{len(named)} observations for a chain of {chain.states} states"
-            raise ChainError(f"{fault}; give one observation per state")
+        if named.shape != (chain.states,) or not is_whole.all():
+            each = f"one for each of the {chain.states} states"
+            raise ChainError(f"observations must be integers of at least 0, {each}")
         self.chain = chain
         """U."""
         self.observations: NDArray[np.intp] = named.astype(np.intp)
@@ -51,9 +55,6 @@ class HiddenChain(Family):
         self.observations.flags.writeable = False
         self.states: int = int(named.max()) + 1
         """Number of observations, k: the possible records."""
-
-    def __repr__(self) -> str:
-        return f"HiddenChain({self.chain.states} states, {self.states} observations)"
 
     @cached_property
     def histories(self) -> NDArray[np.intp] | None:
@@ -71,12 +72,10 @@ class HiddenChain(Family):
                 return histories
             if classes.max() + 1 == distinguished:
                 return None
-            distinguished, before = classes.max() + 1, np.empty_like(histories)
-            for state in range(len(histories)):
-                earlier = np.flatnonzero(steps[:, state])
-                if len(set(classes[earlier])) > 1:
-                    return None
-                before[state] = histories[earlier[0]] if len(earlier) else -1 - state
+            distinguished, one = classes.max() + 1, steps.argmax(axis=0)  # state before each
+            if (steps & (classes[:, None] != classes[one])).any():
+                return None
+            before = np.where(steps.any(axis=0), histories[one].T, -1 - np.arange(len(one))).T
             histories = np.hstack([before, self.observations[:, None]])
 
     @classmethod
@@ -98,16 +97,14 @@ class HiddenChain(Family):
         kept = np.flatnonzero(rows.any(axis=1))
         history, y = np.nonzero(rows)
         after = (history * k + y) % len(rows)  # the oldest of the m records is dropped
-        for lost in np.flatnonzero(~np.isin(after, kept)):
-            pasts = np.unravel_index([history[lost], after[lost]], given.shape[:-1])
-            came, goes = (", ".join(map(str, past)) for past in np.transpose(pasts) + 1)
-            fault = f"states {came} lead to {goes}, whose row of probabilities is all zero"
-            raise ChainError(f"{fault}; give that row")
+        for lost in np.setdiff1d(after, kept):
+            past = ", ".join(str(x + 1) for x in np.unravel_index(lost, given.shape[:-1]))
+            raise ChainError(f"states {past} can occur, so their row must not be all zero")
         matrix = np.zeros((len(kept),) * 2)
         matrix[np.searchsorted(kept, history), np.searchsorted(kept, after)] = rows[history, y]
         start = initial_distribution
         if not isinstance(start, str):
-            first = _start(start, given.shape[:-1]).ravel()
+            first = checked_start(start, given.shape[:-1])
             if np.delete(first, kept).any():
                 fault = "the initial distribution has records that never follow each other"
                 raise ChainError(fault)
@@ -118,10 +115,7 @@ class HiddenChain(Family):
     def hidden(cls, chain: MarkovChain, emission: ArrayLike) -> HiddenChain:
         """Return a hidden Markov model: state s emits x with probability ``emission[s, x]``."""
         check_type(chain, "chain", MarkovChain)
-        shown = checked_distributions(emission, "emission matrix")
-        if len(shown) != chain.states:
-            fault = f"the emission matrix has {len(shown)} rows for {chain.states} states"
-            raise ChainError(f"{fault}; give one per state")
+        shown = checked_distributions(emission, "emission matrix", chain.states)
         state, observation = np.nonzero(shown)
         chances = shown[state, observation]
         matrix = chain.transition_matrix[np.ix_(state, state)] * chances
@@ -142,10 +136,7 @@ class HiddenChain(Family):
         distribution, shape (k,), is that of the first state, whose visit begins with the segment.
         """
         jumps = checked_distributions(transition_matrix, "transition matrix")
-        lasts = checked_distributions(durations, "matrix of durations")
-        if len(lasts) != len(jumps):
-            fault = f"the durations have {len(lasts)} rows for {len(jumps)} states"
-            raise ChainError(f"{fault}; give one per state")
+        lasts = checked_distributions(durations, "matrix of durations", len(jumps))
         # a hidden state is a state with the current duration of its visit
         longer = np.cumsum(lasts[:, ::-1], axis=1)[:, ::-1]  # it lasts at least n
         state, age = np.nonzero(longer)
@@ -159,9 +150,8 @@ class HiddenChain(Family):
         matrix[stays, stays + 1] += 1 - ends[stays]
         start = initial_distribution
         if not isinstance(start, str):
-            given = _start(start, (len(jumps),))
-            start = np.zeros(len(state))
-            start[first] = given
+            begin, start = checked_start(start, (len(jumps),)), np.zeros(len(state))
+            start[first] = begin
         return cls(MarkovChain(matrix, start), state)
 
     @property
@@ -204,7 +194,7 @@ class PeriodicChain(Family):
         unique, or any.
     """
 
-    kind, parameters = "periodic", ("transition_matrices", "repeat", "initial_distribution")
+    kind, fields = "periodic", ("transition_matrices", "repeat?", "initial_distribution?")
     no_chains = "this needs one matrix, a periodic chain has several; use leakage or group-dp"
 
     def __init__(
@@ -235,10 +225,6 @@ class PeriodicChain(Family):
         if self.start == STATIONARY:
             _ = self.stationary_distributions  # raises if they are not unique
 
-    def __repr__(self) -> str:
-        period = f"period {self.period}, initial_distribution={self.start}"
-        return f"PeriodicChain({self.states} states, {period})"
-
     def transition_matrix(self, phase: int) -> Floats:
         """Return the matrix of the step from this phase to the next one, shape (k, k)."""
         matrix: Floats = self.transition_matrices[phase % self.period // self.repeat]
@@ -250,13 +236,7 @@ class PeriodicChain(Family):
 
         Raises ChainError: they are not unique.
         """
-        try:
-            now = self._whole_period[0].stationary_distribution
-        except ChainError:
-            fault = "the distribution of the records at each phase is not unique"
-            why = "for some states of phase 0 are never reached from one another"
-            advice = 'give initial_distribution="any", or smooth the matrices'
-            raise ChainError(f"{fault}, {why}; {advice}") from None
+        now = self._whole_period[0].stationary_distribution
         found = np.empty((self.period, self.states))
         with np.errstate(under="ignore"):
             for phase in range(self.period):
@@ -310,12 +290,3 @@ class PeriodicChain(Family):
             f"the chain of the model with a public period of {self.period} steps and "
             f"{len(self.transition_matrices)} transition matrices, from {start}, at any phase of it"
         )
-
-
-def _start(given: ArrayLike, shape: tuple[int, ...]) -> Floats:
-    """Return an initial distribution of a shape."""
-    found = check_numbers(given, "initial_distribution", ChainError)
-    if found.shape != shape:
-        fault = f"the initial distribution has shape {found.shape}"
-        raise ChainError(f"{fault}; give one of shape {shape}")
-    return found

@@ -115,7 +115,8 @@ def _distributions(variable: Variable) -> Floats:
         levels = "one level per parent and one for the states"
         raise NetworkError(f"the {what} must be numbers in nested lists, {levels}")
     try:
-        rows = checked_distributions(table.reshape(-1, table.shape[-1]), what)
+        states = table.shape[-1]
+        rows = checked_distributions(table.reshape(-1, states), what, table.size // states)
     except ChainError as error:
         raise NetworkError(str(error)) from None
     return rows.reshape(table.shape)

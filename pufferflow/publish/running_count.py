@@ -14,11 +14,12 @@ Q there.
 from __future__ import annotations
 
 import math
+import os
 import threading
 from dataclasses import replace
 from fractions import Fraction
 from itertools import accumulate, product
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from flint import arb, arb_series, ctx
@@ -43,6 +44,7 @@ _SERIES = threading.Lock()
 """Threads share flint's cap of series: with a lower one counts beyond it would have no noise."""
 MAX_READINGS = 2**21
 """Largest number of readings; noise for 10^6 is drawn in a minute, with 1 GB."""
+_SAME = "a copy of a running count, or one in a fork, has the same noise; begin another one"
 WIDEST, BITS = 2.0**28, 50
 """Of σ, where R keeps 22 bits and z fits into 64; bits of σ in units."""
 TAKEN = (
@@ -53,6 +55,8 @@ TAKEN = (
 
 class RunningCount:
     """Noisy counts of the readings equal to 1, after each one, with the system's randomness.
+
+    It is of one process and cannot be copied, since two counts would have the same noise.
 
     Parameters
     ----------
@@ -89,6 +93,7 @@ class RunningCount:
         self.cost, self.rho = len(self.arities) / Fraction(self.scale), Fraction(0)
         self.paid: Paid | None = None
         self._readings = self._count = 0
+        self._process, self._adding = os.getpid(), threading.Lock()
         self.gaussian = False
         if rho is not None:
             self._root = SquareRootNoise(self.length, check_positive(rho, "rho", RHOS))
@@ -103,6 +108,9 @@ class RunningCount:
     def __repr__(self) -> str:
         kind = ", gaussian" * self.gaussian
         return f"RunningCount(length={self.length}, scale={self.scale}{kind})"
+
+    def __reduce__(self) -> NoReturn:
+        raise ParameterError(_SAME)
 
     @classmethod
     @takes_options(*RECORDS, only=TAKEN)
@@ -149,17 +157,23 @@ class RunningCount:
 
     def add(self, value: int) -> float:
         """Return the noisy count including the next reading, 0 or 1; it may be negative."""
-        if self._readings == self.length:
-            raise ParameterError(f"all {self.length} readings were counted; begin another count")
-        self._count += check_whole(value, "value", 0, 1)
-        self._readings += 1
-        noise = self._noise[self._readings - 1] if self.gaussian else self._of_tree()
-        return (PARTS * self._count + noise) / PARTS
+        value = check_whole(value, "value", 0, 1)
+        if os.getpid() != self._process:
+            raise ParameterError(_SAME)
+        with self._adding:
+            if self._readings == self.length:
+                problem = f"all {self.length} readings were counted"
+                raise ParameterError(f"{problem}; begin another count")
+            now = self._readings + 1
+            noise = self._noise[now - 1] if self.gaussian else self._of_tree(now)
+            # only now: a reading whose noise was not drawn may be given again
+            self._count, self._readings = self._count + value, now
+            return (PARTS * self._count + noise) / PARTS
 
-    def _of_tree(self) -> int:
-        """Return the noise of the current count from the nodes, in parts."""
+    def _of_tree(self, readings: int) -> int:
+        """Return the noise of the count of so many readings from the nodes, in parts."""
         noise, begins = 0, True
-        for level, (left, weight, below) in enumerate(self._path(self._readings)):
+        for level, (left, weight, below) in enumerate(self._path(readings)):
             if begins := begins and left == 0:  # a node that gets children
                 self._sums[level] = self._drawn(self.arities[level])
             sums = self._sums[level]

@@ -15,7 +15,7 @@ all nodes on one side of it.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from functools import cache, cached_property
 from itertools import permutations
@@ -26,9 +26,9 @@ from flint import arb
 
 from pufferflow.verify.balls import ONE, Table, Work, ball, below, decide, exact, largest, members
 from pufferflow.verify.counts import count_loss
-from pufferflow.verify.model import Model, Position, SetModel
-from pufferflow.verify.parse import Chain, Claim, Matrix, Mixing, Proof, Step, require
-from pufferflow.verify.rules import by_flows, by_tree, largest_ratios, overlapping, reweighted
+from pufferflow.verify.model import Model, Position, lower
+from pufferflow.verify.parse import Claim, Matrix, Mixing, Proof, Step, require
+from pufferflow.verify.rules import largest_ratios, overlapping, reweighted
 
 
 def interpret(claim: Claim, work: Work) -> Fraction:
@@ -63,8 +63,7 @@ class Interpreter:
     @cached_property
     def model(self) -> Model:
         """The distributions of the nodes."""
-        kind = Model if isinstance(self.member, Chain) else SetModel
-        return kind(self.member, self.work, self.claim.side_information == "any")
+        return Model(self.member, self.work, self.claim.side_information == "any")
 
     def count(self, records: int) -> Table:
         """COUNT."""
@@ -81,47 +80,24 @@ class Interpreter:
 
     # -- STEP and CLOSE ----------------------------------------------------------------------------
 
-    def step(self, forward: bool, position: Position, step: Step, near: Table, far: Table) -> Table:
-        """Return E at a position from its neighbour's growth and that ``power`` steps away (STEP).
-
-        It is at most COUNT.
-        """
-        phase, j, early = position
+    def step(self, forward: bool, position: Position, step: Step, before: list[Table]) -> Table:
+        """Return E at a position from those of the nodes before it, at most COUNT (STEP)."""
         model, power, listed = self.model, step.power or 1, self.proof.listed(step.witnesses)
-        node, k = model.node(forward, position, near), model.k
-        size = 3 * k**2 if isinstance(model, SetModel) else k
+        number, (nodes, late), k = len(before), position, model.k
+        # a table of all late nodes holds for those at this distance
+        why = f"no node is {power} steps away from step {number} of a side"
+        require(power <= number or (model.period == 1 and late), why)
+        near, far = (self.growth(before[max(number - steps, 0)]) for steps in (1, power))
+        node, size = model.node(forward, position, near), 3 * k**2 if model.row_sets else k
         self.work.spend(100 + k**3 + 12 * size * len(listed) + (2 * k**4 if step.power else 0))
-        table, between = self.count(j if early else self.around), ((power - 1) * self.cost).exp()
-        weights = model.weights(forward, phase, power) if step.power else []
+        table, between = self.count(self.around if late else nodes), ((power - 1) * self.cost).exp()
         away = model.values_at(forward, position, power)
-        ways = [reweighted(*tables, away, far) for tables in weights]
-        for x, y in permutations(members(node.values), 2):
-            bounds = [between * way[x][y] for way in ways]
-            if node.rows is not None and (x, y) in listed:
-                p, q, witness = node.rows[x], node.rows[y], listed[x, y]
-                if isinstance(model, SetModel):
-                    bounds.append(by_flows(p, q, witness, near))
-                else:
-                    bounds.append(node.excess * by_tree(p, q, witness, node.neighbours, near))
-            for bound in bounds:
-                if bound < table[x][y]:
-                    table[x][y] = bound.upper().max(ONE)
+        ways = model.weights(forward, nodes, power) if step.power else []
+        for bounds in [reweighted(*tables, away, far) for tables in ways]:
+            for x, y in permutations(members(node.values), 2):
+                lower(table, x, y, between * bounds[x][y])
+        node.lower(table, listed, near)
         return table
-
-    def follow(
-        self, forward: bool, start: Table, positions: Sequence[Position], steps: Sequence[Step]
-    ) -> list[Table]:
-        """Return E at successive positions, one per step; ``start`` is that of the node before."""
-        tables, growths = [start], [self.growth(start)]
-        for i, (position, step) in enumerate(zip(positions, steps, strict=True), 1):
-            power, late = step.power or 1, self.model.period == 1 and not position[2]
-            # a table of all late nodes holds for those at this distance
-            why = f"no node is {power} steps away from step {i} of a side"
-            require(power <= i or late, why)
-            far = growths[max(i - power, 0)]
-            tables.append(self.step(forward, position, step, growths[-1], far))
-            growths.append(self.growth(tables[-1]))
-        return tables
 
     def begin(self, early: Iterable[Table], stated: Matrix) -> Table:
         """Return a table for late nodes: at least the stated one and those of ``early`` nodes.
@@ -135,29 +111,34 @@ class Interpreter:
         return _entrywise(arb.min, begin, self.count(self.around))
 
     def tables(self, forward: bool) -> tuple[list[Table], dict[int, Table]]:
-        """Return E of the nodes with 0, 1, … nodes on a side, and of all others at each phase."""
+        """Return E of the nodes with 0, 1, … nodes on a side, and of all others at each phase.
+
+        With a period segments begin at any phase, and all nodes are others.
+        """
         side, model = self.proof.forward if forward else self.proof.backward, self.model
         assert side is not None
         every = [*side.prefix, *(side.cycle or [])]
         both = any(s.power for s in every) and any(s.witnesses is not None for s in every)
         # a flow may pass through impossible values, which have no ratios
         why = "flows and ratios bound different tables, use one of them"
-        require(not both or not isinstance(model, SetModel), why)
+        require(not both or not model.row_sets, why)
         why = "nodes have steps of their own only if one matrix serves all"
         require(not side.prefix or model.period == 1, why)
-        steps = side.prefix[: self.around]
-        positions = [(0, j, True) for j in range(1, len(steps) + 1)]
-        early, phases = self.follow(forward, self.count(0), positions, steps), model.phases(forward)
+        early = [self.count(0)]
+        for j, step in enumerate(side.prefix[: self.around], 1):
+            early.append(self.step(forward, Position(j), step, early))
+        single = early if model.period == 1 else []
         if len(early) > self.around or side.start is None:
-            return early, dict.fromkeys(phases, self.count(self.around))
-        cycle = side.cycle or []
-        why = f"a cycle has a start, and a step for each of the {len(phases)} phases"
-        require(len(cycle) == len(phases), why)
-        positions = [(phase, len(early), False) for phase in phases]
-        begin = self.begin(early[-max(step.power or 1 for step in cycle) :], side.start)
-        begin, *rest = self.follow(forward, begin, positions, cycle)
-        decide(below(rest[-1], begin), "a period does not end at or below its start")
-        return early, dict(zip(phases, rest, strict=True))
+            return single, dict.fromkeys(range(model.period), self.count(self.around))
+        cycle, positions = side.cycle or [], model.late(forward, len(early))
+        why = f"a cycle has a start, and a step for each of the {len(positions)} phases"
+        require(len(cycle) == len(positions), why)
+        late = [self.begin(early[-max(step.power or 1 for step in cycle) :], side.start)]
+        for position, step in zip(positions, cycle, strict=True):
+            late.append(self.step(forward, position, step, late))
+        decide(below(late[-1], late[0]), "a period does not end at or below its start")
+        pairs = zip(positions, late[1:], strict=True)
+        return single, {position.nodes % model.period: table for position, table in pairs}
 
     # -- READ --------------------------------------------------------------------------------------
 
@@ -174,19 +155,14 @@ class Interpreter:
             yield self.together
         else:
             (early, rest), (begun, backward) = self.tables(True), self.tables(False)
-            model, last = self.model, self.claim.hidden - 1
-            if model.period > 1:
-                for phase in range(model.period):
-                    position, forward = (phase, 0, False), rest[(phase + last) % model.period]
-                    yield self.read(model.possible(phase), position, forward, backward[phase])
-                return
-            begin, end = range(len(begun) + 1), range(around + 1 - len(early), around + 1)
-            for node in {node for node in (*begin, *end) if 0 <= node <= around}:
-                late, after = node >= len(begun), around - node
-                forward = early[after] if after < len(early) else rest[0]
-                before = backward[0] if late else begun[node]
-                values = model.values(node, math.inf if late else node)
-                yield self.read(values, (0, node, not late), forward, before)
+            model, period, last = self.model, self.model.period, self.claim.hidden - 1
+            begin, end = range(len(begun) + period), range(around + 1 - len(early), around + 1)
+            for node in {node for node in (*begin, *end) if 0 <= node < max(around + 1, period)}:
+                after, late = around - node, node >= len(begun)
+                forward = early[after] if 0 <= after < len(early) else rest[(node + last) % period]
+                before = backward[node % period] if late else begun[node]
+                values = model.values(node, math.inf if late and period == 1 else node)
+                yield self.read(values, Position(node, late), forward, before)
 
     def loss(self, revealed: arb, records: int) -> Fraction:
         """Return a bound of the loss of ``records`` and of the leakage of others."""
@@ -201,7 +177,7 @@ class Interpreter:
         First and last values are equal for a single record.
         """
         hidden, model = self.claim.hidden, self.model
-        ends = model.ends(values, position[0], hidden)
+        ends = model.ends(values, position.nodes, hidden)
         if model.hidden and hidden == 1:
             return self.observed(ends, position, self.growth(_entrywise(mul, forward, backward)))
         self.work.spend(2 * model.k * sum(map(len, ends.values())))
@@ -218,20 +194,19 @@ class Interpreter:
 
         It is that of the worst values, or along a tree of their distributions.
         """
-        model, listed, worst = self.model, self.proof.listed(self.proof.observations), ONE
+        model, listed = self.model, self.proof.listed(self.proof.observations)
         why = "observations have trees only if no record is known, and one matrix serves all"
         require(not listed or (model.period == 1 and not model.informed), why)
         every = [[x for x in values if model.seen[x] == name] for name in model.observations]
+        table = [
+            [largest([ONE, *(growth[x][y] for x in xs for y in ys)]) for ys in every]
+            for xs in every
+        ]
         self.work.spend(12 * model.k * len(listed))
-        node = model.given(position, growth) if listed else None
-        rows = (node and node.rows) or [[]] * len(every)
-        for (i, xs), (j, ys) in permutations(enumerate(every), 2):
-            revealed = largest([ONE, *(growth[x][y] for x in xs for y in ys)])
-            if node and rows[i] and rows[j] and (i, j) in listed:
-                bound = by_tree(rows[i], rows[j], listed[i, j], node.neighbours, growth)
-                tree = (node.excess * bound).upper()
-                revealed = tree if tree < revealed else revealed
-            worst = worst.max(revealed)
+        if listed:
+            model.observed(position, growth).lower(table, listed, growth)
+        pairs = permutations(range(len(every)), 2)
+        worst = largest([ONE, *(table[i][j] for i, j in pairs)])
         return max(self.loss(ONE, 1), self.loss(worst, 0))  # at least that of the record itself
 
     # -- RATIO -------------------------------------------------------------------------------------
@@ -252,9 +227,8 @@ class Interpreter:
     def quilt(self, first: int, last: int, left: int | None, right: int | None) -> Fraction:
         """Return the loss of nodes first … last with a quilt at left and right (Lemma 4.6)."""
         model = self.model
-        chain = isinstance(self.member, Chain) and model.period == 1 and not model.hidden
-        why = "quilts prove scales of chains with one matrix, and for no side information"
-        require(chain and not model.informed, why)
+        plain = model.period == 1 and not (model.hidden or model.row_sets or model.informed)
+        require(plain, "quilts prove scales of chains with one matrix, and for no side information")
         if left is None and right is None:
             return self.together
         forward, backward = self.count(self.claim.windows - first), self.count(last - 1)
@@ -265,7 +239,7 @@ class Interpreter:
             node = zip(*self._of_node(first - 1, first == last), strict=True)
             backward = _entrywise(mul, self._ratios(False, left, sources), node)
         sets = model.sets(first - 1, last - 1)
-        position = 0, first - 1, False
+        position = Position(first - 1)
         return max(self.read(values, position, forward, backward) for values in sets)
 
     def _ratios_of_rows(self, forward: bool, n: int, values: int) -> Table:

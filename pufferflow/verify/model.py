@@ -8,8 +8,8 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache, cached_property, reduce
-from operator import and_, or_
-from typing import Any, NamedTuple, TypeAlias
+from operator import and_, mul, or_
+from typing import Any, NamedTuple
 
 from flint import arb, arb_mat
 
@@ -29,33 +29,62 @@ from pufferflow.verify.balls import (
     members,
     union,
 )
-from pufferflow.verify.parse import Balls, Chain, Intervals, require
-from pufferflow.verify.rules import entry_bounds
+from pufferflow.verify.parse import Chain, Pair, RowSet, Witness, require
+from pufferflow.verify.rules import by_flows, by_tree, entry_bounds
 
 _MAX_SETS = 10_000  # of possible values of the nodes of a chain
 
-Position: TypeAlias = tuple[int, int, bool]
-"""Phase of a node, nodes on that side of it, and whether there are no more."""
+
+class Position(NamedTuple):
+    """Number of nodes on one side of a node; if ``late`` at least that, or the node's phase."""
+
+    nodes: int
+    late: bool = False
 
 
 class Node(NamedTuple):
     """The distributions of a node's neighbour on one side.
 
     ``values`` and ``neighbours`` are the possible values of the two, ``rows`` the distributions of
-    the neighbour (or sets of them) given each value, or None, ``excess`` a factor for their error.
+    the neighbour (or sets of them) given each value, if known, ``excess`` a factor for their error.
     """
 
     values: int
     neighbours: int = 0
-    rows: list[Any] | None = None
+    rows: Sequence[Any] = ()
     excess: arb = ONE
+
+    def lower(self, table: Table, witnesses: dict[Pair, Witness], growth: Table) -> None:
+        """Replace larger bounds of the leakage of pairs of values by those of their witnesses."""
+        rows, values = self.rows, self.values
+        for (x, y), witness in witnesses.items():
+            if rows and values >> x & values >> y & 1:
+                if isinstance(rows[x], RowSet):
+                    bound = by_flows(rows[x], rows[y], witness, growth)
+                else:
+                    bound = by_tree(rows[x], rows[y], witness, self.neighbours, growth)
+                lower(table, x, y, self.excess * bound)
+
+
+def lower(table: Table, x: int, y: int, bound: arb) -> None:
+    """Replace an entry by a bound that is provably smaller, or by 1."""
+    if bound < table[x][y]:
+        table[x][y] = bound.upper().max(ONE)
 
 
 class Model:
-    """A chain, at the current precision; ``informed``: with any side information."""
+    """A chain, or all chains with rows in ``row_sets``, at the current precision.
 
-    def __init__(self, chain: Chain, work: Work, informed: bool = False) -> None:
-        self.work, self.informed = work, informed
+    Of these every value of each node is possible. ``informed``: with any side information.
+    """
+
+    def __init__(self, member: Any, work: Work, informed: bool = False) -> None:
+        self.work, self.informed, self.row_sets = work, informed, list[Any]()
+        chain: Chain = member
+        if not isinstance(member, Chain):
+            k, past = len(member.rows), member.backward
+            self.row_sets = [past.rows if past else (), member.rows]
+            chain = Chain([[[Fraction(1, k)] * k] * k], "any")
         self.k, self.period, self.start = chain.states, chain.period, chain.initial_distribution
         work.spend(self.k**2 * self.period)
         self.hidden = chain.observations is not None
@@ -124,10 +153,8 @@ class Model:
 
     def _product(self, n: int, phase: int) -> arb_mat:
         """Return the product of the next n matrices from a phase on."""
-        if n == 0:
-            return arb_mat([[int(x == y) for y in range(self.k)] for x in range(self.k)])
-        if n == 1:
-            return arb_mat(self.rows[phase])
+        if n < 2:
+            return arb_mat(self.rows[phase]) ** n
         self.work.spend(self.k**3 // 8)
         half = n // 2
         return self.power(half, phase) * self.power(n - half, (phase + half) % self.period)
@@ -179,107 +206,79 @@ class Model:
 
     # -- neighbours --------------------------------------------------------------------------------
 
-    def phases(self, forward: bool) -> list[int]:
-        """Return the phases of a period, away from the node where it starts."""
-        phases = list(range(self.period))
-        return phases[::-1] if forward else [*phases[1:], 0]
+    def late(self, forward: bool, nodes: int) -> list[Position]:
+        """Return the positions of all nodes after some, a period away from where it starts."""
+        if self.period == 1:
+            return [Position(nodes, late=True)]
+        phases = range(self.period)
+        return [Position(t, late=True) for t in (phases[::-1] if forward else [*phases[1:], 0])]
 
     def values_at(self, forward: bool, position: Position, steps: int) -> int:
         """Return the values of the node some steps away, any one forward, any one of late nodes."""
-        phase, j, early = position
         if forward:
             return self.everything
-        if self.period == 1 and not early:
+        if self.period == 1 and position.late:
             return self.values(0, math.inf)
-        return self.possible(j - steps if early else (phase - steps) % self.period)
+        node = position.nodes - steps
+        return self.possible(node if self.period == 1 else node % self.period)
 
     def node(self, forward: bool, position: Position, growth: Table) -> Node:
-        """Return the distributions at a position."""
-        phase, j, early = position
-        values = self.values_at(forward, position, 0)
-        if self.informed:
-            return Node(values)
+        """Return the distributions of the neighbour of a node."""
+        values, (nodes, late) = self.values_at(forward, position, 0), position
+        if self.informed or self.row_sets:
+            return Node(values, values, () if self.informed else self.row_sets[forward])
         if forward:
-            return Node(values, values, self.rows[phase])
-        weights, excess = self._own((phase - 1, j - 1, early), j if early else j - 1, growth)
-        if not _support(weights):
-            return Node(values)
-        rows = _before(weights, self.rows[phase - 1], values)
-        return Node(values, _support(weights), rows, excess)
+            return Node(values, values, self.rows[nodes % self.period])
+        steps, before = columns(self.rows[(nodes - 1) % self.period]), Position(nodes - 1, late)
+        return self.given(steps, before, nodes - late, growth)._replace(values=values)
 
-    def _own(self, position: Position, after: int, growth: Table) -> tuple[Row, arb]:
-        """Return the distribution of a node up to a factor, zeros if it is unknown.
+    def observed(self, position: Position, growth: Table) -> Node:
+        """Return the distributions of a node given each possible observation."""
+        each = [[arb(int(x == name)) for x in self.seen] for name in self.observations]
+        return self.given(each, position, position.nodes, growth)
 
-        It may be nearly the stationary one: then the other factor is that of Lemma 7 of
+    def given(self, weights: Table, position: Position, after: int, growth: Table) -> Node:
+        """Return the distributions of a node given what has these ``weights`` for each value.
+
+        If its own one may be only nearly the stationary one, the other factor is that of Lemma 7 of
         ``docs/leakage.md``, with e^ω, e^ω' the distances of the node and of the one ``after`` it,
         of which later ones have none larger, and e^W the largest growth.
         """
-        phase, node, early = position
-        if self.start == "stationary" or (early and self.start != "any"):
-            return self.distribution(node if early else phase)[0], ONE
-        here = self.distance(node)
-        if not here.is_finite():
-            return [ZERO] * self.k, here
-        through = 1 + (1 - 1 / here) * (largest(map(largest, growth)) - 1)
-        excess = here * (here if after == node else self.distance(after))
-        return self.stationary[0], excess.min(through * through)
-
-    def given(self, position: Position, growth: Table) -> Node:
-        """Return distributions of a node's own value given each possible observation."""
-        weights, excess = self._own(position, position[1], growth)
-        each = [
-            [p if x == name else ZERO for p, x in zip(weights, self.seen, strict=True)]
-            for name in self.observations
-        ]
-        rows = [shares(parts) if _support(parts) else [] for parts in each]
-        return Node(0, _support(weights), rows, excess)
+        (node, late), excess = position, ONE
+        if self.start == "stationary" or not (late or self.start == "any"):
+            own = self.distribution(node)[0]
+        elif (here := self.distance(node)).is_finite():
+            through = 1 + (1 - 1 / here) * (largest(map(largest, growth)) - 1)
+            excess = here * (here if after == node else self.distance(after))
+            own, excess = self.stationary[0], excess.min(through * through)
+        else:
+            return Node(0)
+        rows = [shares(list(map(mul, own, row))) for row in weights]
+        return Node(_support([sum(row, ZERO) for row in rows]), _support(own), rows, excess)
 
     def weights(self, forward: bool, phase: int, power: int) -> list[tuple[Table, Table]]:
         """Return bounds, up to a factor, of the weights of values of a node some steps away."""
+        if self.row_sets:
+            self.work.spend(2 * power * self.k**2 * (self.k + 10))
+            found = [] if forward else [entry_bounds(self.row_sets[True], power)]
+            if rows := self.row_sets[forward]:
+                low, high = entry_bounds(rows, power)
+                found.append((columns(low), columns(high)))
+            return found
         # known records end the leakage, known observations of hidden states do not
         ended = power == 1 or not (self.hidden and self.informed)
         require(ended, "powers above 1 are for chains whose records are known, if any are")
-        rows = certain(self.power(power, phase if forward else (phase - power) % self.period))
-        rows = columns(rows) if forward else rows
-        return [(rows, rows)]
-
-
-class SetModel(Model):
-    """All chains with rows in given sets: every value of each node is possible."""
-
-    def __init__(self, family: Intervals | Balls, work: Work, informed: bool = False) -> None:
-        k = len(family.rows)
-        super().__init__(Chain([[[Fraction(1, k)] * k] * k], "any"), work, informed)
-        self.known = family.rows, family.backward.rows if family.backward else None
-
-    def node(self, forward: bool, position: Position, growth: Table) -> Node:
-        """Return the distributions at a position."""
-        rows = None if self.informed else self.known[not forward]
-        return Node(self.everything, self.everything, rows)
-
-    def weights(self, forward: bool, phase: int, power: int) -> list[tuple[Table, Table]]:
-        """Return bounds, up to a factor, of the weights of values of a node some steps away."""
-        self.work.spend(2 * power * self.k**2 * (self.k + 10))
-        found = [] if forward else [entry_bounds(self.known[0], power)]
-        if rows := self.known[not forward]:
-            low, high = entry_bounds(rows, power)
-            found.append((columns(low), columns(high)))
-        return found
+        product = certain(self.power(power, (phase if forward else phase - power) % self.period))
+        product = columns(product) if forward else product
+        return [(product, product)]
 
 
 def _support(row: Sequence[Fraction | arb]) -> int:
     return sum(1 << x for x, p in enumerate(row) if p > 0)
 
 
-def _before(distribution: Row, matrix: Table, values: int) -> Table:
-    """Return the distribution of a node given each of the next one's ``values``, else zeros."""
-    rows = [[ZERO] * len(matrix) for _ in matrix]
-    for x in members(values):
-        rows[x] = shares([p * row[x] for p, row in zip(distribution, matrix, strict=True)])
-    return rows
-
-
 def shares(weights: Row) -> Row:
-    """Return weights divided by their sum."""
-    decide((total := sum(weights, ZERO)) > 0)
-    return [weight / total for weight in weights]
+    """Return weights divided by their sum, unless all are 0."""
+    total = sum(weights, ZERO)
+    decide(total.is_zero() or total > 0)
+    return weights if total.is_zero() else [weight / total for weight in weights]

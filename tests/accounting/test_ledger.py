@@ -8,6 +8,8 @@ import re
 import shutil
 import signal
 import sqlite3
+import subprocess
+import sys
 import time
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -341,6 +343,15 @@ def test_processes_at_once_never_overspend_and_lose_no_row(path, processes):
     assert made == {f"q{i}" for i, code in enumerate(codes) if code == 0}
     assert (len(made), len(shown), Ledger(path).verify()[0]) == (5, 5, 12)
     assert (path.stat().st_mode & 0o777, os.listdir(path.parent)) == (0o600, [path.name])
+
+
+def test_a_thread_that_opens_the_ledger_leaves_the_lock_of_another_one(path):
+    pay(path)
+    begin = "import sqlite3, sys; sqlite3.connect(sys.argv[1], 0).execute('BEGIN IMMEDIATE')"
+    with Ledger(path)._open(writing=True):
+        Ledger.create(path)
+        done = subprocess.run([sys.executable, "-c", begin, path], capture_output=True, text=True)
+    assert "database is locked" in done.stderr
 
 
 def test_kills_leave_a_readable_ledger(path):

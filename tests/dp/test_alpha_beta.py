@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor, wait
 from fractions import Fraction
 
 import numpy as np
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from samplers import RARE, p_value
 
 from pufferflow import dp
+from pufferflow.dp import alpha_beta
 from pufferflow.errors import ParameterError
 
 DOMAIN = dp.Domain({"age": range(0, 100, 10), "answer": ["yes", "no"], "place": ("A", "B", "C")})
@@ -117,6 +119,23 @@ def test_a_publisher_counts_its_views_and_refuses_one_too_many():
     assert publisher.views == (two, two)
     with pytest.raises(ParameterError, match="view 3 is refused"):
         publisher.publish(dp.choose_alpha_beta("0.1", "0.5", views=1000))
+
+
+def test_a_publisher_counts_the_views_of_other_threads(monkeypatch):
+    publisher = dp.Publisher([(3,), (4,)], dp.Domain({"x": range(30)}), "0.1", "0.5")
+    one, other, check = dp.choose_alpha_beta("0.1", "0.5"), [], alpha_beta.check_views
+
+    def slow(*arguments):
+        if not other:
+            other.append(pool.submit(publisher.publish, one))
+            wait(other, 0.2)
+        return check(*arguments)
+
+    monkeypatch.setattr(alpha_beta, "check_views", slow)
+    with ThreadPoolExecutor(1) as pool:
+        publisher.publish(one)
+        with pytest.raises(ParameterError, match="view 2 is refused"):
+            other[0].result()
 
 
 @pytest.mark.parametrize("draws", counts(300, 1000))

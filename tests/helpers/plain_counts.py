@@ -1,4 +1,4 @@
-"""Counts along chains in fractions, as audit/wasserstein.py and verify/counts.py have them: random
+"""Counts along chains in fractions, as audit/counts.py and verify/counts.py have them: random
 chains, distributions of a count from all sequences, W and the loss of noise.
 """
 

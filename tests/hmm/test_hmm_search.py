@@ -2,12 +2,14 @@
 
 import math
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from itertools import product
 
 import numpy as np
 import pytest
 from cases import examples
+from forks import ended
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -80,6 +82,19 @@ def test_search_and_solver_agree_with_enumeration(model, length, factor):
                 assert [witness.probability, witness.other_probability] == both
         if found[0].every_length and length < 3:
             assert all(ratio <= limit for ratio, _ in all_ratios(model, length + 1))
+
+
+def test_threads_may_query_the_solver_at_once():
+    model = hmm.NoisyMax().model({"a": UNEVEN[:2], "b": UNEVEN[1:]})
+
+    def query(factor):
+        return hmm.check_by_solver(model, factor).holds
+
+    def together():
+        with ThreadPoolExecutor(4) as pool:
+            assert [*pool.map(query, [2, 3] * 60)] == [query(2), query(3)] * 60
+
+    assert ended(together) == [0]
 
 
 @given(models(max_states=3, max_observations=2), st.integers(4, 7))

@@ -23,7 +23,7 @@ from pufferflow.errors import CertificateError
 from pufferflow.verify.balls import UndecidedError, Work
 from pufferflow.verify.counts import _copositive, _movable
 from pufferflow.verify.interpret import Interpreter
-from pufferflow.verify.model import Model, SetModel
+from pufferflow.verify.model import Model, Position
 from pufferflow.verify.parse import Balls, Chain, Flows, Intervals, Mixing, parse
 from pufferflow.verify.rules import by_flows, by_tree, largest_ratios, overlapping, reweighted
 
@@ -135,8 +135,8 @@ def test_sets_of_rows_hold_their_members(seed):
     flows = Flows(table(0.2), [table(1.0) for _ in parts], [table(1.0) for _ in parts])
     found = float(by_flows(family.rows[0], family.rows[1], flows, balls(growth)))
     assert found >= largest([member[:2] for member in members], growth) * (1 - 1e-9)
-    model = SetModel(family, Work(1e9))
-    assert model.node(False, (0, 1, False), balls(growth)).rows is None  # not of reversed chains
+    model = Model(family, Work(1e9))
+    assert not model.node(False, Position(1, late=True), balls(growth)).rows  # not of reversed ones
     [(low, high)] = model.weights(False, 0, 2)
     found = [one @ other for one, other in product(members, members)]
     assert (floats(low) - 1e-9 <= np.min(found, axis=0)).all()
@@ -164,9 +164,10 @@ def test_neighbours_have_the_distributions_of_plain_products(seed):
     for forward, weights in ((True, after(steps, phase).T), (False, after(steps, phase - steps))):
         assert np.allclose(floats(model.weights(forward, phase, steps)[0][0]), weights, 1e-9)
     early = period == 1 and rng.random() < 0.5
-    found = model.node(False, (phase, steps + 1, early), balls(growth))
+    position = Position(phase if period > 1 else steps + 1, late=not early)
+    found = model.node(False, position, balls(growth))
     if start == "any" and (period > 1 or steps == 0):
-        assert found.rows is None
+        assert not found.rows
         return
     stationary = after(400 * period + (phase - 1) % period)[0]
     begin = np.eye(k) if start == "any" else law
@@ -180,7 +181,7 @@ def test_neighbours_have_the_distributions_of_plain_products(seed):
     excess = 1 if known else min(here * later, through)
     assert float(found.excess) == pytest.approx(excess, rel=1e-9)
     if period == 1:
-        own = model.given((0, steps, early), balls(growth))
+        own = model.observed(Position(steps, late=not early), balls(growth))
         joint = (seen == np.unique(seen)[:, None]) * (law @ after(steps) if given else stationary)
         assert np.allclose(floats(own.rows), joint / joint.sum(axis=1, keepdims=True), 1e-9)
         excess = 1 if known else min(here * here, through)

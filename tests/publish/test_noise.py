@@ -4,17 +4,21 @@ The noise of a release has no seed. Its tests raise a false alarm less than once
 has a seed fails on a change only.
 """
 
+import copy
 import math
+import pickle
 from collections import Counter
 from fractions import Fraction
 from functools import partial
 from itertools import accumulate, pairwise, permutations, product
+from threading import Thread
 
 import numpy as np
 import pytest
 import samplers
 from cases import counts, examples
 from flint import arb_series, ctx
+from forks import ended
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,7 +26,7 @@ import pufferflow as pf
 from pufferflow.accounting.account import Charge, Level, whole
 from pufferflow.accounting.approximate import event_rho
 from pufferflow.dp.classical import laplace_probability
-from pufferflow.errors import BudgetError
+from pufferflow.errors import BudgetError, ParameterError
 from pufferflow.publish import running_count
 from pufferflow.publish.noise import Noise, calibrate, most_frequent, noise_scale, shortfall
 from pufferflow.publish.running_count import PARTS, RunningCount, SquareRootNoise, tree
@@ -321,6 +325,39 @@ def test_noise_of_every_count_is_drawn_though_another_thread_shortens_series(mon
     monkeypatch.setattr(ctx, "cap", ctx.cap)
     assert 0 not in SquareRootNoise(50, 0.01).drawn(2**20)
     assert len(made) == 4
+
+
+@pytest.mark.parametrize("rho", [None, 1])
+def test_no_count_has_the_noise_of_another_one(rho, monkeypatch):
+    counter = RunningCount(400, 0.5, rho)
+    for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(ParameterError, match="has the same noise"):
+            copied(counter)
+    assert ended(partial(counter.add, 1)) == [1]
+    monkeypatch.setattr(Noise, "add", lambda _, counts: counts)  # exact counts
+    counter = RunningCount(400, 0.5, rho)
+    with monkeypatch.context() as patch:  # a reading without noise does not count
+        patch.setattr(counter, "_noise" if rho else "_path", ())
+        with pytest.raises((TypeError, IndexError)):
+            counter.add(1)
+    assert counter.add(1) == 1
+
+
+def test_threads_count_one_reading_after_the_other(monkeypatch):
+    monkeypatch.setattr(Noise, "add", lambda _, counts: counts)  # exact counts
+    counter, counted = RunningCount(9, 0.5), []
+    path, other = counter._path, Thread(target=lambda: counted.append(counter.add(1)))
+
+    def slow(readings):
+        if other.ident is None:
+            other.start()
+            other.join(0.2)
+        return path(readings)
+
+    counter._path = slow
+    counted.append(counter.add(1))
+    other.join()
+    assert (sorted(counted), counter._readings) == ([1, 2], 2)
 
 
 def test_the_running_count_takes_the_smaller_error():

@@ -8,7 +8,6 @@ import json
 import os
 import re
 import shlex
-from fractions import Fraction
 from itertools import product
 from pathlib import Path
 
@@ -54,7 +53,6 @@ COUNT = CountQuery({1})
 Framework, HEAD = pf.PufferfishFramework, "secret,value,probability\n"
 WELL = {0: "0.2", 1: "0.225", 2: "0.5", 3: "0.075"}
 FLU = {"well": WELL, "ill": {4 - n: p for n, p in WELL.items()}}
-FINE = {"s": {0: 1}, "t": {1: "1/2", Fraction(1, 10**20): "1/2"}}
 PEOPLE = Framework.from_databases({"a": dict.fromkeys(product((0, 1), repeat=2), "1/4")}, sum)
 
 QUILTS = pf.certify(CHAIN, 100, 1.0)

@@ -19,7 +19,7 @@ from scipy.signal import convolve2d
 import pufferflow as pf
 from pufferflow import dp
 from reproduction import tidy
-from reproduction.beyond import cohort, peers
+from reproduction.beyond import measures, peers
 from reproduction.related import alpha_beta, classical
 from reproduction.related import base2_exponential as base2
 
@@ -109,11 +109,11 @@ def run(folder, pieces=1, **changes):
     folder.mkdir()
     files = [folder / f"{piece}.csv" for piece in range(1, pieces + 1)]
     for number, file in enumerate(files, start=1):
-        rows = cohort.measure(f"{number}-of-{pieces}", COHORT | changes, {}, 3)
+        rows = measures.cohort(f"{number}-of-{pieces}", COHORT | changes, {}, 3)
         tidy.write(tidy.frame(rows, "beyond"), file, "beyond")
     gathered = tidy.read_all(files, "beyond")
     tidy.write(gathered, folder / "cohort.csv", "beyond")
-    tidy.write(cohort.summarise(gathered), folder / "summary.csv", "cohort_summary")
+    tidy.write(measures.cohort_summary(gathered), folder / "summary.csv", "cohort_summary")
     return gathered
 
 

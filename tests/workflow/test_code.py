@@ -70,7 +70,7 @@ def test_data_beside_modules_count_where_they_are_named():
         script for script in SCRIPTS if script.startswith("write_")
     }
     assert {"pufferfish.csv", "noisy_max.csv"} <= names["compare_paper.py"]
-    assert "run_realData.csv" in names["compare_authors_code.py"]
+    assert "run_realData.csv" in names["compare_paper.py"]
     assert {"baselines.py", "_kernels.py", "quilts.py"} <= names["run_mechanism.py"]
-    figures = names["draw_figure4_synthetic.py"]
+    figures = names["draw_figures_synthetic.py"]
     assert not {"baselines.py", "run_realData.csv", "page.css"} & figures

@@ -29,9 +29,8 @@ OF_PAPER = {
 }
 """What errors of a data set reach."""
 OF_OTHERS = """
-    compute_examples draw_figures_examples run_mechanism_synthetic measure_errors_synthetic
-    draw_figure4_synthetic measure_related show_related write_related measure_other_data
-    compare_authors_code
+    compute_examples draw_figures_synthetic run_mechanism_synthetic measure_errors_synthetic
+    measure_related write_related measure_other_data
 """
 
 
@@ -53,7 +52,7 @@ def test_the_rulegraph_of_the_paper_is_small_and_its_targets_have_names(finished
         r'label\s*=\s*"([^"]+)"', finished.run("--rulegraph", "--forceall", *targets)
     )
     assert 5 <= len(nodes) <= 18 + len(targets) - 1, nodes
-    assert {"draw_figure4_synthetic", "draw_figure4_histograms"} <= {*nodes}
+    assert {"draw_figures_synthetic", "draw_figure4_histograms"} <= {*nodes}
     assert {"print_tables", "time_mechanisms"} <= {*nodes}
 
 
@@ -198,7 +197,7 @@ def test_bad_settings_are_one_sentence_each(golden):
 
 def test_settings_take_exactly_the_registered_mechanisms():
     every = list(MECHANISMS)
-    complete(changed("synthetic.mechanisms", [*every, "wasserstein-grid"]))
+    complete(changed("synthetic.mechanisms", every))
     complete(changed("datasets.activity.mechanisms", [*every, "participant-dp"]))
     complete(changed("timings.mechanisms", every))
     with pytest.raises(ConfigError, match=f"choose from {', '.join(every)}$"):

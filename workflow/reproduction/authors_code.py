@@ -13,8 +13,7 @@ from pufferflow.models.families import ChainFamily
 from pufferflow.models.files import parse_model
 from reproduction import tidy
 from reproduction.comparison import DIFFERS, NOT_IN_PAPER, REPRODUCED
-from reproduction.labels import display_names
-from reproduction.tables import Table, shortest
+from reproduction.tables import Table, display_names, shortest
 
 VALUES = Path(__file__).with_name("authors_programs")  # made as its README states
 LENGTH, MECHANISMS = 100, ["mqm-exact", "mqm-approx", "gk16"]

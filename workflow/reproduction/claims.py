@@ -14,7 +14,7 @@ from pufferflow.drawing.style import in_order
 from reproduction import comparison as verdicts
 from reproduction.comparison import Row, claim, reported_values, stated_rows
 from reproduction.examples import laplace_below
-from reproduction.labels import compared_label
+from reproduction.tables import compared_label
 
 FIGURE_4, UTILITY = "Figure 4, upper row", "Section 5.4, utility"
 EPSILONS = {"synthetic": (0.2, 1.0, 5.0), "activity": (1.0,), "electricity": (0.2, 1.0, 5.0)}

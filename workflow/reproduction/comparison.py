@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 
 from pufferflow.errors import ParameterError
-from reproduction.labels import data_label, display_names
-from reproduction.tables import UNDEFINED, Table, shortest
+from reproduction.tables import UNDEFINED, Table, data_label, display_names, shortest
 
 REPRODUCED = "reproduced"
 RESTORED = "restored"
@@ -29,13 +28,6 @@ VERDICTS = {
     NO_VERDICT: "the source reports no value to compare with; the reason states why",
 }
 """Meaning of each verdict."""
-
-ORIGINS = {
-    "printed": "the source prints it",
-    "restored": "derived again from the source's definitions, as its formulas were lost",
-    "author's code": "a program of an author prints, draws or computes it",
-}
-"""Origins of reported values."""
 
 SOURCES = {
     "pufferfish": "Song, Wang and Chaudhuri 2017",
@@ -68,10 +60,11 @@ class Row(NamedTuple):
 def reported_values(name: str) -> pd.DataFrame:
     """Return the values that a source reports, the file ``reported/<name>.csv``, as strings.
 
-    Columns: ``key``, which finds the computed value; ``origin``, a key of :data:`ORIGINS`;
-    ``place``, ``claim``, ``value``; ``otherwise``, the verdict if our value differs (empty:
-    differs); ``reason``; for the paper's tables also ``dataset``,
-    ``group``, ``task``, ``mechanism`` and ``epsilon``.
+    Columns: ``key``, which finds the computed value; ``origin``, "printed", "restored" from the
+    source's definitions, or "author's code", which prints, draws or computes it; ``place``,
+    ``claim``, ``value``; ``otherwise``, the verdict if our value differs (empty: differs);
+    ``reason``; for the paper's tables also ``dataset``, ``group``, ``task``, ``mechanism`` and
+    ``epsilon``.
     """
     path = Path(__file__).with_name("reported") / f"{name}.csv"
     return pd.read_csv(path, dtype=str, keep_default_na=False)

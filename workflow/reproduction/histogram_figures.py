@@ -13,11 +13,10 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import NullLocator
 
 from pufferflow.drawing import style
-from reproduction.labels import compared_label, group_label, shown_epsilon
 from reproduction.panels import columns_of, finish, panels_of, symmetric_log_ticks
 from reproduction.paper_figures import QUALIFIED, USELESS, legend, useless
 from reproduction.paper_tables import with_published
-from reproduction.tables import UNDEFINED, decimals
+from reproduction.tables import UNDEFINED, compared_label, decimals, group_label, shown_epsilon
 
 BAR = "#c9ccd1"
 MANY_STATES = 12

@@ -11,8 +11,7 @@ from markupsafe import Markup
 
 from pufferflow._util.files import write_atomic
 from reproduction.comparison import DIFFERS, NOT_COMPARABLE, REPRODUCED, RESTORED, SAME, VERDICTS
-from reproduction.labels import display_names
-from reproduction.tables import Table
+from reproduction.tables import Table, display_names
 
 TEMPLATE, STYLE = "page.html.j2", "page.css"
 OUTCOMES = {"agrees": "✓", "other data": "≈", "differs": "✗", "not in the paper": "·"}

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 
 from pufferflow.drawing.style import COLUMN_WIDTH, TEXT_WIDTH, footer, save_figure
-from reproduction.labels import data_labels
+from reproduction.tables import data_labels
 
 LOOKS: list[dict[str, Any]] = [
     {"color": "#0072b2", "marker": "o", "linestyle": (0, ())},

@@ -12,12 +12,8 @@ from matplotlib.ticker import MaxNLocator
 from pufferflow.drawing import style
 from reproduction.panels import columns_of, finish, panels_of, plain_log_ticks
 
-QUALIFIED = {
-    "participant-dp": ": whole participant",
-    "group-dp": ": whole chain",
-    "wasserstein-grid": "\n(no guarantee for the class)",
-}
-"""Additions to mechanisms' names in legends: the protected unit, or a missing guarantee."""
+QUALIFIED = {"participant-dp": ": whole participant", "group-dp": ": whole chain"}
+"""Additions to mechanisms' names in legends: the protected unit."""
 ROLES = {
     "node": ("the secret record", style.INK, "o", "white"),
     "nearby": ("nearby", "#9bd3c3", "o", style.INK),

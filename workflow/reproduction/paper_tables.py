@@ -6,13 +6,15 @@ import pandas as pd
 
 from pufferflow.drawing.style import in_order, mechanism_style
 from reproduction.comparison import reported_values
-from reproduction.labels import compared_label, data_labels, group_label
 from reproduction.tables import (
     NOT_APPLICABLE,
     UNDEFINED,
     Table,
+    compared_label,
     count,
+    data_labels,
     decimals,
+    group_label,
     significant,
     with_error,
     yes_no,

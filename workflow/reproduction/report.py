@@ -6,9 +6,8 @@ import pandas as pd
 
 from pufferflow.drawing.style import mechanism_style
 from reproduction.comparison import reported_values
-from reproduction.labels import data_labels, shown_epsilon
 from reproduction.page import Summary, outcome_of
-from reproduction.tables import missing, significant
+from reproduction.tables import data_labels, missing, shown_epsilon, significant
 
 SHOWN = ("mqm-exact", "mqm-approx", "group-dp")
 WITHOUT_DATA = (

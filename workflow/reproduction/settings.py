@@ -52,7 +52,7 @@ def complete(config: dict[str, Any]) -> None:
 def _rules() -> dict[str, Any]:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the one in C is ten times faster
     rules: dict[str, Any] = yaml.load(SCHEMA.read_text(encoding="utf-8"), Loader=loader)
-    for name in ("mechanism", "mechanism_or_dp", "mechanism_or_grid"):
+    for name in ("mechanism", "mechanism_or_dp"):
         rules["$defs"][name]["enum"][:0] = MECHANISMS
     return rules
 

@@ -7,18 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pufferflow._util.rounding import divide_up
-from pufferflow.audit.wasserstein import chain_sensitivity
 from pufferflow.mechanisms import compute_scale, gk16
-from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import BinaryInterval
 from reproduction import tidy
 
 SYNTHETIC = {"dataset": "synthetic", "label": "synthetic"}
-GRID, GRID_POINTS = "wasserstein-grid", 3
-"""The largest W over a grid of chains with any start, whose P(0|0) and P(1|1) are both ends of the
-class and its middle: no guarantee for the class itself."""
-NOT_GROWN = (GRID, "leakage")  # Theorem 4.10 on long chains covers neither
 
 
 def alpha_grid(start: float, stop: float, step: float) -> list[float]:
@@ -37,19 +30,10 @@ def class_scales(
     for alpha in alphas:
         place = SYNTHETIC | {"alpha": alpha, "lipschitz": 1 / length}
         family = BinaryInterval(alpha, 1 - alpha)
-        if mechanism == GRID:
-            stays = product(np.linspace(alpha, 1 - alpha, GRID_POINTS), repeat=2)
-            # exchanging the states changes nothing
-            grid = (MarkovChain([[p, 1 - p], [1 - q, q]], "any") for p, q in stays if p >= q)
-            widest = max(chain_sensitivity(theta, length, [0, 1]).W for theta in grid)
-            reason = f"Θ is a grid of {GRID_POINTS} by {GRID_POINTS} chains of the class"
-            place |= {"mechanism": GRID, "length": length, "status": "ok", "reason": reason}
         for epsilon in epsilons:
-            if mechanism == GRID:
-                yield place | {"epsilon": epsilon, "scale": divide_up(widest, epsilon)}
-            else:
-                scale = compute_scale(mechanism, family, length, epsilon, **options)
-                yield place | tidy.scale_row(scale)
+            yield place | tidy.scale_row(
+                compute_scale(mechanism, family, length, epsilon, **options)
+            )
 
 
 def growth(
@@ -60,7 +44,8 @@ def growth(
     options: Mapping[str, Mapping[str, Any]],
 ) -> pd.DataFrame:
     """Return the tidy table "growth": scales and errors of one class for longer chains."""
-    names = [name for name in dict.fromkeys(["group-dp", *mechanisms]) if name not in NOT_GROWN]
+    # Theorem 4.10 on long chains does not cover leakage
+    names = [name for name in dict.fromkeys(["group-dp", *mechanisms]) if name != "leakage"]
     rows = (
         class_scales(name, epsilons, [alpha], length, options.get(name, {}))
         for length, name in product(lengths, names)

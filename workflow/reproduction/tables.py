@@ -1,6 +1,8 @@
-"""Printed tables with their data, as Markdown, LaTeX and HTML."""
+"""Printed tables as Markdown, LaTeX and HTML, and the display names of their entries."""
 
 import math
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,11 +10,24 @@ from typing import Any
 import pandas as pd
 
 from pufferflow._util.files import write_atomic
+from pufferflow.drawing.style import MECHANISMS
 from pufferflow.errors import DataError
 from pufferflow.publish.texts import spreadsheet_csv
 
 NOT_APPLICABLE = "N/A"
 UNDEFINED = "–"
+GROUPS = {
+    "men_18_54": "men 18–54",
+    "older_women_55plus": "women 55+",
+    "overweight_women_18_54": "women 18–54, BMI ≥ 25",
+}
+PAPER_GROUPS = dict(zip(GROUPS, ("cyclists", "older women", "overweight women"), strict=True))
+LABELS = {
+    "bundled": "bundled real data",
+    "downloaded": "downloaded real data",
+    "file": "data from a file of the user",
+    "synthetic": "synthetic data",
+}
 LONG_TEXT = 24  # LaTeX columns with longer strings break them into lines
 PAGE_ROWS = 40  # LaTeX tables of more rows run over several pages
 
@@ -168,3 +183,38 @@ def yes_no(value: Any) -> str:
 def count(value: Any) -> str:
     """Format a whole number with separators, for example ``"1,051,200"``."""
     return UNDEFINED if missing(value) else f"{int(value):,}"
+
+
+def group_label(name: str) -> str:
+    """Return the display name of a group, or ``name`` itself."""
+    return GROUPS.get(name, name)
+
+
+def compared_label(name: str) -> str:
+    """Return both names of a group, for example ``"cyclists (paper) · men 18–54 (here)"``."""
+    return f"{PAPER_GROUPS[name]} (paper) · {GROUPS[name]} (here)" if name in GROUPS else name
+
+
+def data_label(label: str, description: str = "") -> str:
+    """Return the display name of a source of data, with a description of them."""
+    return LABELS.get(label, label) + (f": {description}" if description else "")
+
+
+def data_labels(table: pd.DataFrame) -> str:
+    """Return the sources of the data of a table, with the data sets' names if they differ."""
+    datasets = table.drop_duplicates(["label", "dataset"]).groupby("label", sort=False)["dataset"]
+    names = {label: ", ".join(own[own != label]) for label, own in datasets}
+    shown = {label: f" ({own})" if own and len(names) > 1 else "" for label, own in names.items()}
+    return "; ".join(data_label(str(label)) + own for label, own in shown.items())
+
+
+def display_names(text: str) -> str:
+    """Replace the internal names of groups and mechanisms in a sentence by their display names."""
+    shown = GROUPS | {name: style.label for name, style in MECHANISMS.items()}
+    pattern = rf"(?<![\w-])({'|'.join(shown)})(?![\w-])"
+    return re.sub(pattern, lambda match: shown[match[1]], text)
+
+
+def shown_epsilon(epsilons: Iterable[float]) -> float:
+    """Return the ε of a figure that shows only one: the one closest to 1, the paper's choice."""
+    return float(min(epsilons, key=lambda epsilon: abs(math.log(epsilon))))

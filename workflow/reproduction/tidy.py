@@ -26,7 +26,7 @@ TEXTS = """
 WHOLES = """
     observations segments longest_segment transitions participants states period length node
     quilt_left quilt_right bins repetitions release families applicable repeats window step_seconds
-    records releases top hour earlier before after count draws outcomes utility_range precision_bits
+    records releases top count draws outcomes utility_range precision_bits
     views
 """
 KINDS = dict.fromkeys(TEXTS.split(), TEXT) | dict.fromkeys(WHOLES.split(), WHOLE)
@@ -59,8 +59,8 @@ COLUMNS = {
     "beyond": f"""{DATA} participant task model data mechanism bound side_information epsilon window
         states bins step_seconds participants observations records releases length lipschitz {SCALE}
         expected_error released_error relative_noise lower_bound least_error gap counted actual_loss
-        paper_scale paper_loss total_epsilon loss certainty smallest_epsilon certified hour
-        earlier before after count top hit_rate right_rate""",
+        paper_scale paper_loss total_epsilon loss certainty smallest_epsilon certified
+        top hit_rate right_rate""",
     "related": """panel mechanism secret database relation counts neighbour exact outcome
         p1 p2 output epsilon factor queries probability largest_ratio lowest_p2 highest_p2
         frequency total_variation loss_nats certainty sensitivity loss_bits published_bits

@@ -9,7 +9,6 @@ BEYOND_FIGURES = [
     for case, studies in STUDIES.items()
     if study in studies
 ]
-RUNS = [f"runs_{case}" for case, studies in STUDIES.items() if "wider_guarantees" in studies]
 BEYOND = [*BEYOND_FIGURES, "other_data_bundled", "top_states_bundled"]
 NO_DATA = evaluate("{case} == 'synthetic'")
 LEAST_NOISE = config["beyond"]["least_noise"] | {"options": config["mechanisms"]}
@@ -51,13 +50,12 @@ rule measure_least_noise:
 
 
 rule measure_wider_guarantees:
-    """Scales for wider secrets, richer models and side information, and the counts they are fitted to."""
+    """Scales for wider secrets, richer models and side information."""
     input:
         raw=raw_data,
         sample="results/samples/{dataset}_{source}.json",
     output:
-        table="results/beyond/wider_guarantees_{dataset}_{source}.csv",
-        runs="results/beyond/runs_{dataset}_{source}.csv",
+        "results/beyond/wider_guarantees_{dataset}_{source}.csv",
     log:
         "results/logs/measure_wider_guarantees/{dataset}_{source}.log",
     priority: 2  # the longest jobs begin first
@@ -78,8 +76,6 @@ rule measure_other_data:
         [NHANES, FITBIT, HOUSEHOLD],
     output:
         "results/beyond/{study}_bundled.csv",
-        report("results/tables/{study}_bundled.csv", labels={"table": "{study}"}, **SHOWN),
-        multiext("results/tables/{study}_bundled", ".md", ".tex"),
     log:
         "results/logs/measure_other_data/{study}.log",
     wildcard_constraints:
@@ -96,24 +92,25 @@ rule measure_other_data:
         "../scripts/measure_other_data.py"
 
 
-rule show_beyond:
-    """Figures and tables of the studies beyond the paper."""
+rule write_beyond:
+    """Figures and tables of the studies beyond the paper, and their page."""
     input:
-        expand("results/beyond/{case}.csv", case=BEYOND_FIGURES),
+        expand("results/beyond/{case}.csv", case=BEYOND),
     output:
+        page=report("results/beyond.html", category="Pages"),
         svg=report(expand("results/figures/{case}.svg", case=BEYOND_FIGURES), **SHOWN),
-        csv=report(expand("results/tables/{case}.csv", case=BEYOND_FIGURES), **SHOWN),
+        csv=report(expand("results/tables/{case}.csv", case=BEYOND), **SHOWN),
         pdf=expand("results/figures/{case}.pdf", case=BEYOND_FIGURES),
-        tables=expand("results/tables/{case}.{form}", case=BEYOND_FIGURES, form=["md", "tex"]),
+        tables=expand("results/tables/{case}.{form}", case=BEYOND, form=["md", "tex"]),
     log:
-        "results/logs/show_beyond.log",
+        "results/logs/write_beyond.log",
     priority: 1
     conda:
         "../envs/pufferflow.yaml"
     params:
-        code=code_of("show_beyond.py"),
+        code=code_of("write_beyond.py"),
     script:
-        "../scripts/show_beyond.py"
+        "../scripts/write_beyond.py"
 
 
 rule measure_cohort:

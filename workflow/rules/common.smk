@@ -26,11 +26,14 @@ SCALES = [
     for name, dataset in config["datasets"].items()
     for mechanism in dataset["mechanisms"]
 ] + expand("results/scales/synthetic/{mechanism}.csv", mechanism=config["synthetic"]["mechanisms"])
-EXAMPLE_FIGURES = {
+SYNTHETIC_FIGURES = {
+    "figure4_upper": "Figure 4, upper row",
     "wasserstein": "Figure 1",
     "quilts": "Figures 2 and 3",
     "growth": "longer chains",
 }
+FIGURES = expand("{kind}_{dataset}", kind=["errors", "histograms"], dataset=DATASETS)
+FIGURES += expand("{name}_synthetic", name=SYNTHETIC_FIGURES)
 EXAMPLES = ["values", "quilts", "growth", "gk16_limits", "flu_network"]
 RELATED = ["noisy_max", "base2_exponential", "alpha_beta", "classical"]
 FIGURE = ["svg", "pdf"]

@@ -1,24 +1,30 @@
-rule draw_figure4_synthetic:
-    """Figure 4, upper row: the error of a binary chain's mean against α."""
+rule draw_figures_synthetic:
+    """Figures 1 to 3, the upper row of Figure 4, and noise scales of longer and longer chains."""
     input:
+        values="results/examples/values.csv",
+        quilts="results/examples/quilts.csv",
+        growth="results/examples/growth.csv",
         errors="results/errors/synthetic.csv",
         limits="results/examples/gk16_limits.csv",
     output:
-        svg=report(
-            "results/figures/figure4_upper_synthetic.svg",
-            caption="../report/figure4.rst",
-            category="Figures",
-            labels={"figure": "Figure 4, upper row"},
-        ),
-        pdf="results/figures/figure4_upper_synthetic.pdf",
+        **{
+            name: report(
+                f"results/figures/{name}_synthetic.svg",
+                caption=f"../report/{name}.rst",
+                category="Figures",
+                labels={"figure": label},
+            )
+            for name, label in SYNTHETIC_FIGURES.items()
+        },
+        pdf=expand("results/figures/{figure}_synthetic.pdf", figure=SYNTHETIC_FIGURES),
     log:
-        "results/logs/draw_figure4_synthetic.log",
+        "results/logs/draw_figures_synthetic.log",
     conda:
         "../envs/pufferflow.yaml"
     params:
-        code=code_of("draw_figure4_synthetic.py"),
+        code=code_of("draw_figures_synthetic.py"),
     script:
-        "../scripts/draw_figure4_synthetic.py"
+        "../scripts/draw_figures_synthetic.py"
 
 
 rule draw_figure4_histograms:
@@ -51,30 +57,3 @@ rule draw_figure4_histograms:
         code=code_of("draw_figure4_histograms.py"),
     script:
         "../scripts/draw_figure4_histograms.py"
-
-
-rule draw_figures_examples:
-    """Figures 1 to 3, and noise scales of longer and longer chains."""
-    input:
-        values="results/examples/values.csv",
-        quilts="results/examples/quilts.csv",
-        growth="results/examples/growth.csv",
-    output:
-        **{
-            name: report(
-                f"results/figures/{name}_synthetic.svg",
-                caption=f"../report/{name}.rst",
-                category="Figures",
-                labels={"figure": label},
-            )
-            for name, label in EXAMPLE_FIGURES.items()
-        },
-        pdf=expand("results/figures/{figure}_synthetic.pdf", figure=EXAMPLE_FIGURES),
-    log:
-        "results/logs/draw_figures_examples.log",
-    conda:
-        "../envs/pufferflow.yaml"
-    params:
-        code=code_of("draw_figures_examples.py"),
-    script:
-        "../scripts/draw_figures_examples.py"

@@ -19,29 +19,26 @@ rule measure_related:
         "../scripts/measure_related.py"
 
 
-rule show_related:
-    """Figures, values, claims and numbers of the related systems' sources, and ours."""
+rule write_related:
+    """Figures, values, claims and numbers of the related systems' sources, and ours, on a page."""
     input:
         curves=expand("results/related/{system}.csv", system=RELATED),
         stated=expand("results/related/{system}_values.csv", system=RELATED),
+        captions=expand(f"{WORKFLOW}/report/{{system}}.rst", system=RELATED),
     output:
+        page=report("results/related.html", category="Pages"),
         svg=report(expand("results/figures/{system}_synthetic.svg", system=RELATED), **SYSTEMS),
         csv=report(expand("results/tables/{system}_values.csv", system=RELATED), **SYSTEMS),
         pdf=expand("results/figures/{system}_synthetic.pdf", system=RELATED),
         others=expand("results/tables/{system}_values.{form}", system=RELATED, form=["md", "tex"]),
-        comparison=report(
-            "results/tables/comparison_related.csv",
-            caption="../report/comparison_related.rst",
-            category="Related systems",
-            labels={"table": "claims and numbers"},
-        ),
+        comparison=report("results/tables/comparison_related.csv", **SYSTEMS),
         printed=multiext("results/tables/comparison_related", ".md", ".tex"),
     log:
-        "results/logs/show_related.log",
+        "results/logs/write_related.log",
     priority: 1
     conda:
         "../envs/pufferflow.yaml"
     params:
-        code=code_of("show_related.py"),
+        code=code_of("write_related.py"),
     script:
-        "../scripts/show_related.py"
+        "../scripts/write_related.py"

@@ -11,9 +11,7 @@ with job(snakemake) as (input, output, params):
     bins = len(sample.states)
 
     def stream(*names):
-        # the old name of the mechanism: it keys the random streams
-        named = ["dp" if name == "participant-dp" else name for name in (sample.dataset, *names)]
-        return tidy.named_generator(params.seed, "/".join(named))
+        return tidy.named_generator(params.seed, "/".join([sample.dataset, *names]))
 
     # Errors: over a group's individual histograms they are averaged, and one histogram without a
     # scale makes the row "not applicable".
@@ -23,10 +21,8 @@ with job(snakemake) as (input, output, params):
         # the same unit noise at every ε, so that adding an ε changes no other result
         noise = {}
         for person in own["participant"].unique():
-            # a name that is a number was read as a float
-            named = f"{person}.0" if person.isdigit() else person
-            rng = stream(group, task, mechanism, named)
-            noise[person] = np.abs(rng.laplace(size=(params.repetitions, bins))).sum(axis=1)
+            drawn = stream(group, task, mechanism, person).laplace(size=(params.repetitions, bins))
+            noise[person] = np.abs(drawn).sum(axis=1)
         for _, rows in own.groupby("epsilon", sort=False):
             units = (rows["scale"] * rows["lipschitz"]).to_numpy()
             pairs = zip(units, rows["participant"], strict=True)

@@ -10,5 +10,5 @@ with job(snakemake) as (input, output, params):
         alpha_beta.measure(settings["alpha_beta"], seed),
         classical.measure(settings["classical"], seed),
     ]
-    for found, *paths in zip(systems, output.curves, output.stated, strict=True):
-        write(found, paths)
+    for files in zip(systems, output.curves, output.stated, strict=True):
+        write(*files)

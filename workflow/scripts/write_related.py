@@ -3,26 +3,31 @@ from reproduction.job import job
 with job(snakemake) as (input, output, params):
     from pathlib import Path
 
-    import pandas as pd
-
     from reproduction import page, tidy
-    from reproduction.comparison import SOURCES, values_table
+    from reproduction.comparison import SOURCES, comparison_table, stated_rows, values_table
+    from reproduction.panels import save
+    from reproduction.related.figures import FIGURES
 
-    comparison = pd.read_csv(input.comparison, keep_default_na=False)
-    captions = {Path(path).stem: Path(path) for path in input.captions}
-    sections, summary = [], []
-    for path in input.values:
-        name = Path(path).stem.removesuffix("_values")
-        own = comparison[comparison["source"] == SOURCES[name]]
-        figures = [file for file in input.figures if Path(file).stem.startswith(name)]
-        blocks = [page.figure(file, captions[name]) for file in figures]
-        values = page.table(values_table(tidy.read(path, "values"), name), folded=True)
-        sections.append(page.Section(SOURCES[name], name, [*blocks, page.rows(own), values]))
-        claims, outcome = f"{len(own)} claims and numbers", page.outcome_of(own["verdict"])
-        found = page.count_verdicts(own)
-        summary.append(page.Summary(SOURCES[name], name, claims, found, outcome))
+    given = zip(input.curves, input.stated, input.captions, output.svg, output.csv, strict=True)
+    rows, sections, summary = [], [], []
+    for (system, draw), (curves, stated, caption, svg, csv) in zip(
+        FIGURES.items(), given, strict=True
+    ):
+        save(draw(tidy.read(curves, "related")), svg)
+        values, source = tidy.read(stated, "values"), SOURCES[system]
+        printed, own = values_table(values, system), list(stated_rows(values, system))
+        printed.save(csv.removesuffix(".csv"))
+        rows += own
+        compared = comparison_table(own, system).data
+        claims, outcome = f"{len(own)} claims and numbers", page.outcome_of(compared["verdict"])
+        found = page.count_verdicts(compared)
+        summary.append(page.Summary(source, system, claims, found, outcome))
+        blocks = [page.figure(svg, Path(caption)), page.rows(compared)]
+        blocks.append(page.table(printed, folded=True))
+        sections.append(page.Section(source, system, blocks))
+    comparison_table(rows, "comparison_related").save(output.comparison.removesuffix(".csv"))
     page.write_page(
-        output[0],
+        output.page,
         title="Systems related to Pufferfish privacy for correlated data: a reproduction",
         lead=[
             "What four sources around the paper state, computed again: Noisy Max in hidden Markov "

@@ -9,9 +9,9 @@ with job(snakemake) as (input, output, params):
     from reproduction.authors_code import authors_table
     from reproduction.comparison import VERDICTS, values_table
     from reproduction.data.sample import load_sample
-    from reproduction.labels import data_label
     from reproduction.paper_tables import chain_table, error_table, seconds_table
     from reproduction.report import lead_sentences, summary_rows
+    from reproduction.tables import data_label
 
     comparison = pd.read_csv(input.comparison, keep_default_na=False)
     errors = tidy.read_all(input.errors, "errors")
@@ -20,8 +20,8 @@ with job(snakemake) as (input, output, params):
     captions = {Path(path).stem: Path(path) for path in input.captions}
     figures = {Path(path).stem: path for path in input.figures}
 
-    def drawn(stem, caption):
-        return page.figure(figures[stem], captions[caption])
+    def drawn(name, data="synthetic"):
+        return page.figure(figures[f"{name}_{data}"], captions[name])
 
     def of_dataset(path):
         """Return the blocks of a data set: its table, its figures, and a description of its
@@ -30,8 +30,8 @@ with job(snakemake) as (input, output, params):
         of_it = errors[errors["dataset"] == sample.dataset]
         return [
             page.text(f"{sample.dataset}: {data_label(sample.label, sample.description)}."),
-            drawn(f"errors_{name}", "errors"),
-            drawn(f"histograms_{name}", "histograms"),
+            drawn("errors", name),
+            drawn("histograms", name),
             page.table(error_table(of_it, f"errors_{name}"), folded=True),
         ]
 
@@ -42,14 +42,14 @@ with job(snakemake) as (input, output, params):
 
     differing = comparison[comparison["verdict"] == "differs"]
     section("Differences, with reasons", "differences", page.rows(differing, folded=False))
-    section("Figure 4, upper row", "figure4-upper", drawn("figure4_upper_synthetic", "figure4"))
+    section("Figure 4, upper row", "figure4-upper", drawn("figure4_upper"))
     titles = {"activity": "Table 1 and Figure 4, lower row", "electricity": "Table 3 and histogram"}
     for path in input.samples:
         dataset = Path(path).stem.rpartition("_")[0]
         title = titles.get(dataset, f"Data set {dataset}")
         section(title, dataset.replace("_", "-"), *of_dataset(path))
     section("Table 2: seconds", "table2", page.table(seconds_table(timings)))
-    examples = [drawn(f"{name}_synthetic", name) for name in ("wasserstein", "quilts", "growth")]
+    examples = [drawn(name) for name in ("wasserstein", "quilts", "growth")]
     values = values_table(tidy.read(input.values, "values"), "pufferfish")
     section("Figures 1 to 3 and examples", "examples", *examples, page.table(values, folded=True))
     programs = page.rows(comparison[comparison["origin"] == "author's code"])

@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 
 from pufferflow.drawing import style
 from reproduction.beyond.shown import FORMATS, NOTES, WORDS, duration
-from reproduction.labels import group_label, shown_epsilon
 from reproduction.panels import columns_of, finish, panels_of, plain_log_ticks
+from reproduction.tables import group_label, shown_epsilon
 
 IN_FIGURES = {
     "certainty": " Dashed: the record at that time alone.",

@@ -6,8 +6,16 @@ from typing import Any
 import pandas as pd
 
 from pufferflow.drawing import style
-from reproduction.labels import data_labels, group_label, shown_epsilon
-from reproduction.tables import UNDEFINED, Table, count, significant, yes_no
+from reproduction.tables import (
+    UNDEFINED,
+    Table,
+    count,
+    data_labels,
+    group_label,
+    shown_epsilon,
+    significant,
+    yes_no,
+)
 
 CAPTIONS = {
     "least_noise": "Noise of each mechanism, and the lower bound for any mechanism.",

@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-import pandas as pd
-
 from reproduction import tidy
 
 
@@ -24,15 +22,10 @@ Stated = Iterator[tuple[str, str, float | str]]
 """The key of a value, its quantity, and the computed value."""
 
 
-def tables(found: Iterable[Found]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the curves (schema ``related``) and the values (schema ``values``) of a system."""
+def write(found: Iterable[Found], curves: str, values: str) -> None:
+    """Write the rows that ``measure`` yields to files: curves, schema ``related``, and values."""
     listed = list(found)
-    curves = tidy.frame((row for row in listed if isinstance(row, dict)), "related")
-    values = (value._asdict() for value in listed if isinstance(value, Value))
-    return curves, tidy.frame(values, "values")
-
-
-def write(found: Iterable[Found], paths: Iterable[str]) -> None:
-    """Write the rows that ``measure`` yields to the files of curves and of values."""
-    for table, path, stage in zip(tables(found), paths, ("related", "values"), strict=True):
-        tidy.write(table, path, stage)
+    rows = (row for row in listed if isinstance(row, dict))
+    tidy.write(tidy.frame(rows, "related"), curves, "related")
+    computed = (value._asdict() for value in listed if isinstance(value, Value))
+    tidy.write(tidy.frame(computed, "values"), values, "values")
