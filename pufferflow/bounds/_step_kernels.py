@@ -262,7 +262,7 @@ def walk(
     ----------
     exact : tuple of float array, float, bool array and float array, and pairs
         ``rows``, shape (n, k, k) or (1, k, k): distributions of the neighbour given each value of
-        the node; the largest relative error of their entries; ``alike``, shape (k, k): pairs of values
+        the node; the largest relative error of an entry; ``alike``, shape (k, k): pairs of values
         with surely equal distributions, at every node; ``spreads``, shape (n + 1,): distance of the
         distribution of each node, from the neighbour of the first on, from the one of the rows
         (Lemma 7), ∞ if the rows do not apply; and all pairs of rows, as for :func:`couple`.
