@@ -17,7 +17,7 @@ from pufferflow._util import checks
 from pufferflow._util.rounding import divide_up
 from pufferflow._util.types import Floats
 from pufferflow.audit import counts
-from pufferflow.audit._count_kernels import Numbers, raise_gap, smooth
+from pufferflow.audit._count_kernels import Numbers, log_sums, raise_gap, smooth
 from pufferflow.bounds.roots import crossing
 from pufferflow.errors import ParameterError
 from pufferflow.models.chain import MarkovChain
@@ -349,7 +349,7 @@ class Densities:
         T; −∞ for secrets that are impossible.
         """
         if self.axes == 1:
-            return np.asarray(np.logaddexp(*counts.log_sums(given, math.exp(-decay))))
+            return np.asarray(np.logaddexp(*log_sums(given, math.exp(-decay))))
         size, places = self.length + 1, np.flatnonzero(given[0].any(axis=(0, 1)))
         # the last coordinate is the rest of T
         digits = np.unravel_index(places, (size,) * self.free)
