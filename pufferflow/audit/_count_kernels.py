@@ -24,9 +24,6 @@ SPREAD = 400
 ROUNDING = 2.0**-42
 """Relative error of computed products of densities, in their comparison."""
 
-Pair: TypeAlias = tuple[Any, Any]
-"""Logarithms, of two starts."""
-
 
 @kernel()
 def _carried(value: float, base: Any, m: float, e: Any) -> tuple[float, Any]:
@@ -193,14 +190,12 @@ def movable(first: Numbers, second: Numbers, slack: float, reach: int) -> bool:
     return True
 
 
-# -- Two conditional probabilities compared under every initial distribution ----------------------
-# Given one secret an event has probability F = Σ r_u p_u f_u / Σ r_u p_u, where r is the
-# distribution of X_1, p_u = P(secret | X_1 = u) and f_u the probability given both; another event
-# given another secret has G = Σ r_u q_u g_u / Σ r_u q_u. F ≤ G if and only if
-# Σ_uv r_u r_v c_uv ≥ 0, with c_uv = p_u q_v (g_v − f_u). This holds for all r if it holds for all
-# mixtures of two starts (proved in docs/histograms.md): if and only if s_uu ≥ 0 and
-# s_uv ≥ −√(s_uu s_vv) for all u and v, where s is the symmetric part of c. All arrays hold
-# logarithms.
+# -- Two conditional probabilities compared under every initial distribution r of X_1 -------------
+# F = Σ r_u p_u f_u / Σ r_u p_u, where p_u = P(secret | X_1 = u) and f_u is the probability of an
+# event given both; G likewise, of other ones, with q_u and g_u. F ≤ G if and only if
+# Σ_uv r_u r_v c_uv ≥ 0, c_uv = p_u q_v (g_v − f_u). Mixtures of two starts decide this
+# (docs/histograms.md): with the symmetric part s of c, it holds for all r if and only if s_uu ≥ 0
+# and s_uv ≥ −√(s_uu s_vv) for all u and v. All arrays hold logarithms.
 
 
 @kernel()
@@ -224,7 +219,7 @@ def _own(p: float, q: float, f: float, g: float, tolerance: float) -> float:
 
 
 @kernel()
-def exceeds(p: Pair, q: Pair, f: Pair, g: Pair, tolerance: float) -> tuple[bool, float]:
+def exceeds(p: Any, q: Any, f: Any, g: Any, tolerance: float) -> tuple[bool, float]:
     """Return whether F ≤ G is unproved for mixtures of two starts, with this ``tolerance``.
 
     The second result is the weight of the other start at the minimum of the form, as log odds.
@@ -284,7 +279,7 @@ def raise_shift(sizes: Floats, sums: Any, shift: int, tolerance: float) -> int:
 
 
 @kernel()
-def _mixed(p: Pair, f: Pair, odds: float) -> float:
+def _mixed(p: Any, f: Any, odds: float) -> float:
     """Return log F of a mixture of two starts."""
     (first, other), weight = f, p[1] - p[0] + odds
     if weight > 0:

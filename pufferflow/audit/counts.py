@@ -24,7 +24,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from itertools import combinations_with_replacement, islice, permutations, product
+from itertools import accumulate, combinations_with_replacement, islice, permutations, product
 
 import numpy as np
 from tqdm import tqdm
@@ -32,15 +32,8 @@ from tqdm import tqdm
 from pufferflow._util.checks import Lengths, longest, shown
 from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF, divide_up
 from pufferflow._util.types import Floats
-from pufferflow.audit._count_kernels import (
-    NOTHING,
-    Numbers,
-    distributions,
-    log_sums,
-    movable,
-    prepend_record,
-    raise_shift,
-)
+from pufferflow.audit import _count_kernels as kernels
+from pufferflow.audit._count_kernels import NOTHING, Numbers, prepend_record
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import AnyFamily, finite_chains
@@ -101,7 +94,7 @@ def counts_at_records(
     nodes, total = islice(futures, window - 1, None), length + 1 - window
     past = numbers(starts_of(chain)[:, :, None])
     for m, e in tqdm(nodes, "exact counts", total, delay=1, disable=None, leave=False):
-        yield distributions(past, (m[0], e[0]), own, length * most + 1)
+        yield kernels.distributions(past, (m[0], e[0]), own, length * most + 1)
         past = prepend_record(columns, moves, past)
 
 
@@ -109,16 +102,16 @@ def _last_first(
     first: Numbers, step: Callable[[Numbers], Numbers], count: int
 ) -> Iterator[Numbers]:
     """Yield ``first`` after ``count``, …, 1 and 0 steps, keeping about 2 √count of them."""
-    stride, kept, now = math.isqrt(count) + 1, [first], first
-    for n in range(1, count + 1):
-        now = step(now)
-        if n % stride == 0:
-            kept.append(now)
-    for done in range(len(kept) - 1, -1, -1):
-        part = [kept.pop()]
-        while len(part) < stride and done * stride + len(part) <= count:
-            part.append(step(part[-1]))
-        yield from reversed(part)
+    stride, kept = math.isqrt(count) + 1, [first]
+
+    def following(begin: Numbers, steps: int) -> list[Numbers]:
+        return list(accumulate(range(steps), lambda given, _: step(given), initial=begin))
+
+    for _ in range(count // stride):
+        kept.append(following(kept[-1], stride)[-1])
+    while kept:
+        begin = kept.pop()
+        yield from reversed(following(begin, min(stride - 1, count - stride * len(kept))))
 
 
 def numbers(values: Floats) -> Numbers:
@@ -213,7 +206,7 @@ def _sensitivity(chain: MarkovChain, length: int, weights: tuple[int, ...]) -> C
     secrets = [(x, x, own) for x, own in enumerate(weights)]
     records = counts_at_records(chain, length, weights, secrets)
     for here, (sizes, given) in enumerate(records, 1):
-        upper = raise_shift(sizes, log_sums(given, 1.0), W, 2.0**-40 + 10 * error)
+        upper = kernels.raise_shift(sizes, kernels.log_sums(given, 1.0), W, 2.0**-40 + 10 * error)
         strict, reach = max(strict, upper), upper
         if upper > W and error < 2.0**-35:
             reach = bisect_left(range(upper), True, lo=W, key=partial(_moves, given, sizes))
@@ -245,6 +238,6 @@ def _moves(given: Numbers, sizes: Floats, reach: int) -> bool:
         if logs.max() > -np.inf:
             mass, room = mixed([u, v], x, logs), mixed([v, u], y, logs)
             # relative errors of mass and room are far below 2^-33 each
-            if not movable(mass, room, 1 + 2.0**-31, reach):
+            if not kernels.movable(mass, room, 1 + 2.0**-31, reach):
                 return False
     return True
