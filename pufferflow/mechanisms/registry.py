@@ -47,19 +47,12 @@ def find_mechanism(name: str) -> Callable[..., NoiseScale]:
 
 
 def compute_scale(
-    name: str,
-    family: AnyFamily,
-    length: Lengths,
-    epsilon: float,
-    *,
-    certified: bool = False,
-    **options: Any,
+    name: str, family: AnyFamily, length: Lengths, epsilon: float, **options: Any
 ) -> NoiseScale:
-    """Return the scale of a mechanism, proved if ``certified``, or "not applicable", with why."""
+    """Return the scale of a mechanism, or "not applicable" if it raises ChainError, with why."""
     function = find_mechanism(name)
     try:
-        found = function(family, length, epsilon, **options)
-        return found.certified(family) if certified and found.scale is not None else found
+        return function(family, length, epsilon, **options)
     except ChainError as error:
         hidden = {key: options[key] for key in PROTECTION if key in options}
         return replace(requested(name, length, epsilon, **hidden), reason=str(error))
