@@ -58,7 +58,7 @@ def leakage(
     parts = loss_bounds(theta, request.length, Protection(window, side_information))
     scales = [_scale(part, request) for part in parts]
     index = max(range(len(scales)), key=lambda i: scales[i].scale or math.inf)
-    chain = None if theta.no_chains else index
+    chain = index if theta.chains else None
     return replace(scales[index], mechanism="leakage", chain=chain)
 
 
@@ -88,7 +88,7 @@ def leakage_loss(
 def _scale(part: Part, request: NoiseScale) -> NoiseScale:
     """Return the scale of a part, or the smallest of other mechanisms if that is smaller."""
     side = request.side_information
-    other = group_dp if part.family.no_chains or side == "any" else mqm_exact
+    other = mqm_exact if part.family.chains and side == "none" else group_dp
     known = other(
         part.family, request.length, request.epsilon, window=request.window, side_information=side
     )
