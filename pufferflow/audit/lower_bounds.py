@@ -16,7 +16,7 @@ from pufferflow._util.types import Bools, Floats
 from pufferflow.audit._lower_bound_kernels import TINY, pull_back, sweep
 from pufferflow.bounds.roots import crossing
 from pufferflow.models.chain import MarkovChain
-from pufferflow.models.families import AnyFamily, as_family
+from pufferflow.models.families import AnyFamily, finite_chains
 
 Pair = tuple[int, int]
 
@@ -98,7 +98,7 @@ def lower_bound(
     epsilon, records = check_epsilon(epsilon), longest(length)
     bounds = [
         _Search(chain, records, epsilon).bound(index, alternating)
-        for index, chain in enumerate(as_family(family).chains)
+        for index, chain in enumerate(finite_chains(family))
     ]
     return max(bounds, key=lambda bound: bound.scale)
 

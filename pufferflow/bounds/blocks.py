@@ -199,7 +199,7 @@ def blocks_of_sets(rows: RowSets, length: int, *, columns: bool) -> Iterator[Blo
         if columns:  # ratios of y to y' given x, and of y' to y given x'
             of_y = ratios.transpose(2, 1, 0)
             both = np.array([(of_x + of_y).max(axis=(1, 2)) for of_x in ratios.transpose(2, 0, 1)])
-            sets = ReweightedRows(now.log_column_ratios())
+            sets = ReweightedRows(now.log_ratios(columns=True))
         else:
             both, sets = ratios.max(axis=2) + ratios.max(axis=2).T, ReweightedRows(ratios)
         limit = np.where(np.eye(rows.states), 0.0, both * (1 + 8 * UNIT_ROUNDOFF))

@@ -140,7 +140,7 @@ def of_sets(
         return Blocks(blocks_of_sets(family.rows, length, columns=columns))
 
     forward = Side((sets(family.rows),), Blocks() if coupled else blocks(False))
-    past: list[DistributionSet] = [ReweightedRows(family.rows.log_column_ratios())]
+    past: list[DistributionSet] = [ReweightedRows(family.rows.log_ratios(columns=True))]
     if family.backward is not None:
         past.append(sets(family.backward.rows))
     backward = Side(tuple(past), blocks(True))
@@ -214,7 +214,7 @@ def of_chain(
     seen = family.observations if isinstance(family, HiddenChain) else None
     if chain.start == "stationary":  # transient states never occur
         seen = None if seen is None else seen[chain.initial_support]
-        chain = chain.restricted(chain.initial_support)
+        chain = chain.recurrent
     return _ChainProcess(chain, length, protection, pairs, seen, early).process()
 
 

@@ -64,13 +64,12 @@ class Writer:
         model, run, document = self.model, self.run, Document(witnesses=self.witnesses)
         document["forward"], forward = self._side(True)
         document["backward"], past = self._side(False)
-        single = model.hidden and run.claim.hidden == 1
-        if single and not model.informed and model.period == 1:
+        plain = model.hidden and model.period == 1 and not model.informed
+        if plain and run.claim.hidden == 1:
             middle = self.around // 2
-            position, rows = Position(middle, middle > self.early[1]), np.zeros_like(self.cap)
-            if node := model.observed(position, run.growth(run.count(0))).rows:
-                rows[: len(node)] = _floats(node)
-            found, _ = self._trees(rows, np.asarray(rows.any(axis=1)), forward + past)
+            position = Position(middle, middle > self.early[1])
+            node = model.observed(position, run.growth(run.count(0)))
+            found = self._found(True, node, forward + past)[0] if node.rows else []
             document["observations"] = self._add(found)
         return document
 
@@ -85,7 +84,7 @@ class Writer:
         model, run, sets = self.model, self.run, self.model.row_sets
         start = run.count(0)
         far = model.node(forward, model.late(forward, self.around)[0], run.growth(start))
-        same = far.rows is not None and (sets or far.excess == 1)
+        same = bool(far.rows and (sets or far.excess == 1))
         coupled, power = not sets or (same and self.k <= _MAX_COUPLED), None
         if not (coupled and same and (forward or not sets)):
             power, bound = self._power(forward)
@@ -105,8 +104,6 @@ class Writer:
         if power:  # at least those of all nodes at this distance from a late one
             floor = np.maximum.reduce([_logs(table) for table in tables[-power:]])
             other = self._through_ratios(forward, power, floor)
-            if coupled:
-                other = np.minimum(other, self._coupled(forward, many + 1, floor))
             guess, power = (guess, None) if guess.max() <= other.max() else (other, power)
         stated = [[f"{a * (1 + 4e-10):.10g}" for a in row] for row in guess.tolist()]
         begin = run.begin(tables[-(power or 1) :], read(Matrix, stated, "start"))
@@ -122,16 +119,15 @@ class Writer:
 
         Single nodes get the shortest steps whose bounds are about the smallest.
         """
-        steps, tables, growths = list[Document](), [start], [self.run.growth(start)]
-        logs, old = [_logs(start)], -1
+        steps, tables, logs, old = list[Document](), [start], [_logs(start)], -1
 
         def prove(step: Document) -> Table:
-            far = growths[max(len(growths) - step.get("power", 1), 0)]
-            return self.run.step(forward, position, Step(**step), growths[-1], far)
+            return self.run.step(forward, position, Step(**step), tables)
 
         for position in nodes:
-            node, early = self.model.node(forward, position, growths[-1]), not position.late
-            known = coupled and node.rows is not None
+            node = self.model.node(forward, position, self.run.growth(tables[-1]))
+            early = not position.late
+            known = bool(coupled and node.rows)
             found, trees = self._found(forward, node, logs[-1]) if known else ([], self.cap)
             through, ratios = 0, self.cap
             if power and not (known and node.excess == 1):
@@ -147,7 +143,6 @@ class Writer:
                     step["power"] = through
             steps.append(step)
             tables.append(prove(step))
-            growths.append(self.run.growth(tables[-1]))
             logs.append(_logs(tables[-1]))
         return steps, tables
 
@@ -169,19 +164,18 @@ class Writer:
 
     def _found(self, forward: bool, node: Node, leakages: Floats) -> tuple[list[Any], Floats]:
         """Return witnesses for a node from the leakages of its neighbour, and their bounds."""
-        if not self.model.row_sets:
-            values = _mask(node.values, self.k)
-            found, bound = self._trees(_floats(node.rows), values, leakages)
-            return found, bound + math.log(min(float(node.excess), 1e300)) * self.away
-        affine = self._affine(forward)
-        bound = affine.bound(leakages + self.costs)
-        return [[x + 1, y + 1, _written(flows)] for (x, y), flows in affine.flows.items()], bound
-
-    def _trees(self, rows: Floats, possible: Bools, leakages: Floats) -> tuple[list[Any], Floats]:
-        """Return the best trees for distributions of a neighbour with these leakages."""
+        if self.model.row_sets:
+            affine = self._affine(forward)
+            bound = affine.bound(leakages + self.costs)
+            found = [[x + 1, y + 1, _written(flows)] for (x, y), flows in affine.flows.items()]
+            return found, bound
+        rows = np.zeros_like(self.cap)
+        rows[: len(node.rows)] = _floats(node.rows)
         if not np.array_equal(self._last.rows, rows):  # otherwise the last ones are nearly the best
-            self._last = ExactRows(rows, 1e-15, possible)  # an error: equal rows have a tree too
+            # an error: equal rows have a tree too
+            self._last = ExactRows(rows, 1e-15, _mask(node.values, self.k))
         bound = self._last.bound(leakages + self.costs)
+        bound += math.log(min(float(node.excess), 1e300)) * self.away
         return [[x + 1, y + 1, parents] for x, y, parents in self._last.parents()], bound
 
     # -- leakages, in floats -----------------------------------------------------------------------
@@ -193,7 +187,7 @@ class Writer:
         for _ in range(_GUESSES):
             growth = self.run.growth([[arb(a).exp() for a in row] for row in table.tolist()])
             nodes = [self.model.node(forward, position, growth) for position in positions]
-            if nodes[0].rows is None or (needed := math.log(float(nodes[0].excess))) > _MAX_EXCESS:
+            if not nodes[0].rows or (needed := math.log(float(nodes[0].excess))) > _MAX_EXCESS:
                 return self.cap
             if excess and needed <= excess:
                 return table

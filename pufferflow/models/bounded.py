@@ -85,13 +85,16 @@ class RowSets:
         np.fill_diagonal(distances, 0.0)
         return np.asarray(np.minimum(distances, 1.0))
 
-    def log_ratios(self) -> Floats:
-        """Return bounds of log p(z)/q(z), rows p of x and q of x', by x, x', z; −∞ for p(z) = 0."""
-        return _logs(self.high()[:, None, :], self.base[None, :, :])
+    def log_ratios(self, *, columns: bool = False) -> Floats:
+        """Return bounds of log p(z)/q(z), rows p of x and q of x', by x, x', z; −∞ for p(z) = 0.
 
-    def log_column_ratios(self) -> Floats:
-        """Return bounds of log p(x) / p(x') over the rows p of z, by x, x', z, as above."""
-        return _logs(self.high().T[:, None, :], self.base.T[None, :, :])
+        With ``columns`` those of log p(x)/p(x') over the rows p of z.
+        """
+        above, below = (bound.T if columns else bound for bound in (self.high(), self.base))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            one, other = np.log(above)[:, None], np.log(below)
+            table = one - other + 8 * UNIT_ROUNDOFF * (1 + np.abs(one) + np.abs(other))
+        return np.where(above[:, None] == 0, -np.inf, table)
 
 
 def between(low: Floats, high: Floats) -> RowSets:
@@ -100,20 +103,8 @@ def between(low: Floats, high: Floats) -> RowSets:
     return RowSets(low, (Masses(high - low, np.maximum(left, 0.0)),))
 
 
-def _logs(above: Floats, below: Floats) -> Floats:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        one, other = np.log(above), np.log(below)
-        table = one - other + 8 * UNIT_ROUNDOFF * (1 + np.abs(one) + np.abs(other))
-    return np.where(np.broadcast_to(above == 0, table.shape), -np.inf, table)
-
-
 class BoundedFamily(Family):
     """All chains with rows in given sets, one per state, possibly other rows at each step."""
-
-    no_chains = (
-        "this needs finitely many chains, which a family between bounds does not have; use "
-        "leakage, or give chains of it or a binary interval"
-    )
 
     rows: RowSets
     """The sets of rows."""
@@ -134,12 +125,11 @@ class BoundedFamily(Family):
         self.states: int = len(lower)
         if backward is not None:
             check_type(backward, "backward", type(self))
-            if backward.states != self.states:
-                sizes = f"backward has {backward.states} states, the family {self.states}"
-                raise ChainError(f"{sizes}; give the same ones")
-            if backward.backward is not None:
-                fault = "backward has backward bounds itself"
-                raise ChainError(f"{fault}; give those of the reversed chain alone")
+            if backward.states != self.states or backward.backward is not None:
+                wanted = (
+                    f"bounds for the same {self.states} states, without backward ones themselves"
+                )
+                raise ChainError(f"backward must be {wanted}")
         self.backward: Self | None = backward
         """Sets of the distributions of a record given the next one, or None."""
 
@@ -202,12 +192,9 @@ class TotalVariationFamily(BoundedFamily):
         self.transition_matrix: Floats = matrix
         """The rows at the centres, shape (k, k), read-only."""
         radii = check_numbers(radius, "radius", ChainError)
-        if radii.shape not in ((), (len(matrix),)):
-            advice = f"give one number, or one for each of the {len(matrix)} states"
-            raise ChainError(f"radius has shape {radii.shape}; {advice}")
-        if not ((radii >= 0) & (radii <= 1)).all():
-            fault = "it is the largest difference of two probabilities"
-            raise ChainError(f"a radius is not between 0 and 1; {fault}")
+        if radii.shape not in ((), (len(matrix),)) or not ((radii >= 0) & (radii <= 1)).all():
+            each = f"or one for each of the {len(matrix)} states"
+            raise ChainError(f"radius must be a number from 0 to 1, {each}")
         self.radius: Floats = np.broadcast_to(radii, (len(matrix),))
         """Largest distance of each row, shape (k,), read-only."""
         away = np.broadcast_to(self.radius[:, None], matrix.shape)
@@ -221,12 +208,9 @@ class TotalVariationFamily(BoundedFamily):
 def _tighten(low: Floats, high: Floats, row: int) -> None:
     """Tighten the bounds of one row by its sum, in place, rounded outward."""
     least, most = math.fsum(low), math.fsum(high)
-    if least > 1 + SUM_TOLERANCE:
-        wrong = f"the lower bounds sum to {least:.12g}, above 1; lower some of them"
-        raise ChainError(f"row {row}: {wrong}")
-    if most < 1 - SUM_TOLERANCE:
-        wrong = f"the upper bounds sum to {most:.12g}, below 1; raise some of them"
-        raise ChainError(f"row {row}: {wrong}")
+    if not least - SUM_TOLERANCE <= 1 <= most + SUM_TOLERANCE:
+        sums = f"the lower bounds sum to {least:.12g} and the upper ones to {most:.12g}"
+        raise ChainError(f"row {row}: {sums}, and 1 is not between; correct them")
     # bounds equal to a distribution may have a sum off 1 by rounding
     if least > 1:
         low /= least * (1 + 1e-15)

@@ -140,24 +140,19 @@ class MarkovChain(ByValue):
             path[t] = state = bisect_right(ends[state], draw)
         return path.astype(np.int64)
 
-    def restricted(self, states: Bools) -> MarkovChain:
-        """Return the chain on the states (bool, shape (k,)) where it starts and stays."""
-        if states.all():
+    @property
+    def recurrent(self) -> MarkovChain:
+        """The chain on its recurrent states if its start is stationary, otherwise itself."""
+        inside = self.initial_support
+        if self.start != "stationary" or inside.all():
             return self
-        start = self.start if self.given is None else self.given[states]
-        return MarkovChain(self.transition_matrix[np.ix_(states, states)], start)
-
-    @cached_property
-    def _classes(self) -> Bools:
-        """Communicating classes, each a row with a mask of states."""
-        mutual = self._reached & self._reached.T
-        return np.asarray(mutual[mutual.argmax(axis=1) == np.arange(self.states)])
+        return MarkovChain(self.transition_matrix[np.ix_(inside, inside)])
 
     @property
     def _closed_classes(self) -> list[Bools]:
-        """The classes that are never left."""
-        stays = (self._classes @ self._reached == self._classes).all(axis=1)
-        return list(self._classes[stays])
+        """Communicating classes that are never left, each a mask of states."""
+        stays = (self._reached <= self._reached.T).all(axis=1)
+        return list(np.unique(self._reached[stays], axis=0))
 
     @property
     def is_irreducible(self) -> bool:
@@ -183,14 +178,6 @@ class MarkovChain(ByValue):
         """Whether the chain is irreducible with period 1."""
         return self.is_irreducible and self.period == 1
 
-    def require_ergodic(self, who: str) -> None:
-        """Raise :class:`ChainError` unless the chain is irreducible and aperiodic."""
-        if not self.is_aperiodic:
-            classes = f"{len(self._classes)} communicating classes"
-            has = f"period {self.period}" if self.is_irreducible else classes
-            needs = f"{who} needs an irreducible aperiodic chain; this one has {has}"
-            raise ChainError(f"{needs}. Fit it with smoothing > 0, or use mqm-exact")
-
     @cached_property
     def stationary_distribution(self) -> Floats:
         """π with πP = π, shape (k,), zero on transient states.
@@ -203,7 +190,7 @@ class MarkovChain(ByValue):
         """
         if (classes := len(self._closed_classes)) > 1:
             fault = f"the chain has {classes} closed classes of states"
-            advice = "give initial_distribution as a list of probabilities"
+            advice = 'give another initial_distribution, such as "any"'
             raise ChainError(f"the stationary distribution is not unique: {fault}; {advice}")
         inside, distribution = self._closed_classes[0], np.zeros(self.states)
         distribution[inside] = _stationary(self.transition_matrix[np.ix_(inside, inside)])
@@ -231,9 +218,8 @@ class MarkovChain(ByValue):
             raise ChainError("the time reversal needs an irreducible chain; this one is reducible")
         pi = self.stationary_distribution
         if pi.min() < SAFE_MINIMUM:
-            state = f"state {pi.argmin() + 1} has {pi.min():.3g}"
             needs = f"the time reversal needs stationary probabilities of at least {SAFE_MINIMUM}"
-            raise ChainError(f"{needs}; {state}")
+            raise ChainError(f"{needs}, not {pi.min():.3g}")
         with np.errstate(under="ignore"):
             reversal: Floats = self.transition_matrix.T * pi / pi[:, None]
         reversal.flags.writeable = False
@@ -263,7 +249,10 @@ class MarkovChain(ByValue):
 
         Raises ChainError: the chain is reducible or periodic, or not reversible if required.
         """
-        self.require_ergodic("the eigengap")
+        if not self.is_aperiodic:
+            one = f"has period {self.period}" if self.is_irreducible else "is reducible"
+            fault = f"the eigengap needs an irreducible aperiodic chain, this one {one}"
+            raise ChainError(f"{fault}; fit it with smoothing > 0, or use mqm-exact")
         if kind == "auto":
             kind = "reversible" if self.is_reversible else "general"
         if kind == "reversible" and not self.is_reversible:

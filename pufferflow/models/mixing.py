@@ -16,11 +16,11 @@ from numpy.typing import ArrayLike
 from pufferflow._util.checks import check_confidence, check_positive, check_whole, shown
 from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._util.types import Bools, Floats
-from pufferflow.errors import ChainError, ParameterError
+from pufferflow.errors import ChainError
 from pufferflow.models.bounded import IntervalFamily
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.estimation import confidence_family
-from pufferflow.models.families import AnyFamily, Family, as_family
+from pufferflow.models.families import AnyFamily, Family, finite_chains
 from pufferflow.models.powers import matrix_power
 from pufferflow.records.units import exact_seconds, steps_of
 
@@ -32,16 +32,9 @@ class MixingFamily(Family):
     For every time t and any two possible values of X_t, the distributions p, q of X_{t+m} given
     either overlap by at least α, Σ_z min(p(z), q(z)) ≥ α, and so do those of X_{t−m}. There is no
     other assumption, and none on the states.
-
-    Examples
-    --------
-    >>> import pufferflow as pf
-    >>> round(pf.leakage(pf.MixingFamily(60, 0.4), 10**6, 1.0).scale, 1)
-    349.5
     """
 
     kind, fields = "mixing", ("steps", "overlap")
-    no_chains = "this needs a transition matrix; use leakage or group-dp, or give chains"
 
     steps: int = 60
     """m, at least 1."""
@@ -109,14 +102,12 @@ class Overlaps:
     def family(self, margin: float = 0.0) -> MixingFamily:
         """Return the mixing family of these steps, with an overlap that is smaller by ``margin``.
 
-        Use a margin if other records than these are going to be released.
+        Use a margin if other records than these are going to be released. Raises ChainError:
+        nothing is left; take more steps, or merge rare states.
         """
-        left = self.overlap - check_positive(margin, "margin", or_zero=True)
-        if not left > 0:
-            found = f"the overlap in {self.steps} steps is {self.overlap:.3g}"
-            advice = "take more steps, or merge rare states"
-            raise ParameterError(f"{found}, and less the margin nothing is left; {advice}")
-        return MixingFamily(self.steps, left)
+        return MixingFamily(
+            self.steps, self.overlap - check_positive(margin, "margin", or_zero=True)
+        )
 
 
 def mixing_of(family: AnyFamily, steps: int) -> Overlaps:
@@ -126,7 +117,7 @@ def mixing_of(family: AnyFamily, steps: int) -> Overlaps:
     bound for every initial distribution.
     """
     steps = check_whole(steps, "steps")
-    forward, backward = zip(*(_of_chain(c, steps) for c in as_family(family).chains), strict=True)
+    forward, backward = zip(*(_of_chain(c, steps) for c in finite_chains(family)), strict=True)
     return Overlaps(steps, min(forward), min(backward))
 
 
@@ -159,8 +150,7 @@ def overlaps_from_counts(
 
 
 def _of_chain(chain: MarkovChain, steps: int) -> tuple[float, float]:
-    if chain.start == "stationary":
-        chain = chain.restricted(chain.initial_support)
+    chain = chain.recurrent
     with np.errstate(under="ignore"):
         power, support = matrix_power(chain.transition_matrix, steps)
     # largest number of roundings of an entry of a product of non-negative matrices

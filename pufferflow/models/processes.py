@@ -39,17 +39,14 @@ class HiddenChain(Family):
     """
 
     kind, fields = "hidden", (*MarkovChain.fields, "observations")
-    no_chains = "this needs Markov chains, not observations of one; use leakage or group-dp"
 
     def __init__(self, chain: MarkovChain, observations: ArrayLike) -> None:
         check_type(chain, "chain", MarkovChain)
         named = check_numbers(observations, "observations", ParameterError)
         is_whole = (named >= 0) & (named < 2**31) & (named == np.floor(named))
-        if named.ndim != 1 or not is_whole.all():
-            raise ParameterError("observations must be integers of at least 0; give one per state")
-        if len(named) != chain.states:
-            fault = f"{len(named)} observations for a chain of {chain.states} states"
-            raise ChainError(f"{fault}; give one observation per state")
+        if named.shape != (chain.states,) or not is_whole.all():
+            each = f"one for each of the {chain.states} states"
+            raise ChainError(f"observations must be integers of at least 0, {each}")
         self.chain = chain
         """U."""
         self.observations: NDArray[np.intp] = named.astype(np.intp)
@@ -99,11 +96,9 @@ class HiddenChain(Family):
         kept = np.flatnonzero(rows.any(axis=1))
         history, y = np.nonzero(rows)
         after = (history * k + y) % len(rows)  # the oldest of the m records is dropped
-        for lost in np.flatnonzero(~np.isin(after, kept)):
-            pasts = np.unravel_index([history[lost], after[lost]], given.shape[:-1])
-            came, goes = (", ".join(map(str, past)) for past in np.transpose(pasts) + 1)
-            fault = f"states {came} lead to {goes}, whose row of probabilities is all zero"
-            raise ChainError(f"{fault}; give that row")
+        for lost in np.setdiff1d(after, kept):
+            past = ", ".join(str(x + 1) for x in np.unravel_index(lost, given.shape[:-1]))
+            raise ChainError(f"states {past} can occur, so their row must not be all zero")
         matrix = np.zeros((len(kept),) * 2)
         matrix[np.searchsorted(kept, history), np.searchsorted(kept, after)] = rows[history, y]
         start = initial_distribution
@@ -199,7 +194,6 @@ class PeriodicChain(Family):
     """
 
     kind, fields = "periodic", ("transition_matrices", "repeat?", "initial_distribution?")
-    no_chains = "this needs one matrix, a periodic chain has several; use leakage or group-dp"
 
     def __init__(
         self,
@@ -240,13 +234,7 @@ class PeriodicChain(Family):
 
         Raises ChainError: they are not unique.
         """
-        try:
-            now = self._whole_period[0].stationary_distribution
-        except ChainError:
-            fault = "the distribution of the records at each phase is not unique"
-            why = "for some states of phase 0 are never reached from one another"
-            advice = 'give initial_distribution="any", or smooth the matrices'
-            raise ChainError(f"{fault}, {why}; {advice}") from None
+        now = self._whole_period[0].stationary_distribution
         found = np.empty((self.period, self.states))
         with np.errstate(under="ignore"):
             for phase in range(self.period):

@@ -9,6 +9,7 @@ proved (``docs/proofs.md``).
 """
 
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import ROUND_CEILING
 from fractions import Fraction
@@ -142,15 +143,11 @@ def ask_proved_checker(text: bytes) -> str:
     """
     if (checker := proved_checker()) is None:
         raise ParameterError("the proved checker is not built; run make proofs, or verify without")
-    try:
-        answer = subprocess.run(
-            [checker, "-"], input=text, capture_output=True, check=False, timeout=SECONDS
-        )
-    except subprocess.TimeoutExpired as late:
-        raise CertificateError(
-            f"the proved checker: no answer within {SECONDS} s; verify without it"
-        ) from late
-    found = answer.stdout.decode(errors="replace").strip()
-    if answer.returncode not in (0, 2) or not found:
-        raise CertificateError(f"the proved checker: {found or 'it ended without an answer'}")
+    code, found = 1, f"no answer within {SECONDS} s; verify without it"
+    with suppress(subprocess.TimeoutExpired):
+        command = [checker, "-"]
+        answer = subprocess.run(command, input=text, capture_output=True, timeout=SECONDS)
+        code, found = answer.returncode, answer.stdout.decode(errors="replace").strip()
+    why = f"the proved checker: {found or 'it ended without an answer'}"
+    require(code in (0, 2) and found != "", why)
     return found

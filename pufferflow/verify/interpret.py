@@ -15,7 +15,7 @@ all nodes on one side of it.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from functools import cache, cached_property
 from itertools import permutations
@@ -27,7 +27,7 @@ from flint import arb
 from pufferflow.verify.balls import ONE, Table, Work, ball, below, decide, exact, largest, members
 from pufferflow.verify.counts import count_loss
 from pufferflow.verify.model import Model, Position, lower
-from pufferflow.verify.parse import Chain, Claim, Matrix, Mixing, Proof, Step, require
+from pufferflow.verify.parse import Claim, Matrix, Mixing, Proof, Step, require
 from pufferflow.verify.rules import largest_ratios, overlapping, reweighted
 
 
@@ -80,14 +80,15 @@ class Interpreter:
 
     # -- STEP and CLOSE ----------------------------------------------------------------------------
 
-    def step(self, forward: bool, position: Position, step: Step, near: Table, far: Table) -> Table:
-        """Return E at a position from its neighbour's growth and that ``power`` steps away (STEP).
-
-        It is at most COUNT.
-        """
+    def step(self, forward: bool, position: Position, step: Step, before: list[Table]) -> Table:
+        """Return E at a position from those of the nodes before it, at most COUNT (STEP)."""
         model, power, listed = self.model, step.power or 1, self.proof.listed(step.witnesses)
-        node, k, (nodes, late) = model.node(forward, position, near), model.k, position
-        size = 3 * k**2 if model.row_sets else k
+        number, (nodes, late), k = len(before), position, model.k
+        # a table of all late nodes holds for those at this distance
+        why = f"no node is {power} steps away from step {number} of a side"
+        require(power <= number or (model.period == 1 and late), why)
+        near, far = (self.growth(before[max(number - steps, 0)]) for steps in (1, power))
+        node, size = model.node(forward, position, near), 3 * k**2 if model.row_sets else k
         self.work.spend(100 + k**3 + 12 * size * len(listed) + (2 * k**4 if step.power else 0))
         table, between = self.count(self.around if late else nodes), ((power - 1) * self.cost).exp()
         away = model.values_at(forward, position, power)
@@ -97,21 +98,6 @@ class Interpreter:
                 lower(table, x, y, between * bounds[x][y])
         node.lower(table, listed, near)
         return table
-
-    def follow(
-        self, forward: bool, start: Table, positions: Sequence[Position], steps: Sequence[Step]
-    ) -> list[Table]:
-        """Return E at successive positions, one per step; ``start`` is that of the node before."""
-        tables, growths = [start], [self.growth(start)]
-        for i, (position, step) in enumerate(zip(positions, steps, strict=True), 1):
-            power, late = step.power or 1, self.model.period == 1 and position.late
-            # a table of all late nodes holds for those at this distance
-            why = f"no node is {power} steps away from step {i} of a side"
-            require(power <= i or late, why)
-            far = growths[max(i - power, 0)]
-            tables.append(self.step(forward, position, step, growths[-1], far))
-            growths.append(self.growth(tables[-1]))
-        return tables
 
     def begin(self, early: Iterable[Table], stated: Matrix) -> Table:
         """Return a table for late nodes: at least the stated one and those of ``early`` nodes.
@@ -125,7 +111,10 @@ class Interpreter:
         return _entrywise(arb.min, begin, self.count(self.around))
 
     def tables(self, forward: bool) -> tuple[list[Table], dict[int, Table]]:
-        """Return E of the nodes with 0, 1, … nodes on a side, and of all others at each phase."""
+        """Return E of the nodes with 0, 1, … nodes on a side, and of all others at each phase.
+
+        With a period segments begin at any phase, and all nodes are others.
+        """
         side, model = self.proof.forward if forward else self.proof.backward, self.model
         assert side is not None
         every = [*side.prefix, *(side.cycle or [])]
@@ -135,19 +124,21 @@ class Interpreter:
         require(not both or not model.row_sets, why)
         why = "nodes have steps of their own only if one matrix serves all"
         require(not side.prefix or model.period == 1, why)
-        steps = side.prefix[: self.around]
-        positions = [Position(j) for j in range(1, len(steps) + 1)]
-        early = self.follow(forward, self.count(0), positions, steps)
+        early = [self.count(0)]
+        for j, step in enumerate(side.prefix[: self.around], 1):
+            early.append(self.step(forward, Position(j), step, early))
+        single = early if model.period == 1 else []
         if len(early) > self.around or side.start is None:
-            return early, dict.fromkeys(range(model.period), self.count(self.around))
+            return single, dict.fromkeys(range(model.period), self.count(self.around))
         cycle, positions = side.cycle or [], model.late(forward, len(early))
         why = f"a cycle has a start, and a step for each of the {len(positions)} phases"
         require(len(cycle) == len(positions), why)
-        begin = self.begin(early[-max(step.power or 1 for step in cycle) :], side.start)
-        begin, *rest = self.follow(forward, begin, positions, cycle)
-        decide(below(rest[-1], begin), "a period does not end at or below its start")
-        pairs = zip(positions, rest, strict=True)
-        return early, {position.nodes % model.period: table for position, table in pairs}
+        late = [self.begin(early[-max(step.power or 1 for step in cycle) :], side.start)]
+        for position, step in zip(positions, cycle, strict=True):
+            late.append(self.step(forward, position, step, late))
+        decide(below(late[-1], late[0]), "a period does not end at or below its start")
+        pairs = zip(positions, late[1:], strict=True)
+        return single, {position.nodes % model.period: table for position, table in pairs}
 
     # -- READ --------------------------------------------------------------------------------------
 
@@ -164,18 +155,13 @@ class Interpreter:
             yield self.together
         else:
             (early, rest), (begun, backward) = self.tables(True), self.tables(False)
-            model, last = self.model, self.claim.hidden - 1
-            if model.period > 1:
-                for phase in range(model.period):
-                    forward, position = rest[(phase + last) % model.period], Position(phase, True)
-                    yield self.read(model.possible(phase), position, forward, backward[phase])
-                return
-            begin, end = range(len(begun) + 1), range(around + 1 - len(early), around + 1)
-            for node in {node for node in (*begin, *end) if 0 <= node <= around}:
-                late, after = node >= len(begun), around - node
-                forward = early[after] if after < len(early) else rest[0]
-                before = backward[0] if late else begun[node]
-                values = model.values(node, math.inf if late else node)
+            model, period, last = self.model, self.model.period, self.claim.hidden - 1
+            begin, end = range(len(begun) + period), range(around + 1 - len(early), around + 1)
+            for node in {node for node in (*begin, *end) if 0 <= node < max(around + 1, period)}:
+                after, late = around - node, node >= len(begun)
+                forward = early[after] if 0 <= after < len(early) else rest[(node + last) % period]
+                before = backward[node % period] if late else begun[node]
+                values = model.values(node, math.inf if late and period == 1 else node)
                 yield self.read(values, Position(node, late), forward, before)
 
     def loss(self, revealed: arb, records: int) -> Fraction:
@@ -241,9 +227,8 @@ class Interpreter:
     def quilt(self, first: int, last: int, left: int | None, right: int | None) -> Fraction:
         """Return the loss of nodes first … last with a quilt at left and right (Lemma 4.6)."""
         model = self.model
-        chain = isinstance(self.member, Chain) and model.period == 1 and not model.hidden
-        why = "quilts prove scales of chains with one matrix, and for no side information"
-        require(chain and not model.informed, why)
+        plain = model.period == 1 and not (model.hidden or model.row_sets or model.informed)
+        require(plain, "quilts prove scales of chains with one matrix, and for no side information")
         if left is None and right is None:
             return self.together
         forward, backward = self.count(self.claim.windows - first), self.count(last - 1)

@@ -46,19 +46,19 @@ class Node(NamedTuple):
     """The distributions of a node's neighbour on one side.
 
     ``values`` and ``neighbours`` are the possible values of the two, ``rows`` the distributions of
-    the neighbour (or sets of them) given each value, or None, ``excess`` a factor for their error.
+    the neighbour (or sets of them) given each value, if known, ``excess`` a factor for their error.
     """
 
     values: int
     neighbours: int = 0
-    rows: list[Any] | None = None
+    rows: Sequence[Any] = ()
     excess: arb = ONE
 
     def lower(self, table: Table, witnesses: dict[Pair, Witness], growth: Table) -> None:
         """Replace larger bounds of the leakage of pairs of values by those of their witnesses."""
         rows, values = self.rows, self.values
         for (x, y), witness in witnesses.items():
-            if rows is not None and values >> x & values >> y & 1:
+            if rows and values >> x & values >> y & 1:
                 if isinstance(rows[x], RowSet):
                     bound = by_flows(rows[x], rows[y], witness, growth)
                 else:
@@ -83,7 +83,7 @@ class Model:
         chain: Chain = member
         if not isinstance(member, Chain):
             k, past = len(member.rows), member.backward
-            self.row_sets = [past.rows if past else None, member.rows]
+            self.row_sets = [past.rows if past else (), member.rows]
             chain = Chain([[[Fraction(1, k)] * k] * k], "any")
         self.k, self.period, self.start = chain.states, chain.period, chain.initial_distribution
         work.spend(self.k**2 * self.period)
@@ -153,10 +153,8 @@ class Model:
 
     def _product(self, n: int, phase: int) -> arb_mat:
         """Return the product of the next n matrices from a phase on."""
-        if n == 0:
-            return arb_mat([[int(x == y) for y in range(self.k)] for x in range(self.k)])
-        if n == 1:
-            return arb_mat(self.rows[phase])
+        if n < 2:
+            return arb_mat(self.rows[phase]) ** n
         self.work.spend(self.k**3 // 8)
         half = n // 2
         return self.power(half, phase) * self.power(n - half, (phase + half) % self.period)
@@ -228,20 +226,18 @@ class Model:
         """Return the distributions of the neighbour of a node."""
         values, (nodes, late) = self.values_at(forward, position, 0), position
         if self.informed or self.row_sets:
-            return Node(values, values, None if self.informed else self.row_sets[forward])
+            return Node(values, values, () if self.informed else self.row_sets[forward])
         if forward:
             return Node(values, values, self.rows[nodes % self.period])
-        steps = columns(self.rows[(nodes - 1) % self.period])
-        return self.given(steps, Position(nodes - 1, late), nodes - late, growth, values)
+        steps, before = columns(self.rows[(nodes - 1) % self.period]), Position(nodes - 1, late)
+        return self.given(steps, before, nodes - late, growth)._replace(values=values)
 
     def observed(self, position: Position, growth: Table) -> Node:
         """Return the distributions of a node given each possible observation."""
         each = [[arb(int(x == name)) for x in self.seen] for name in self.observations]
-        return self.given(each, position, position.nodes, growth, (1 << len(each)) - 1)
+        return self.given(each, position, position.nodes, growth)
 
-    def given(
-        self, weights: Table, position: Position, after: int, growth: Table, values: int
-    ) -> Node:
+    def given(self, weights: Table, position: Position, after: int, growth: Table) -> Node:
         """Return the distributions of a node given what has these ``weights`` for each value.
 
         If its own one may be only nearly the stationary one, the other factor is that of Lemma 7 of
@@ -256,9 +252,9 @@ class Model:
             excess = here * (here if after == node else self.distance(after))
             own, excess = self.stationary[0], excess.min(through * through)
         else:
-            return Node(values)
+            return Node(0)
         rows = [shares(list(map(mul, own, row))) for row in weights]
-        return Node(values, _support(own), rows, excess)
+        return Node(_support([sum(row, ZERO) for row in rows]), _support(own), rows, excess)
 
     def weights(self, forward: bool, phase: int, power: int) -> list[tuple[Table, Table]]:
         """Return bounds, up to a factor, of the weights of values of a node some steps away."""

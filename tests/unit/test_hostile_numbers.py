@@ -50,7 +50,7 @@ def test_costs_beyond_floats_prove_nothing(number):
         assert np.isposinf(found[APART]).all()
         assert (found[~APART] == 0).all()
     reweighted = distribution_sets.reweighted_rows(ROWS.T)
-    for side in (reweighted, ReweightedRows(BOUNDS.log_column_ratios())):
+    for side in (reweighted, ReweightedRows(BOUNDS.log_ratios(columns=True))):
         assert (side.bound(spoilt(number)) >= side.bound(spoilt(1e6)) * (1 - 1e-12)).all()
     stretch = Stretch(np.ones((2, 4), dtype=bool), ROWS[None])
     _, found = stretch.walk(spoilt(number), 0.1 * APART, 50.0, no_trees(4))
