@@ -24,9 +24,6 @@ SPREAD = 400
 ROUNDING = 2.0**-42
 """Relative error of computed products of densities, in their comparison."""
 
-Pair: TypeAlias = tuple[Any, Any]
-"""Logarithms, of two starts."""
-
 
 @kernel()
 def _carried(value: float, base: Any, m: float, e: Any) -> tuple[float, Any]:
@@ -51,13 +48,14 @@ def _log(value: float, base: Any) -> float:
 
 
 @kernel()
-def prepend_record(rows: Numbers, moves: Ints, given: Numbers, out: Numbers) -> None:
-    """Fill out(s, x, n) = Σ_y rows(x, y) given(s, y, n − moves(y)): a record more in a count."""
-    (factors, powers), (m, e), (sums, bases) = rows, given, out
+def prepend_record(rows: Numbers, moves: Ints, given: Numbers) -> Numbers:
+    """Return out(s, x, n) = Σ_y rows(x, y) given(s, y, n − moves(y)): a record more in a count."""
+    (factors, powers), (m, e) = rows, given
+    shape = len(m), len(factors), m.shape[2] + moves.max()
+    sums, bases = np.zeros(shape), np.full(shape, NOTHING)
     for s in range(len(m)):
         for x in range(len(factors)):
             row, tops = sums[s, x], bases[s, x]
-            row[:], tops[:] = 0.0, NOTHING
             for y in range(m.shape[1]):
                 factor, power, move = factors[x, y], powers[x, y], moves[y]
                 if factor > 0:
@@ -69,6 +67,7 @@ def prepend_record(rows: Numbers, moves: Ints, given: Numbers, out: Numbers) -> 
                 if row[n] > 0:
                     row[n], power = math.frexp(row[n])
                     tops[n] += power
+    return sums, bases
 
 
 @kernel()
@@ -89,15 +88,15 @@ def _parts(m: Floats, e: Ints) -> list[tuple[int, Any, Floats]]:
 
 
 @kernel()
-def distributions(past: Numbers, future: Numbers, secrets: Ints, sizes: Floats, out: Any) -> None:
-    """Fill the distribution of past + own + future from each start, given each secret.
+def distributions(past: Any, future: Any, secrets: Ints, size: int) -> tuple[Floats, Numbers]:
+    """Return the distribution of past + own + future from each start, given each secret.
 
     A secret is (first, last, own): the past depends on its first state, the future on its last one,
-    and its own count is ``own``. ``sizes`` are the logarithms of the sums, by which they are
-    divided.
+    and its own count is ``own``. First come the logarithms of the sums, by which distributions of
+    this ``size`` are divided.
     """
-    (before, powers), (after, tops), (m, e) = past, future, out
-    m[:], e[:] = 0.0, NOTHING
+    (before, powers), (after, tops), shape = past, future, (len(past[0]), len(secrets), size)
+    sizes, m, e = np.empty(shape[:2]), np.zeros(shape), np.full(shape, NOTHING)
     for s in range(len(before)):
         for number in range(len(secrets)):
             first, last, own = secrets[number]
@@ -125,22 +124,25 @@ def distributions(past: Numbers, future: Numbers, secrets: Ints, sizes: Floats, 
                     if row[n] > 0:
                         row[n], more = math.frexp(row[n] / total)
                         exponents[n] += more - power - base
+    return sizes, (m, e)
 
 
 @kernel()
-def fill_log_sums(given: Numbers, decay: float, below: Floats, above: Floats) -> None:
-    """Fill log Σ_{j ≤ n} decay^(n − j) p(j) and log Σ_{j > n} decay^(j − n) p(j), row by row."""
+def log_sums(given: Numbers, decay: float) -> tuple[Floats, Floats]:
+    """Return logs of Σ_{j ≤ n} decay^(n − j) p(j) and Σ_{j > n} decay^(j − n) p(j), per p."""
     m, e = given
-    for r in range(len(m)):
+    below, above = np.empty(m.shape), np.empty(m.shape)
+    for s, x in np.ndindex(m.shape[:2]):
         value, base = 0.0, np.int64(NOTHING)
-        for n in range(m.shape[1]):
-            value, base = _carried(value * decay, base, m[r, n], e[r, n])
-            below[r, n] = _log(value, base)
+        for n in range(m.shape[2]):
+            value, base = _carried(value * decay, base, m[s, x, n], e[s, x, n])
+            below[s, x, n] = _log(value, base)
         value, base = 0.0, np.int64(NOTHING)
-        for n in range(m.shape[1] - 1, -1, -1):
-            above[r, n] = _log(value, base)
-            value, base = _carried(value, base, m[r, n], e[r, n])
+        for n in range(m.shape[2] - 1, -1, -1):
+            above[s, x, n] = _log(value, base)
+            value, base = _carried(value, base, m[s, x, n], e[s, x, n])
             value *= decay
+    return below, above
 
 
 @kernel()
@@ -188,14 +190,12 @@ def movable(first: Numbers, second: Numbers, slack: float, reach: int) -> bool:
     return True
 
 
-# -- Two conditional probabilities compared under every initial distribution ----------------------
-# Given one secret an event has probability F = Σ r_u p_u f_u / Σ r_u p_u, where r is the
-# distribution of X_1, p_u = P(secret | X_1 = u) and f_u the probability given both; another event
-# given another secret has G = Σ r_u q_u g_u / Σ r_u q_u. F ≤ G if and only if
-# Σ_uv r_u r_v c_uv ≥ 0, with c_uv = p_u q_v (g_v − f_u). This holds for all r if it holds for all
-# mixtures of two starts (proved in docs/histograms.md): if and only if s_uu ≥ 0 and
-# s_uv ≥ −√(s_uu s_vv) for all u and v, where s is the symmetric part of c. All arrays hold
-# logarithms.
+# -- Two conditional probabilities compared under every initial distribution r of X_1 -------------
+# F = Σ r_u p_u f_u / Σ r_u p_u, where p_u = P(secret | X_1 = u) and f_u is the probability of an
+# event given both; G likewise, of other ones, with q_u and g_u. F ≤ G if and only if
+# Σ_uv r_u r_v c_uv ≥ 0, c_uv = p_u q_v (g_v − f_u). Mixtures of two starts decide this
+# (docs/histograms.md): with the symmetric part s of c, it holds for all r if and only if s_uu ≥ 0
+# and s_uv ≥ −√(s_uu s_vv) for all u and v. All arrays hold logarithms.
 
 
 @kernel()
@@ -219,7 +219,7 @@ def _own(p: float, q: float, f: float, g: float, tolerance: float) -> float:
 
 
 @kernel()
-def exceeds(p: Pair, q: Pair, f: Pair, g: Pair, tolerance: float) -> tuple[bool, float]:
+def exceeds(p: Any, q: Any, f: Any, g: Any, tolerance: float) -> tuple[bool, float]:
     """Return whether F ≤ G is unproved for mixtures of two starts, with this ``tolerance``.
 
     The second result is the weight of the other start at the minimum of the form, as log odds.
@@ -254,15 +254,13 @@ def never_above(p: Floats, q: Floats, f: Floats, g: Floats, tolerance: float) ->
 
 
 @kernel()
-def raise_shift(
-    sizes: Floats, below: Floats, above: Floats, shift: int, tolerance: float, pair: Ints
-) -> int:
+def raise_shift(sizes: Floats, sums: Any, shift: int, tolerance: float) -> int:
     """Return the smallest w ≥ ``shift`` with P(N ≤ n | s) ≤ P(N ≤ n + w | s') for all n, s and s'.
 
-    ``sizes`` are log P(state | start), shape (starts, states); ``below`` and ``above``
-    log P(N ≤ n | start, state) and log P(N > n | start, state), either of which is a proof, shape
-    (starts, states, counts). ``pair`` is filled with the last two states that raised the value.
+    ``sizes`` are log P(state | start), shape (starts, states); ``sums`` log P(N ≤ n | start, state)
+    and log P(N > n | start, state), either of which is a proof, shape (starts, states, counts).
     """
+    below, above = sums
     for x in range(sizes.shape[1]):
         for y in range(sizes.shape[1]):
             if x == y or sizes[:, x].max() == -np.inf or sizes[:, y].max() == -np.inf:
@@ -277,12 +275,11 @@ def raise_shift(
                     n += 1
                 else:
                     shift += 1
-                    pair[0], pair[1] = x, y
     return shift
 
 
 @kernel()
-def _mixed(p: Pair, f: Pair, odds: float) -> float:
+def _mixed(p: Any, f: Any, odds: float) -> float:
     """Return log F of a mixture of two starts."""
     (first, other), weight = f, p[1] - p[0] + odds
     if weight > 0:

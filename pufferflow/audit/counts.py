@@ -24,7 +24,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from itertools import combinations_with_replacement, islice, permutations, product
+from itertools import accumulate, combinations_with_replacement, islice, permutations, product
 
 import numpy as np
 from tqdm import tqdm
@@ -33,7 +33,7 @@ from pufferflow._util.checks import Lengths, longest, shown
 from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF, divide_up
 from pufferflow._util.types import Floats
 from pufferflow.audit import _count_kernels as kernels
-from pufferflow.audit._count_kernels import NOTHING, Numbers
+from pufferflow.audit._count_kernels import NOTHING, Numbers, prepend_record
 from pufferflow.errors import ChainError, ParameterError
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import AnyFamily, finite_chains
@@ -87,40 +87,31 @@ def counts_at_records(
     weight, at least 0. First come log P(X_i = first), of shape (starts, secrets), −∞ if impossible,
     then the distributions, of shape (starts, secrets, counts), zeros if impossible.
     """
-    moves, most, matrix = np.array(weights, dtype=np.int64), max(weights), chain.transition_matrix
-
-    def prepend(rows: Numbers, given: Numbers) -> Numbers:
-        out = empty_numbers(*given[0].shape[:2], given[0].shape[2] + most)
-        kernels.prepend_record(rows, moves, given, out)
-        return out
-
-    forward, backward = (partial(prepend, numbers(each)) for each in (matrix, matrix.T))
+    moves, matrix, most = np.array(weights, dtype=np.int64), chain.transition_matrix, max(weights)
+    rows, columns, own = numbers(matrix), numbers(matrix.T), np.array(secrets, dtype=np.int64)
+    first = numbers(np.ones((1, chain.states, 1)))
+    futures = _last_first(first, lambda given: prepend_record(rows, moves, given), length - 1)
+    nodes, total = islice(futures, window - 1, None), length + 1 - window
     past = numbers(starts_of(chain)[:, :, None])
-    futures = _last_first(numbers(np.ones((1, chain.states, 1))), forward, length - 1)
-    nodes = islice(futures, window - 1, None)
-    total = length + 1 - window
     for m, e in tqdm(nodes, "exact counts", total, delay=1, disable=None, leave=False):
-        sizes = np.empty((len(past[0]), len(secrets)))
-        given = empty_numbers(*sizes.shape, length * most + 1)
-        kernels.distributions(past, (m[0], e[0]), np.array(secrets, dtype=np.int64), sizes, given)
-        yield sizes, given
-        past = backward(past)
+        yield kernels.distributions(past, (m[0], e[0]), own, length * most + 1)
+        past = prepend_record(columns, moves, past)
 
 
 def _last_first(
     first: Numbers, step: Callable[[Numbers], Numbers], count: int
 ) -> Iterator[Numbers]:
     """Yield ``first`` after ``count``, …, 1 and 0 steps, keeping about 2 √count of them."""
-    stride, kept, now = math.isqrt(count) + 1, [first], first
-    for n in range(1, count + 1):
-        now = step(now)
-        if n % stride == 0:
-            kept.append(now)
-    for done in range(len(kept) - 1, -1, -1):
-        part = [kept.pop()]
-        while len(part) < stride and done * stride + len(part) <= count:
-            part.append(step(part[-1]))
-        yield from reversed(part)
+    stride, kept = math.isqrt(count) + 1, [first]
+
+    def following(begin: Numbers, steps: int) -> list[Numbers]:
+        return list(accumulate(range(steps), lambda given, _: step(given), initial=begin))
+
+    for _ in range(count // stride):
+        kept.append(following(kept[-1], stride)[-1])
+    while kept:
+        begin = kept.pop()
+        yield from reversed(following(begin, min(stride - 1, count - stride * len(kept))))
 
 
 def numbers(values: Floats) -> Numbers:
@@ -129,22 +120,9 @@ def numbers(values: Floats) -> Numbers:
     return m, np.where(m > 0, e.astype(np.int64), NOTHING)
 
 
-def empty_numbers(*shape: int) -> Numbers:
-    """Return empty arrays."""
-    return np.empty(shape), np.empty(shape, dtype=np.int64)
-
-
-def log_sums(given: Numbers, decay: float = 1.0) -> tuple[Floats, Floats]:
-    """Return logs of Σ_{j ≤ n} decay^(n − j) p(j) and Σ_{j > n} decay^(j − n) p(j), per p."""
-    size, (below, above) = given[0].shape[-1], (np.empty(given[0].shape) for _ in range(2))
-    rows = given[0].reshape(-1, size), given[1].reshape(-1, size)
-    kernels.fill_log_sums(rows, decay, below.reshape(-1, size), above.reshape(-1, size))
-    return below, above
-
-
 @dataclass(frozen=True)
 class ChainSensitivity:
-    """W of an integer count along a chain, and the node and pair that attain it.
+    """W of an integer count along a chain, and the node that attains it.
 
     Attributes
     ----------
@@ -157,8 +135,6 @@ class ChainSensitivity:
         The worst segment length.
     node : int or None
         The worst node, from 1; None if W is 0.
-    pair : tuple of int or None
-        Its secrets, two states from 0; None if W is 0 or by a transport plan.
     chain : int
         Index in the family, from 0, of the worst chain.
     """
@@ -167,7 +143,6 @@ class ChainSensitivity:
     strict: int
     length: int
     node: int | None
-    pair: tuple[int, int] | None
     chain: int = 0
 
     def scale(self, epsilon: float) -> float:
@@ -227,19 +202,17 @@ def work(chain: MarkovChain, length: int, weights: Sequence[int]) -> float:
 def _sensitivity(chain: MarkovChain, length: int, weights: tuple[int, ...]) -> ChainSensitivity:
     """Return :func:`chain_sensitivity` for one chain and length, with smallest weight 0."""
     error = relative_error(chain, length, length * max(weights) + 1)
-    W, strict, node, pair = 0, 0, None, None
+    W, strict, node = 0, 0, None
     secrets = [(x, x, own) for x, own in enumerate(weights)]
     records = counts_at_records(chain, length, weights, secrets)
     for here, (sizes, given) in enumerate(records, 1):
-        decisive = np.empty(2, dtype=np.int64)
-        upper = kernels.raise_shift(sizes, *log_sums(given), W, 2.0**-40 + 10 * error, decisive)
+        upper = kernels.raise_shift(sizes, kernels.log_sums(given, 1.0), W, 2.0**-40 + 10 * error)
         strict, reach = max(strict, upper), upper
         if upper > W and error < 2.0**-35:
             reach = bisect_left(range(upper), True, lo=W, key=partial(_moves, given, sizes))
         if reach > W:
-            W, node, (x, y) = reach, here, decisive.tolist()
-            pair = (x, y) if reach == upper else None
-    return ChainSensitivity(W, strict, length, node, pair)
+            W, node = reach, here
+    return ChainSensitivity(W, strict, length, node)
 
 
 def _moves(given: Numbers, sizes: Floats, reach: int) -> bool:
@@ -253,11 +226,10 @@ def _moves(given: Numbers, sizes: Floats, reach: int) -> bool:
 
     def mixed(rows: list[int], state: int, logs: Floats) -> Numbers:
         """Return the sum of the distributions from two starts times e^log."""
-        m, e = empty_numbers(1, 1, given[0].shape[2])
         whole = np.floor(np.maximum(logs / math.log(2.0), NOTHING))
         weights = np.exp(logs - whole * math.log(2.0))[None], whole.astype(np.int64)[None]
         both = given[0][rows, state][None], given[1][rows, state][None]
-        kernels.prepend_record(weights, np.zeros(2, dtype=np.int64), both, (m, e))
+        m, e = prepend_record(weights, np.zeros(2, dtype=np.int64), both)
         return m[0, 0], e[0, 0]
 
     couples = list(combinations_with_replacement(range(starts), 2))

@@ -17,7 +17,7 @@ from pufferflow._util import checks
 from pufferflow._util.rounding import divide_up
 from pufferflow._util.types import Floats
 from pufferflow.audit import counts
-from pufferflow.audit._count_kernels import Numbers, raise_gap, smooth
+from pufferflow.audit._count_kernels import Numbers, log_sums, raise_gap, smooth
 from pufferflow.bounds.roots import crossing
 from pufferflow.errors import ParameterError
 from pufferflow.models.chain import MarkovChain
@@ -26,17 +26,10 @@ from pufferflow.models.families import AnyFamily, finite_chains
 LARGEST_WORK = 3e12
 """Largest number of multiplications for one loss: half an hour or more."""
 
-TOLERANCE = 1e-9
-"""Relative tolerances of the smallest scale, and of its loss below ε."""
-
-Value: TypeAlias = int | tuple[int, ...]
-"""A state or the states of a window; a count or a histogram."""
-
-LARGEST_DECAY = 150.0
-"""The inverse of the smallest scale of a count."""
-
-LARGEST_EXPONENT = 500.0
-"""Largest T · bins / (2 · scale) of a histogram: its densities stay above e^(−500)."""
+LARGEST_DECAY, LARGEST_EXPONENT = 150.0, 500.0
+"""The inverse of the smallest scale of a count; the largest T · states / (2 · scale) of a
+histogram, whose densities stay above e^(−500).
+"""
 
 
 @dataclass(frozen=True)
@@ -116,8 +109,8 @@ class PrivacyLoss:
     loss: float
     lower: float
     node: int | None = None
-    pair: tuple[Value, Value] | None = None
-    output: Value | None = None
+    pair: tuple[Any, Any] | None = None
+    output: int | tuple[int, ...] | None = None
     chain: int = 0
     window: int = 1
 
@@ -209,7 +202,7 @@ def smallest_scale(
         return found.loss
 
     guess = epsilon / max(proved[0].loss * enough, epsilon * finest)
-    crossing(loss, epsilon, guess, 1 / finest, TOLERANCE, above=False)
+    crossing(loss, epsilon, guess, 1 / finest, 1e-9, above=False)
     return min(proved, key=lambda one: one.scale)
 
 
@@ -309,25 +302,21 @@ class Densities:
                 lowest = np.where(sizes[..., None] > -np.inf, values, np.inf).min(axis=(0, 1))
                 outputs = np.flatnonzero(values.max(axis=(0, 1)) - lowest > gap[1])
                 raise_gap(node, (sizes, values, outputs), error, gap, place)
-        found = []
+        windows, found = list(self.secrets.values()), []
         for scale, error, gap, place in zip(scales, errors, gaps, places, strict=True):
             attained, bound, _ = gap.tolist()
             total = error + 4e-16 * bound if len(secrets) > 1 else 0.0
             # changing all records changes no density by more than the factor e^(T / scale)
             loss, lower = min(bound + total, divide_up(length, scale)), max(attained - total, 0.0)
-            node, x, y, at = place.tolist()
-            pair, output = self._named(x, y, at) if node else (None, None)
-            named = node or None, pair, output
-            one = PrivacyLoss(query, length, scale, loss, lower, *named, window=self.window)
+            one = PrivacyLoss(query, length, scale, loss, lower, window=self.window)
+            if place[0]:
+                node, x, y, at = place.tolist()
+                pair = (windows[x], windows[y]) if window > 1 else (windows[x][0], windows[y][0])
+                output = np.unravel_index(at, (length + 1,) * self.axes)
+                named = at if self.axes == 1 else tuple(map(int, output))
+                one = replace(one, node=node, pair=pair, output=named)
             found.append(one)
         return found
-
-    def _named(self, x: int, y: int, place: int) -> tuple[tuple[Value, Value], Value]:
-        """Return two secrets and an output, given by their indices, as reported."""
-        windows = list(self.secrets.values())
-        first, other = (one if len(one) > 1 else one[0] for one in (windows[x], windows[y]))
-        output = np.unravel_index(place, (self.length + 1,) * self.axes)
-        return (first, other), place if self.axes == 1 else tuple(int(w) for w in output)
 
     def _error(self, decay: float) -> float:
         """Return a bound of the error of every log density under noise of scale 1 / ``decay``.
@@ -349,7 +338,7 @@ class Densities:
         T; −∞ for secrets that are impossible.
         """
         if self.axes == 1:
-            return np.asarray(np.logaddexp(*counts.log_sums(given, math.exp(-decay))))
+            return np.asarray(np.logaddexp(*log_sums(given, math.exp(-decay))))
         size, places = self.length + 1, np.flatnonzero(given[0].any(axis=(0, 1)))
         # the last coordinate is the rest of T
         digits = np.unravel_index(places, (size,) * self.free)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import permutations
 
 import numpy as np
@@ -16,7 +16,7 @@ from pufferflow._util.types import Bools, Floats
 from pufferflow.audit._lower_bound_kernels import TINY, pull_back, sweep
 from pufferflow.bounds.roots import crossing
 from pufferflow.models.chain import MarkovChain
-from pufferflow.models.families import AnyFamily, as_family
+from pufferflow.models.families import AnyFamily, finite_chains
 
 Pair = tuple[int, int]
 
@@ -92,17 +92,13 @@ def lower_bound(
     alternating : bool
         Whether sets may change with time; else one S counts for all records.
 
-    Raises
-    ------
-    ParameterError
-        ε or a length is out of range.
-    ChainError
-        The family has no list of chains; give chains of it.
+    Raises ParameterError: ε or a length is out of range; ChainError: the family has no list of
+    chains; give chains of it.
     """
     epsilon, records = check_epsilon(epsilon), longest(length)
     bounds = [
         _Search(chain, records, epsilon).bound(index, alternating)
-        for index, chain in enumerate(as_family(family).chains)
+        for index, chain in enumerate(finite_chains(family))
     ]
     return max(bounds, key=lambda bound: bound.scale)
 
@@ -235,13 +231,13 @@ class _Search:
             query, cost = self._least(query)
             if not alternating:
                 query, cost = self._one_set(query, cost)
-        (states,), earlier, later = (
+        (own,), *others = (
             tuple(tuple(np.flatnonzero(row).tolist()) for row in sets)
             for sets in (query.own[None], *query.sets)
         )
         scale = math.nextafter(divide_down(1.0, cost), 0.0)
-        found = self._epsilon, self._length, scale, query.node, query.pair, states, chain
-        return LowerBound(*found, earlier, later)
+        found = self._epsilon, self._length, scale, query.node, query.pair, own, chain
+        return LowerBound(*found, *others)
 
     def _needed(self, query: _Query, cost: float) -> float:
         """Return the smallest c with a loss above ε, near another one."""
@@ -261,30 +257,27 @@ class _Search:
 
     def _everywhere(self, cost: float, other: _Query) -> _Query:
         """Return the query with the largest loss at a c, the ``other`` if there is none."""
-        seen: dict[int, _Query] = {}
         pairs, last = self._pairs, self._length
+        at = cache(lambda node: self._at(node, cost, pairs, other))
 
         def value(node: int) -> float:
-            if node not in seen:
-                seen[node] = self._at(node, cost, pairs, other)
-            return seen[node].value
+            return at(node).value
 
         node = (last + 1) // 2
-        value(node)
-        if not self._even(seen[node]):
+        if not self._even(at(node)):
             early = range(1, 1 if self._stationary else last.bit_length())
             some = [node, 1, last, *(2**i for i in early)]
             node = max(range(1, last + 1) if last <= FEW_NODES else some, key=value)
-        pairs = [seen[node].pair]
+        pairs = [at(node).pair]
         step = min(node, last - node) // 3 + 1
-        while step and last > FEW_NODES and not self._even(seen[node]):
+        while step and last > FEW_NODES and not self._even(at(node)):
             neighbours = [n for n in (node - step, node + step) if 1 <= n <= last]
             better = max(neighbours, key=value, default=node)
             if value(better) > value(node) * (1 + 1e-9):
                 node = better
             else:
                 step //= 2
-        return seen[node]
+        return at(node)
 
     def _even(self, query: _Query) -> bool:
         """Return whether neighbouring nodes have the same loss."""

@@ -141,64 +141,8 @@ def _turned(w: Any, n: int) -> Any:
 
 
 @kernel(inner=True)
-def _opposed(pair: Any, tree: Any, work: Any) -> None:
-    """Compute initial potentials and their arcs.
-
-    Values with a ratio p/q above that for equal costs get the highest feasible potential, then the
-    others the lowest. All are 0 if the costs violate the triangle inequality.
-    """
-    (p, q, w, n), (parent, up) = pair, tree
-    u, high = work[0], work[4]
-    ratio, heavy = 1.0, 0
-    total = 0.0
-    for v in range(n):
-        if q[v] > q[heavy]:
-            heavy = v
-    for v in range(n):
-        total += w[v, heavy]
-    growth = math.expm1(min(total / n, 700.0))
-    for _ in range(3):
-        in_p, in_q = 0.0, 0.0
-        for v in range(n):
-            if p[v] > ratio * q[v]:
-                in_p += p[v]
-                in_q += q[v]
-        ratio = (1 + growth * in_p) / (1 + growth * in_q)
-    for v in range(n):
-        u[v] = 0.0
-        high[v] = p[v] > ratio * q[v]
-        parent[v] = -1
-    for z in range(n):
-        if high[z] == 1:
-            least, at = np.inf, -1
-            for y in range(n):
-                if high[y] != 1 and w[z, y] < least:
-                    least, at = w[z, y], y
-            if at >= 0:
-                u[z], parent[z], up[z] = least, at, True
-                high[at] = -1.0
-    for y in range(n):
-        if high[y] == 0:
-            most, at = -np.inf, -1
-            for z in range(n):
-                if high[z] == 1 and u[z] - w[z, y] > most:
-                    most, at = u[z] - w[z, y], z
-            if at >= 0:
-                u[y], parent[y], up[y] = most, at, False
-    violated = 0
-    for z in range(n):
-        here = u[z] - 1e-12 * abs(u[z])
-        for y in range(n):
-            violated += u[y] + w[z, y] < here
-    if violated:
-        for v in range(n):
-            u[v] = 0.0
-            parent[v] = -1
-
-
-@kernel(inner=True)
 def _repaired(pair: Any, tree: Any, work: Any, order: Any) -> int:
-    """Make the potentials of a tree feasible; return the number of changes, −1 if they were.
+    """Make the potentials of a tree feasible; return the number of changes.
 
     Arcs between states with unchanged potentials stay tight; the others are attached to the state
     of their binding constraint.
@@ -211,7 +155,7 @@ def _repaired(pair: Any, tree: Any, work: Any, order: Any) -> int:
         for y in range(n):
             violated += u[y] + w[z, y] < here
     if not violated:
-        return -1
+        return 0
     changed = 0
     for z in range(n):
         lowest, at = u[z], z
@@ -240,10 +184,16 @@ def _restart(pair: Any, root: int, tree: Any, work: Any, order: Any) -> int:
     if root >= 0:
         climb(pair, root, tree, work, order)
         changed = _repaired(pair, tree, work, order)
-        if changed < 0:
+        if changed == 0:
             return root
-    if changed > n // _FAR:
-        _opposed(pair, tree, work)
+    if changed > n // _FAR:  # none: the highest potentials where p is larger, 0 elsewhere
+        high = 0
+        for v in range(n):
+            high += p[v] > q[v]
+        for v in range(n):  # without a distribution for x' all may be larger
+            u[v], parent[v] = np.inf if p[v] > q[v] and high < n else 0.0, -1
+    while changed:  # paths get shorter, which ends as no cost is negative
+        changed = _repaired(pair, tree, work, order)
     largest = 0
     for v in range(n):
         component[v] = v
@@ -256,19 +206,12 @@ def _restart(pair: Any, root: int, tree: Any, work: Any, order: Any) -> int:
         if component[v] != v or v == home:
             continue
         # merge the component whose root is v in the direction in which the objective rises
-        highest = -np.inf
+        more = 0.0
         for a in range(n):
-            highest = max(highest, u[a])
-        sum_p, sum_q, in_p, in_q = 0.0, 0.0, 0.0, 0.0
-        for a in range(n):
-            weight = math.exp(u[a] - highest)
-            sum_p += p[a] * weight
-            sum_q += q[a] * weight
             inside[a] = component[a] == v
             if inside[a]:
-                in_p += p[a] * weight
-                in_q += q[a] * weight
-        falling = in_p * sum_q < in_q * sum_p
+                more += p[a] - q[a]
+        falling = more < 0
         least, inner, outer = _nearest(turned if falling else w, u, n, inside, free, falling)
         _attach(inner, outer, not falling, parent, up)
         joined = component[outer]

@@ -262,7 +262,7 @@ def walk(
     ----------
     exact : tuple of float array, float, bool array and float array, and pairs
         ``rows``, shape (n, k, k) or (1, k, k): distributions of the neighbour given each value of
-        the node; their largest error in total variation; ``alike``, shape (k, k): pairs of values
+        the node; the largest relative error of an entry; ``alike``, shape (k, k): pairs of values
         with surely equal distributions, at every node; ``spreads``, shape (n + 1,): distance of the
         distribution of each node, from the neighbour of the first on, from the one of the rows
         (Lemma 7), ∞ if the rows do not apply; and all pairs of rows, as for :func:`couple`.
@@ -311,6 +311,7 @@ def walk(
             through[:] = caps[min(step, len(caps) - 1)]
         farthest = add_costs(before, cost, w)
         more = 2 * math.log1p(error * math.expm1(min(farthest, 700.0))) * (1 + 8 * UNIT_ROUNDOFF)
+        more = min(more, 2.1 * error)
         more += beyond_stationary(spreads[step], spreads[step + 1], farthest)
         # the bound for any distribution is at least that of a given one
         if first == 0 and which[step] >= 0 and not more <= _LITTLE * largest:

@@ -54,7 +54,7 @@ class ProcessLoss:
     def _begin(self) -> float:
         """Discard earlier results; return the loss over c at small c, estimated high, or 0."""
         known = [side.begin() for side in (self._forward, self._backward)]
-        return self._process.window + 3 * max(known) if any(known) else 0.0
+        return self._process.window + 1.25 * sum(known) if any(known) else 0.0
 
     def _nearby(self, cost: float) -> Loss:
         """Return the loss, starting from the post-fixed points of the last cost."""

@@ -32,7 +32,7 @@ _CLOSE = 1e-6
 _ROOM = 1.5
 _NEAR = 1e-3, 8.0
 """Margins above leakages at another c, in units of it, and per relative change of c."""
-_PASSES = 20
+_PASSES = 40
 _STEPS = 4_000
 _SLOW = 0.3
 _SMALL, _FEW = 1e-3, 4
@@ -66,7 +66,7 @@ class Cycle:
         """Set when results are no longer needed: recursions of other threads raise EndedError."""
         self._stretches: dict[int, Stretch] = {}
         self._trees: list[Trees] = []
-        self._corners = np.empty((self.pieces, k, k))
+        self._corners = np.empty((self.pieces, k, k))  # the last leakages after each piece
         self._start = np.zeros((k, k))  # the last leakages at the end of a period, in units of c
         self._found_at = 0.0  # the c of these; 0: they are a guess
 
@@ -208,56 +208,53 @@ class Cycle:
     def tables(self, cost: float) -> list[Floats]:
         """Return leakages at every phase at c, (k, k) each, that another period hardly changes.
 
-        Periods are iterated from above the last leakages, or from below if that does not decrease.
-        Tables with an end at or below their start are valid. So are those of which a part is
-        replaced by a further iteration from their end, once it reaches them again.
+        Periods are iterated from above the last leakages, and extrapolated if they converge slowly.
+        Tables with an end at or below their start are valid.
         """
         room, k, period = _ROOM, len(self._start), self.chain.period
         if self._found_at:
             room = min(room, 1 + _NEAR[0] + _NEAR[1] * abs(math.log(cost / self._found_at)))
         cap = self._around * cost * (1 + 16 * UNIT_ROUNDOFF)
         self._found = np.empty((period, k, k), dtype=np.float32)
-        above, safe, fallen, proved = cap * (1 - np.eye(k)), None, 0.0, False
-        start = np.minimum(room * cost * self._start, above)
+        above = cap * (1 - np.eye(k))
+        start, valid, change = np.minimum(room * cost * self._start, above), above, 0.0
+        join = False
         if not self.known:
             self._ends = self._at_ends(cost, above)
-        for turn in range(_PASSES + _STEPS // period):
-            now, joined = self._round(start, cost, cap, join=proved and safe is start)
-            proved = joined or bool((now <= start).all())
-            if joined or (proved and (start - now).max() <= _CLOSE * now.max()):
+        for _ in range(_PASSES + _STEPS // period):
+            now = self._round(start, cost, cap, join=join)
+            before, change = change, float(abs(now - start).max())
+            ratio = change / before if before else 0.0
+            rest = ratio / (1 - ratio) if _SLOW < ratio < 1 else 0.0  # of the changes to come
+            proved = bool((now <= start).all())
+            if proved and change * max(rest, 1) <= _CLOSE * now.max():
                 break
-            if proved:  # continue, or extrapolate; if that is too low, go back
-                before, fallen = fallen, float((start - now).max())
-                ratio = fallen / before if before else 0.0
-                last, safe, start = start, now, now
-                if _SLOW < ratio < 1:
-                    start = np.maximum(now - 0.9 * ratio / (1 - ratio) * (last - now), 0.0)
-            elif safe is not None:  # too low an extrapolation, or weaker trees
-                if start is safe:
-                    safe = np.minimum(np.maximum(safe, now) * (1 + _CLOSE), above)
-                start, fallen = safe, 0.0
-            elif turn == 0:  # too low, or above a fixed point from which leakages only grow
-                start = np.zeros((k, k))
-            else:  # from below, slightly more each time, until it ends below its start
-                start = np.minimum(np.maximum(start, now * (1 + _CLOSE)), above)
-        if not proved:
-            now, _ = self._round(above, cost, cap, join=False)  # never above its start
+            valid = start if proved else valid
+            if rest:
+                now, change = np.maximum(now + rest * (now - start), 0.0), 0.0
+            join = proved and not rest
+            start = now if join else np.minimum(now * (1 + _CLOSE), above)
+        else:
+            for start in (valid, above):
+                now = self._round(start, cost, cap)
+                if (now <= start).all():  # as it is from above
+                    break
         self._start, self._found_at = now / cost, cost
         return list(self._found.astype(np.float64))
 
-    def _round(self, start: Floats, cost: float, cap: float, *, join: bool) -> tuple[Floats, bool]:
-        """Iterate one period; return the leakages at its end, and whether it joined the last one.
+    def _round(self, start: Floats, cost: float, cap: float, *, join: bool = False) -> Floats:
+        """Iterate one period; return the leakages at its end, and store all of them rounded up.
 
-        ``_corners`` and ``_found`` have the leakages after each piece, and all of them rounded up.
+        If it continues the last one it may ``join`` it, where it hardly differs, up to its end.
         """
         now = start.copy()
         for piece in range(self.pieces):
             self._found[self._phases(piece)] = self._walk(piece, now, cost, cap)
-            corner = self._corners[piece]
-            if join and (now <= corner).all() and (corner - now).max() <= _CLOSE * now.max():
-                return self._corners[-1], True
+            last = self._corners[piece]
+            if join and (now <= last).all() and (last - now).max() <= _CLOSE * now.max():
+                return start
             self._corners[piece] = now
-        return now, False
+        return now
 
 
 def at_once(sides: Sequence[Cycle], cost: float) -> list[list[Floats]]:

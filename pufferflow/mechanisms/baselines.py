@@ -10,7 +10,7 @@ from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF, divide_up
 from pufferflow._util.types import Floats
 from pufferflow.mechanisms.base import NoiseScale, requested
 from pufferflow.models.chain import MarkovChain
-from pufferflow.models.families import PROTECTION, AnyFamily, SideInformation, as_family
+from pufferflow.models.families import PROTECTION, AnyFamily, SideInformation, finite_chains
 
 
 @of_epsilons
@@ -70,7 +70,7 @@ def gk16(
     probability 0 or the norm is 1 or more. Parameters are those of :func:`pufferflow.mqm_exact`.
     """
     request = requested("gk16", length, epsilon, window, side_information, PROTECTION)
-    chains = as_family(family).chains
+    chains = finite_chains(family)
     if request.reason:
         return request
     if request.length == 1:  # nothing to influence

@@ -54,11 +54,11 @@ def leakage(
         smallest.
     """
     request = requested("leakage", length, epsilon, window, side_information)
-    protection, theta = Protection(window, side_information), as_family(family)
-    parts = loss_bounds(theta, request.length, protection)
+    theta = as_family(family)
+    parts = loss_bounds(theta, request.length, Protection(window, side_information))
     scales = [_scale(part, request) for part in parts]
     index = max(range(len(scales)), key=lambda i: scales[i].scale or math.inf)
-    chain = None if theta.no_chains else index
+    chain = index if theta.chains else None
     return replace(scales[index], mechanism="leakage", chain=chain)
 
 
@@ -72,26 +72,15 @@ def leakage_loss(
 ) -> float:
     """Return a bound of the loss of mechanisms whose density changes by at most e^(1/scale).
 
-    For several releases of the same records with scales σ_k, 1/scale is Σ 1/σ_k.
-
-    Parameters
-    ----------
-    family, length, window, side_information
-        As for :func:`leakage`.
-    scale : float
-        Laplace scale of a 1-Lipschitz query.
-
-    Returns
-    -------
-    float
-        In nats, rounded up; at most T / scale. Quilts are not used: at a scale of :func:`leakage`
-        with a ``quilt`` the bound may be above ε.
+    It is in nats, rounded up, and at most T / scale. ``scale`` is that of Laplace noise on a
+    1-Lipschitz query; for several releases of the same records with scales σ_k, 1/scale is Σ 1/σ_k.
+    Quilts are not used: at a scale of :func:`leakage` with a ``quilt`` the bound may be above ε.
+    The other parameters are those of :func:`leakage`.
     """
     records = longest(length)
     # the largest change by one record, rounded up
     cost = math.nextafter(1 / check_positive(scale, "scale", (1e-90, 1e100)), math.inf)
-    theta, protection = as_family(family), Protection(window, side_information)
-    parts = loss_bounds(theta, records, protection)
+    parts = loss_bounds(as_family(family), records, Protection(window, side_information))
     every = math.nextafter(records * cost, math.inf)  # the loss of all records of the segment
     return max(every if p.bound is None else p.bound.loss(cost).value for p in parts)
 
@@ -99,7 +88,7 @@ def leakage_loss(
 def _scale(part: Part, request: NoiseScale) -> NoiseScale:
     """Return the scale of a part, or the smallest of other mechanisms if that is smaller."""
     side = request.side_information
-    other = group_dp if part.family.no_chains or side == "any" else mqm_exact
+    other = mqm_exact if part.family.chains and side == "none" else group_dp
     known = other(
         part.family, request.length, request.epsilon, window=request.window, side_information=side
     )

@@ -10,7 +10,7 @@ from pufferflow._util.rounding import UNIT_ROUNDOFF, divide_up
 from pufferflow.influence.quilts import Candidate, Convention, QuiltSearch
 from pufferflow.mechanisms.base import NoiseScale, Quilt, requested
 from pufferflow.models.chain import GapKind
-from pufferflow.models.families import AnyFamily, SideInformation, as_family
+from pufferflow.models.families import AnyFamily, SideInformation, as_family, finite_chains
 
 _LACKS = ("side_information",)  # the max-influence is for adversaries without any
 
@@ -60,7 +60,7 @@ def mqm_exact(
     if request.reason:
         return request
     query = request.length, request.epsilon, convention, request.window
-    worst = [QuiltSearch(chain, *query).worst_node() for chain in as_family(family).chains]
+    worst = [QuiltSearch(chain, *query).worst_node() for chain in finite_chains(family)]
     decides = max(range(len(worst)), key=lambda i: worst[i].score)
     return replace(_of_quilt(request, worst[decides]), chain=decides)
 

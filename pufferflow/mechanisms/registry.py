@@ -47,19 +47,12 @@ def find_mechanism(name: str) -> Callable[..., NoiseScale]:
 
 
 def compute_scale(
-    name: str,
-    family: AnyFamily,
-    length: Lengths,
-    epsilon: float,
-    *,
-    certified: bool = False,
-    **options: Any,
+    name: str, family: AnyFamily, length: Lengths, epsilon: float, **options: Any
 ) -> NoiseScale:
-    """Return the scale of a mechanism, proved if ``certified``, or "not applicable", with why."""
+    """Return the scale of a mechanism, or "not applicable" if it raises ChainError, with why."""
     function = find_mechanism(name)
     try:
-        found = function(family, length, epsilon, **options)
-        return found.certified(family) if certified and found.scale is not None else found
+        return function(family, length, epsilon, **options)
     except ChainError as error:
         hidden = {key: options[key] for key in PROTECTION if key in options}
         return replace(requested(name, length, epsilon, **hidden), reason=str(error))
@@ -117,11 +110,10 @@ def scale_work(name: str, family: AnyFamily, length: Lengths, certified: bool = 
     theta = as_family(family)
     if isinstance(theta, HiddenChain):
         theta = as_family(theta.chain)
-    chains = () if theta.no_chains else theta.chains
-    k, matrices = float(theta.states or 0), max(len(chains), 1)
+    k, matrices = float(theta.states or 0), max(len(theta.chains), 1)
     work: float = SMALL + matrices * CUBES.get(name, 0.0) * k**3
     if name == "wasserstein":  # multiplications of the distributions of a count at all nodes
-        each = sum(k ** (2 if c.start == "any" else 1) for c in chains)
+        each = sum(k ** (2 if c.start == "any" else 1) for c in theta.chains)
         work += each * float((np.atleast_1d(np.asarray(length, dtype=float)) ** 3).sum()) / 6
     if certified and name in ("leakage", "mqm-exact", "mqm-approx"):
         work += SMALL + matrices * 18e3 * k**3

@@ -106,11 +106,6 @@ def between(low: Floats, high: Floats) -> RowSets:
 class BoundedFamily(Family):
     """All chains with rows in given sets, one per state, possibly other rows at each step."""
 
-    no_chains = (
-        "this needs finitely many chains, which a family between bounds does not have; use "
-        "leakage, or give chains of it or a binary interval"
-    )
-
     rows: RowSets
     """The sets of rows."""
 

@@ -8,7 +8,14 @@ from typing import Any, ClassVar, Literal, Protocol, Self, TypeAlias, TypedDict,
 
 import numpy as np
 
-from pufferflow._util.checks import check_choice, check_list, check_type, check_whole, shown
+from pufferflow._util.checks import (
+    check_choice,
+    check_list,
+    check_type,
+    check_whole,
+    named_type,
+    shown,
+)
 from pufferflow._util.rounding import SAFE_MINIMUM
 from pufferflow._util.types import Bools
 from pufferflow.errors import ChainError, ParameterError
@@ -48,8 +55,9 @@ class ProtectionOptions(TypedDict, total=False):
 class Family(ByValue):
     """A class Θ of processes; subclasses override the attributes that differ."""
 
-    no_chains: ClassVar[str] = ""
-    """Reason why no finite set of chains has the scale of the whole family, and advice."""
+    chains: tuple[MarkovChain, ...] = ()
+    """Finitely many chains whose largest noise scale is that of the whole family, if there are any.
+    """
     members: tuple[MarkovChain, ...] = ()
     """All chains of Θ if there are finitely many, otherwise none."""
     states: int | None = None
@@ -59,14 +67,6 @@ class Family(ByValue):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.description()})"
-
-    @property
-    def chains(self) -> tuple[MarkovChain, ...]:
-        """Finitely many chains whose largest noise scale is that of the whole family.
-
-        Raises ChainError: there are none.
-        """
-        raise ChainError(self.no_chains)
 
     @property
     def has_given_start(self) -> bool:
@@ -103,19 +103,19 @@ class Family(ByValue):
 
         Raises ChainError: there are no ``chains``.
         """
-        least = (c.stationary_distribution.min() * (1 - c.stationary_error) for c in self.chains)
+        chains = finite_chains(self)
+        least = (c.stationary_distribution.min() * (1 - c.stationary_error) for c in chains)
         return smallest if (smallest := float(min(least))) >= SAFE_MINIMUM else 0.0
 
     def eigengap(self, kind: GapKind) -> float:
         """Return the smallest eigengap over Θ (Algorithm 4); ChainError: no ``chains``."""
-        return min(chain.eigengap(kind) for chain in self.chains)
+        return min(chain.eigengap(kind) for chain in finite_chains(self))
 
 
 class ChainFamily(Family):
     """A finite Θ."""
 
     kind = "chains"
-    chains: tuple[MarkovChain, ...] = ()
 
     def __init__(self, chains: Sequence[MarkovChain]) -> None:
         self.chains = tuple(check_list(chains, "chains"))
@@ -154,13 +154,10 @@ class BinaryInterval(Family):
             raise ChainError(f"binary interval {ends}: needs 0 < low ≤ high < 1")
         self.low: float = float(low)
         self.high: float = float(high)
-        self.members = self.chains if low == high else ()  # the only chain of a class with one
-
-    @property
-    def chains(self) -> tuple[MarkovChain, ...]:
-        """The dominating symmetric chain, with any initial distribution."""
         stay = self.high if 1 - self.high <= self.low else self.low
-        return (MarkovChain([[stay, 1 - stay], [1 - stay, stay]], ANY),)
+        self.chains = (MarkovChain([[stay, 1 - stay], [1 - stay, stay]], ANY),)
+        """The dominating symmetric chain, with any initial distribution."""
+        self.members = self.chains if low == high else ()  # the only chain of a class with one
 
     def description(self) -> str:
         """Return a description of these chains."""
@@ -204,10 +201,10 @@ def as_family(family: AnyFamily) -> Family:
     raise ParameterError(f"family is {shown(family)}; give {known}")
 
 
-def finite_chains(family: AnyFamily, who: str) -> tuple[MarkovChain, ...]:
-    """Return the chains of a finite Θ, which ``who`` needs; a dominating chain does not suffice."""
+def finite_chains(family: AnyFamily, who: str = "") -> tuple[MarkovChain, ...]:
+    """Return chains with the scale of Θ, or all chains of Θ for ``who``; raises ChainError."""
     theta = as_family(family)
-    if theta.members:
-        return theta.members
-    why = theta.no_chains or "not for all between bounds; give chains of them"
-    raise ChainError(f"{who} is computed for finitely many chains: {why}")
+    if not (chains := theta.members if who else theta.chains):
+        needs = f"{who or 'this'} needs finitely many chains, which {named_type(theta)} lacks"
+        raise ChainError(f"{needs}; use leakage or group-dp, or give chains")
+    return chains

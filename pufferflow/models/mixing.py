@@ -20,7 +20,7 @@ from pufferflow.errors import ChainError
 from pufferflow.models.bounded import IntervalFamily
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.estimation import confidence_family
-from pufferflow.models.families import AnyFamily, Family, as_family
+from pufferflow.models.families import AnyFamily, Family, finite_chains
 from pufferflow.models.powers import matrix_power
 from pufferflow.records.units import exact_seconds, steps_of
 
@@ -35,7 +35,6 @@ class MixingFamily(Family):
     """
 
     kind, fields = "mixing", ("steps", "overlap")
-    no_chains = "this needs a transition matrix; use leakage or group-dp, or give chains"
 
     steps: int = 60
     """m, at least 1."""
@@ -118,7 +117,7 @@ def mixing_of(family: AnyFamily, steps: int) -> Overlaps:
     bound for every initial distribution.
     """
     steps = check_whole(steps, "steps")
-    forward, backward = zip(*(_of_chain(c, steps) for c in as_family(family).chains), strict=True)
+    forward, backward = zip(*(_of_chain(c, steps) for c in finite_chains(family)), strict=True)
     return Overlaps(steps, min(forward), min(backward))
 
 

@@ -39,7 +39,6 @@ class HiddenChain(Family):
     """
 
     kind, fields = "hidden", (*MarkovChain.fields, "observations")
-    no_chains = "this needs Markov chains, not observations of one; use leakage or group-dp"
 
     def __init__(self, chain: MarkovChain, observations: ArrayLike) -> None:
         check_type(chain, "chain", MarkovChain)
@@ -195,7 +194,6 @@ class PeriodicChain(Family):
     """
 
     kind, fields = "periodic", ("transition_matrices", "repeat?", "initial_distribution?")
-    no_chains = "this needs one matrix, a periodic chain has several; use leakage or group-dp"
 
     def __init__(
         self,

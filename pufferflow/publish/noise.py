@@ -23,7 +23,7 @@ from pufferflow.accounting.account import MAX_STEPS, Level, Promise
 from pufferflow.errors import ParameterError
 from pufferflow.mechanisms import compute_scale
 from pufferflow.models.chain import MarkovChain
-from pufferflow.models.families import ChainFamily, Family
+from pufferflow.models.families import ChainFamily, Family, finite_chains
 from pufferflow.models.mixing import MixingFamily
 from pufferflow.publish.statistics import Statistic
 
@@ -58,7 +58,7 @@ def calibrate(family: Family | None, level: Level, epsilon: float, delta: float 
     if isinstance(family, MixingFamily) and level.side_information == "any":
         raise _refusal("does not mix with side information any")
     if family.has_given_start:  # a record may begin at any time, so the start is arbitrary
-        chains = [(c, MarkovChain(c.transition_matrix, "any")) for c in family.chains]
+        chains = [(c, MarkovChain(c.transition_matrix, "any")) for c in finite_chains(family)]
         family = ChainFamily([c if c.start == "stationary" else free for c, free in chains])
     scale, before = (
         compute_scale("leakage", family, steps, epsilon, **asdict(level))

@@ -233,7 +233,7 @@ CASES += [(THETA_1, "published"), (BOTH, "published")]
 def test_scales_of_quilts_are_proved_and_hardly_smaller_ones_are_not(family, convention):
     asked = (family, 100, 1.0)
     plain = compute_scale("mqm-exact", *asked, convention=convention)
-    result = compute_scale("mqm-exact", *asked, convention=convention, certified=True)
+    result = plain.certified(family)
     assert plain.certificate is None
     assert result.scale == pytest.approx(plain.scale, rel=1e-12)
     assert result.to_dict() | {"scale": plain.scale} == plain.to_dict()
@@ -268,7 +268,7 @@ def test_wasserstein_of_independent_records(chain):
 
 
 def test_electricity(electricity):
-    result = compute_scale("mqm-exact", electricity, 1_051_200, 1.0, certified=True)
+    result = pf.mqm_exact(electricity, 1_051_200, 1.0).certified(electricity)
     assert result.scale == pytest.approx(595.126, abs=6e-4)
     assert len(result.certificate["proofs"][0]["quilts"]) == 3
     verified(result.certificate)
