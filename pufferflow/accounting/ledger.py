@@ -89,7 +89,7 @@ class Ledger(os.PathLike[str]):
         try:
             with self._connected() as connection:
                 connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_ROW_BYTES)
-                connection.execute("PRAGMA synchronous = FULL")
+                connection.execute("PRAGMA synchronous = EXTRA")  # also of the journal's end
                 connection.execute("PRAGMA trusted_schema = OFF")
                 connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
                 check = "PRAGMA integrity_check(1)"

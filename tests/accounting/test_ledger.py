@@ -354,6 +354,17 @@ def test_a_thread_that_opens_the_ledger_leaves_the_lock_of_another_one(path):
     assert "database is locked" in done.stderr
 
 
+def test_the_end_of_a_charge_is_on_the_disk(path, monkeypatch):
+    """Else power loss brings back SQLite's journal, which undoes it."""
+    pay(path)
+    opened, connect = [], sqlite3.connect
+    monkeypatch.setattr(
+        sqlite3, "connect", lambda *a, **k: opened.append(connect(*a, **k)) or opened[-1]
+    )
+    with Ledger(path)._open(writing=True):
+        assert opened[-1].execute("PRAGMA synchronous").fetchone() == (3,)  # EXTRA
+
+
 def test_kills_leave_a_readable_ledger(path):
     began = time.monotonic()
     codes = ended(partial(reserve, path, "whole"))
