@@ -444,7 +444,8 @@ def parse(document: object) -> Claim:
     version = document.get("version")  # type: ignore[attr-defined]
     old = "it was made before 1.0; make it again"
     why = old if version == 1 else f"this program reads {VERSION}"
-    require(version == VERSION, f"version is {_brief(version)}; {why}")
+    ours = type(version) is int and version == VERSION
+    require(ours, f"version is {_brief(version)}; {why}")
     try:
         found: Claim = read(Claim, document, "the certificate")
     except RecursionError:
