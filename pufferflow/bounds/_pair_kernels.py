@@ -16,7 +16,7 @@ from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 
 _NEGATIVE = -1e-14
 _FAR = 4
-"""A tree serves as a start if at most one in this number of its arcs is wrong."""
+"""A tree serves as a start if at most one in this number of its potentials changes."""
 _LONG, _AFRESH = 30.0, 32
 """Length of an edge, and number of steps, after which distributions are recomputed."""
 
@@ -275,15 +275,13 @@ def _move(leaving: int, inner: int, n: int, tree: Any, order: Any) -> None:
 
 
 @kernel(inner=True)
-def _negative(flow: Any, root: int, n: int) -> Any:
-    """The state whose arc has the least flow, −1 if none is negative; and how many are."""
-    lowest, leaving, negative = _NEGATIVE, -1, 0
+def _negative(flow: Any, root: int, n: int) -> int:
+    """Return the state whose arc has the least flow, −1 if none is negative."""
+    lowest, leaving = _NEGATIVE, -1
     for v in range(n):
-        if v != root and flow[v] < _NEGATIVE:
-            negative += 1
-            if flow[v] < lowest:
-                lowest, leaving = flow[v], v
-    return leaving, negative
+        if v != root and flow[v] < lowest:
+            lowest, leaving = flow[v], v
+    return leaving
 
 
 @kernel(inner=True)
@@ -297,18 +295,13 @@ def solve(pair: Any, root: int, tree: Any, work: Any, order: Any) -> Any:
     """
     (_, _, w, n), (parent, up) = pair, tree
     u, flow, line, inside = work[0], work[3], order[0], order[3]
-    turned, value, known, afresh, step = w, 0.0, root >= 0, True, 0
+    turned, value, afresh, step = w, 0.0, True, 0
     root = _restart(pair, root, tree, work, order)
     while True:
         if afresh:
             climb(pair, root, tree, work, order)
             value = weigh(pair, tree, work, order)
-        leaving, negative = _negative(flow, root, n)
-        if known and negative > n // _FAR:
-            # no tree; of a literal −1 numba would compile a version of its own
-            known, root = False, _restart(pair, -n, tree, work, order)
-            continue
-        known = False
+        leaving = _negative(flow, root, n)
         if leaving < 0 or step > 30 * n + 100:
             if afresh:
                 return root, value
