@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from pufferflow._util.jit import constant, most_threads
 from pufferflow._util.rounding import UNIT_ROUNDOFF
 from pufferflow._util.types import Bools, Floats, Ints
-from pufferflow.bounds._pair_kernels import staircase
 from pufferflow.bounds._reweighting_kernels import reweight
 from pufferflow.bounds._step_kernels import beyond_stationary, couple
 from pufferflow.models.bounded import RowSets
@@ -146,26 +145,6 @@ class ExactRows(Couplings):
             bound = np.where(np.eye(len(costs)), 0.0, bound + beyond)
         return bound
 
-    def staircases(self) -> Floats:
-        """Return the mass moved by monotone couplings of all pairs along a line.
-
-        That is an upper bound, up to rounding, of Φ/c for small costs. The line is that of the
-        slowest eigenvector, along which the chain mixes last. Searches start from these couplings.
-        """
-        k = len(self.rows)
-        values, vectors = np.linalg.eig(self._rows)
-        slowest = np.argsort(-values.real)[min(1, k - 1)]
-        line = np.argsort(vectors[:, slowest].real, kind="stable")
-        for_all_pairs(lambda places: staircase(self._rows, line, self._trees, places), k, 10 * k)
-        flows = self._trees[-1]
-        flows[~self._apart] = 0.0
-        return np.asarray(flows.sum(axis=-1))
-
-    @property
-    def centre(self) -> ExactRows:
-        """Distributions near whose leakages a search starts."""
-        return self
-
 
 class ReweightedRows:
     """Distributions of the neighbour that are known up to any reweighting: Lemma 6, Theorem I1.
@@ -178,8 +157,6 @@ class ReweightedRows:
     margin : float
         Addend to leakages for rounding of the weights.
     """
-
-    centre = None
 
     def __init__(self, log_ratios: Floats, margin: float = 0.0) -> None:
         k, both = len(log_ratios), log_ratios.max(axis=2)

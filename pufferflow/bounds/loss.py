@@ -165,11 +165,11 @@ class _Leakages:
         return tail
 
     def begin(self) -> float:
-        """Start from leakages at small c; return the largest, in units of c, 0 if unknown."""
+        """Start from leakages at small c; return the largest, in units of c."""
         self._starts = list(self._beginnings)
-        known = bool(self._starts) and self.side.sets[0].centre is not None
-        return float(self._starts[0].max()) if known else 0.0
+        return max((float(start.max()) for start in self._starts[:1]), default=0.0)
 
     @cached_property
     def _beginnings(self) -> list[Floats]:
-        return [beginning(rows) for rows in self.side.sets if not self._process.exact]
+        around, exact = self._process.around, self._process.exact
+        return [beginning(rows, around) for rows in self.side.sets if not exact]

@@ -52,7 +52,7 @@ class VertexRows(Couplings):
             rows.high() > 0,
             4.1 * rows.error + 32 * (k + 4) * UNIT_ROUNDOFF,
         )
-        self.limit, self.centre = largest_leakages(rows), centre(rows)
+        self.limit = largest_leakages(rows)
 
 
 def largest_leakages(rows: RowSets) -> Floats:
@@ -61,16 +61,6 @@ def largest_leakages(rows: RowSets) -> Floats:
     limit = np.maximum(rows.log_ratios().max(axis=2), 0.0) + margin
     np.fill_diagonal(limit, 0.0)
     return np.asarray(limit)
-
-
-def centre(rows: RowSets) -> ExactRows:
-    """Return a row of each set, with parts distributed in proportion to their widths."""
-    found: Floats = rows.base.copy()
-    for widths, totals in rows.parts:
-        sums = widths.sum(axis=1)
-        shares = np.divide(totals, sums, out=np.zeros_like(sums), where=sums > 0)
-        found += shares[:, None] * widths
-    return ExactRows(found / found.sum(axis=1, keepdims=True))
 
 
 class RobustFlows(NamedTuple):
@@ -100,7 +90,7 @@ class AffineRows:
         self._weights = np.zeros((k * k, k * k))
         self.flows: dict[Pair, RobustFlows] = {}
         """Flows of the last costs; pairs whose program was not solved are left out."""
-        self.limit, self.centre = largest_leakages(rows), centre(rows)
+        self.limit = largest_leakages(rows)
 
     def bound(self, costs: Floats) -> Floats:
         """As :meth:`PairBound.bound`."""

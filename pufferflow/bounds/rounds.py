@@ -20,7 +20,7 @@ from pufferflow.bounds.distribution_sets import (
     no_trees,
     reweighted_rows,
 )
-from pufferflow.bounds.solver import post_fixed_point
+from pufferflow.bounds.solver import beginning
 from pufferflow.bounds.walks import ALWAYS, SELDOM, Stored, Stretch
 from pufferflow.models.powers import matrix_power
 from pufferflow.models.processes import PeriodicChain
@@ -35,7 +35,7 @@ _NEAR = 1e-3, 8.0
 _PASSES = 40
 _STEPS = 4_000
 _SLOW = 0.3
-_SMALL, _FEW = 1e-3, 4
+_FEW = 4
 
 
 class Cycle:
@@ -198,11 +198,9 @@ class Cycle:
             if chain.start == "stationary":
                 past = chain.stationary_distributions.mean(axis=0)
             few = [conditional(matrix.T * past) for matrix in few]
-        costs = _SMALL * (1 - np.eye(chain.states))
-        cap, start = self._around * costs, np.random.default_rng(0).random(costs.shape) / 2 * _SMALL
-        average, *found = [post_fixed_point(ExactRows(rows), costs, cap, start) for rows in few]
-        mixing = [table for table in found if table.max() < cap.max() / 2]
-        self._start, self._found_at = np.mean(mixing or [average], axis=0) / _SMALL, 0.0
+        average, *found = [beginning(ExactRows(rows), self._around) for rows in few]
+        mixing = [table for table in found if table.max() < self._around / 2]
+        self._start, self._found_at = np.mean(mixing or [average], axis=0), 0.0
         return float(self._start.max())
 
     def tables(self, cost: float) -> list[Floats]:

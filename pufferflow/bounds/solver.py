@@ -3,27 +3,28 @@
 import numpy as np
 
 from pufferflow._util.types import Bools, Floats
-from pufferflow.bounds.distribution_sets import (
-    DENSE,
-    PairBound,
-)
-from pufferflow.bounds.robust import DistributionSet
+from pufferflow.bounds.distribution_sets import DENSE, PairBound
 
 SLACK, _ROUNDING = 1e-7, 1e-14
 """Excess of a post-fixed point over rounding errors: relative, and per state."""
 
 _SWEEPS = 40
+_SMALL = 1e-3
 _FINE = 1e-10  # tolerance of iterative solutions
 
 
-def beginning(rows: DistributionSet) -> Floats:
-    """Return initial leakages in units of c, (k, k), the same in every search."""
-    states, centre = len(rows.limit), rows.centre
-    if centre is not None:
-        now, still = np.zeros((states,) * 2), np.zeros((states,) * 2, np.bool_)
-        return newton_step(centre, now, centre.staircases(), still, 1e-3)
+def beginning(rows: PairBound, most: int) -> Floats:
+    """Return rough leakages at small costs in units of c, (k, k), the same in every search.
+
+    They are at most ``most``.
+    """
+    costs = _SMALL * (1 - np.eye(len(rows.limit)))
     # distinct: couplings of equal ones are degenerate and slow
-    return np.random.default_rng(0).random((states, states)) / 2
+    now = np.random.default_rng(0).random(costs.shape) * _SMALL / 2
+    for _ in range(2):
+        step = newton_step(rows, now, rows.bound(now + costs), costs == 0)
+        now = np.maximum(np.fmin(now + step, most * costs), 0.0)
+    return now / _SMALL
 
 
 def post_fixed_point(
@@ -56,7 +57,7 @@ def post_fixed_point(
         if (image <= now).all() and (now <= wanted * (1 + SLACK) + more).all():
             return now
         fixed = (image >= cap) | (image <= floor)
-        now = np.clip(now + newton_step(side, now, wanted, fixed, _FINE), 0.0, cap)
+        now = np.clip(now + newton_step(side, now, wanted, fixed), 0.0, cap)
         if np.isnan(now).any():  # a numerically singular system
             break
     # slower and reliable: from above every iterate is a post-fixed point
@@ -66,13 +67,8 @@ def post_fixed_point(
     return now
 
 
-def newton_step(
-    side: PairBound, now: Floats, wanted: Floats, fixed: Bools, tolerance: float
-) -> Floats:
-    """Return d with (I − J) d = wanted − now, J the derivative, zero in rows of ``fixed`` pairs.
-
-    ``tolerance`` is relative to the right side, for the iterative solution of many states.
-    """
+def newton_step(side: PairBound, now: Floats, wanted: Floats, fixed: Bools) -> Floats:
+    """Return d with (I − J) d = wanted − now, J the derivative, zero in rows of ``fixed`` pairs."""
     k = len(now)
     pairs, arcs, weights = side.derivative()
     if fixed.any():
@@ -96,9 +92,7 @@ def newton_step(
     )
     with np.errstate(over="ignore", invalid="ignore"):  # if the iteration diverges
         least = 1e-13 * float(np.linalg.norm(shares * wanted.ravel()))  # rounding
-        solution, status = bicgstab(
-            operator, shares * right, rtol=tolerance, atol=least, maxiter=2000
-        )
+        solution, status = bicgstab(operator, shares * right, rtol=_FINE, atol=least, maxiter=2000)
     if status or not np.isfinite(solution).all():
         solution = spsolve(csc_array(eye_array(k * k) - jacobian), right)
     return np.asarray(solution).reshape(k, k)

@@ -245,7 +245,7 @@ class Writer:
         away = self.away * (extra + _MARGIN * self.cost)
         floor = np.minimum(np.maximum(floor, np.where(maps[-1][1], np.inf, 0.0)), self.cap)
         period = _Period(maps, self.costs, self.cost, self.cap)
-        start = np.clip(beginning(maps[0][0]) * self.cost, floor, self.cap)
+        start = np.clip(beginning(maps[0][0], self.around) * self.cost, floor, self.cap)
         return post_fixed_point(period, self.costs, self.cap, start, extra=away, floor=floor)
 
 

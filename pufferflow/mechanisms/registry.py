@@ -47,12 +47,19 @@ def find_mechanism(name: str) -> Callable[..., NoiseScale]:
 
 
 def compute_scale(
-    name: str, family: AnyFamily, length: Lengths, epsilon: float, **options: Any
+    name: str,
+    family: AnyFamily,
+    length: Lengths,
+    epsilon: float,
+    *,
+    certified: bool = False,
+    **options: Any,
 ) -> NoiseScale:
-    """Return the scale of a mechanism, or "not applicable" if it raises ChainError, with why."""
+    """Return the scale of a mechanism, proved if ``certified``, or "not applicable", with why."""
     function = find_mechanism(name)
     try:
-        return function(family, length, epsilon, **options)
+        found = function(family, length, epsilon, **options)
+        return found.certified(family) if certified and found.scale is not None else found
     except ChainError as error:
         hidden = {key: options[key] for key in PROTECTION if key in options}
         return replace(requested(name, length, epsilon, **hidden), reason=str(error))
