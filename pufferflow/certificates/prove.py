@@ -16,7 +16,7 @@ from flint import ctx
 from pufferflow.audit.counts import TIE, chain_sensitivity
 from pufferflow.bounds.of_families import MAX_STATES
 from pufferflow.bounds.roots import crossing
-from pufferflow.certificates.programs import Writer, early_nodes
+from pufferflow.certificates.programs import Document, Writer, early_nodes
 from pufferflow.errors import CertificateError, ChainError, ParameterError
 from pufferflow.influence.quilts import QuiltSearch
 from pufferflow.models.bounded import BoundedFamily
@@ -39,16 +39,9 @@ _TRIALS, _HOPELESS, _JUMP = 15, 2, Fraction("1.02")
 """Number of trial scales, loss over ε that ends the search, and its value if none is proved."""
 _MAX_PHASES = 40_000
 """Largest number of phases times squared states; beyond it a proof takes minutes."""
+_MAX_RANGES, _KNOWN_QUILTS = 5_000, 12
+"""Largest number of ranges of one chain with quilts, single nodes included, and of quilts tried."""
 
-_CORRELATED = (
-    "its records are correlated, and for correlated ones 1/epsilon protects none; use mqm-exact"
-)
-
-MAX_RANGES = 5_000
-"""Largest number of ranges of one chain with quilts, single nodes included."""
-_KNOWN_QUILTS = 12
-
-Document: TypeAlias = dict[str, Any]
 Proofs: TypeAlias = Callable[[Claim], list[Document]]
 Form: TypeAlias = tuple[int | None, int | None]
 
@@ -71,9 +64,10 @@ def prove(noise: Any, family: Family) -> Document:
             "scale": repr(noise.scale),
             "proofs": [],
         }
-        # other records reveal nothing, up to rounding
-        alone = noise.mechanism == "entry-dp"
-        best, refused, most = None, "", noise.scale * (1 + 1e-8 if alone else 2)
+        best, refused, most = None, "", 2 * noise.scale
+        if noise.mechanism == "entry-dp":  # other records reveal nothing, up to rounding
+            protects = "for correlated ones 1/epsilon protects none; use mqm-exact"
+            refused, most = f"its records are correlated, and {protects}", noise.scale * (1 + 1e-8)
         for least, near, proofs in _proofs(noise, family):
             if best and least >= most:
                 continue
@@ -85,7 +79,7 @@ def prove(noise: Any, family: Family) -> Document:
             if best and most <= _ENOUGH * noise.scale:
                 break
         if best is None:
-            raise ParameterError(_CORRELATED if alone else refused)
+            raise ParameterError(refused)
         return best
     except (ChainError, CertificateError, ParameterError, ValueError) as error:
         raise ParameterError(f"no certificate for {noise.mechanism}: {error}") from error
@@ -228,8 +222,8 @@ def quilts_of_chain(chain: MarkovChain, exact: Any, claim: Claim) -> list[list[i
 
     first = 1
     while first <= windows:
-        why = f"more than {MAX_RANGES} ranges of nodes have quilts of their own"
-        require(len(ranges) < MAX_RANGES, why)
+        why = f"more than {_MAX_RANGES} ranges of nodes have quilts of their own"
+        require(len(ranges) < _MAX_RANGES, why)
         last, form = max(((served(first, form), form) for form in forms), key=itemgetter(0))
         if last < first:
             fit = (f for f in forms if (f[0] or 0) < first <= windows - (f[1] or 0))
@@ -272,11 +266,11 @@ def _exact(value: Any, name: str = "") -> Any:
     """Return floats as shortest decimals, or divided by the sum of a row if it is wrong."""
     if isinstance(value, dict):
         return {key: _exact(part, key) for key, part in value.items()}
-    if name not in {"", "radius"} and isinstance(value, list) and isinstance(value[0], float):
-        numbers, (least, most) = [Fraction(repr(p)) for p in value], _SUMS.get(name, (1, 1))
-        total = sum(numbers, Fraction())
-        right = least <= total <= most
-        return [repr(p) for p in value] if right else [str(p / total) for p in numbers]
-    if isinstance(value, list):
-        return [_exact(part, name) for part in value]
-    return repr(value) if isinstance(value, float) else value
+    if not isinstance(value, list):
+        return repr(value) if isinstance(value, float) else value
+    row = [_exact(part, name) for part in value]
+    if name not in {"", "radius"} and isinstance(value[0], float):
+        numbers, (least, most) = list(map(Fraction, row)), _SUMS.get(name, (1, 1))
+        if not least <= (total := sum(numbers, Fraction())) <= most:
+            return [str(p / total) for p in numbers]
+    return row

@@ -13,22 +13,8 @@ from typing import Any, NamedTuple
 
 from flint import arb, arb_mat
 
-from pufferflow.verify.balls import (
-    INFINITE,
-    ONE,
-    ZERO,
-    Row,
-    Table,
-    UndecidedError,
-    Work,
-    ball,
-    certain,
-    columns,
-    decide,
-    largest,
-    members,
-    union,
-)
+from pufferflow.verify import balls
+from pufferflow.verify.balls import ONE, ZERO, Row, Table, Work, ball, columns
 from pufferflow.verify.parse import Chain, Pair, RowSet, Witness, require
 from pufferflow.verify.rules import by_flows, by_tree, entry_bounds
 
@@ -110,7 +96,7 @@ class Model:
             require(len(known) < _MAX_SETS + self.period, "the values of nodes do not settle")
             known[position] = len(known)
             if self.period == 1 or self.start != "any":  # else segments begin at any phase
-                values = union(self._following[position[0]], values)
+                values = balls.union(self._following[position[0]], values)
         return [values for _, values in known], known[position]
 
     @cached_property
@@ -118,13 +104,13 @@ class Model:
         """Return the values of the only closed class at the first phase; 0 if there are several."""
         reach = [1 << x for x in range(self.k)]
         for following in self._following:
-            reach = [union(following, values) for values in reach]
+            reach = [balls.union(following, values) for values in reach]
         reach = [values | 1 << x for x, values in enumerate(reach)]
         for _ in range(self.k.bit_length()):
-            reach = [union(reach, values) for values in reach]
+            reach = [balls.union(reach, values) for values in reach]
         closed = reduce(and_, reach)
-        unknown = closed == 0 and self.start == "stationary"
-        require(not unknown, "the stationary distribution is not unique")
+        known = closed != 0 or self.start != "stationary"
+        require(known, "the stationary distribution is not unique")
         return closed
 
     def possible(self, node: int) -> int:
@@ -144,10 +130,10 @@ class Model:
     def ends(self, values: int, phase: int, w: int) -> dict[int, list[int]]:
         """Return the last values of windows by their first ones."""
         if self.period > 1 and w > 1:
-            last = list(members(self.possible(phase + w - 1)))
-            return dict.fromkeys(members(values), last)
-        reached = certain(self.power(w - 1, 0))
-        return {x: list(members(_support(reached[x]))) for x in members(values)}
+            last = list(balls.members(self.possible(phase + w - 1)))
+            return dict.fromkeys(balls.members(values), last)
+        reached = balls.certain(self.power(w - 1, 0))
+        return {x: list(balls.members(_support(reached[x]))) for x in balls.members(values)}
 
     # -- distributions -----------------------------------------------------------------------------
 
@@ -169,14 +155,14 @@ class Model:
         rows = self.power(node, 0)
         if isinstance(self.start, list) and not later:
             rows = arb_mat([list(map(ball, self.start))]) * rows
-        return certain(rows)
+        return balls.certain(rows)
 
     @cached_property
     def stationary(self) -> Table:
         """Return the stationary distribution at every phase, up to a factor."""
         self.work.spend(self.k**3 * self.period)
-        whole = certain(self.power(self.period, 0))
-        inside = list(members(self._closed))
+        whole = balls.certain(self.power(self.period, 0))
+        inside = list(balls.members(self._closed))
         system = arb_mat([[-whole[x][y] for x in inside] for y in inside])
         for i, x in enumerate(inside):
             system[i, i] = sum((whole[x][y] for y in inside if y != x), ZERO)
@@ -184,11 +170,11 @@ class Model:
         try:
             weights = system.solve(arb_mat([[int(i == 0)] for i in range(len(inside))]))
         except ZeroDivisionError:
-            raise UndecidedError from None
+            raise balls.UndecidedError from None
         given = dict(zip(inside, weights.entries(), strict=True))
         row, found = arb_mat([[given.get(x, ZERO) for x in range(self.k)]]), Table()
         for rows in self.rows:
-            found += certain(row)
+            found += balls.certain(row)
             row = row * arb_mat(rows)
         return found
 
@@ -196,12 +182,13 @@ class Model:
         """Return the largest quotient of m(x)/π(x) over a node's distributions m, or ∞."""
         factor = ONE
         if self.period > 1 or self._closed != self.everything:
-            return INFINITE
+            return balls.INFINITE
         for row in self.distribution(node):
             if any(p.is_zero() for p in row):
-                return INFINITE
+                return balls.INFINITE
             ratios = [p / q for p, q in zip(row, self.stationary[0], strict=True)]
-            factor = factor.max(largest(ratios) * largest([1 / ratio for ratio in ratios]))
+            spread = balls.largest(ratios) * balls.largest([1 / ratio for ratio in ratios])
+            factor = factor.max(spread)
         return factor
 
     # -- neighbours --------------------------------------------------------------------------------
@@ -248,7 +235,7 @@ class Model:
         if self.start == "stationary" or not (late or self.start == "any"):
             own = self.distribution(node)[0]
         elif (here := self.distance(node)).is_finite():
-            through = 1 + (1 - 1 / here) * (largest(map(largest, growth)) - 1)
+            through = 1 + (1 - 1 / here) * (balls.largest(map(balls.largest, growth)) - 1)
             excess = here * (here if after == node else self.distance(after))
             own, excess = self.stationary[0], excess.min(through * through)
         else:
@@ -268,7 +255,8 @@ class Model:
         # known records end the leakage, known observations of hidden states do not
         ended = power == 1 or not (self.hidden and self.informed)
         require(ended, "powers above 1 are for chains whose records are known, if any are")
-        product = certain(self.power(power, (phase if forward else phase - power) % self.period))
+        first = phase if forward else phase - power
+        product = balls.certain(self.power(power, first % self.period))
         product = columns(product) if forward else product
         return [(product, product)]
 
@@ -280,5 +268,5 @@ def _support(row: Sequence[Fraction | arb]) -> int:
 def shares(weights: Row) -> Row:
     """Return weights divided by their sum, unless all are 0."""
     total = sum(weights, ZERO)
-    decide(total.is_zero() or total > 0)
+    balls.decide(total.is_zero() or total > 0)
     return weights if total.is_zero() else [weight / total for weight in weights]

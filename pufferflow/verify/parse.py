@@ -55,9 +55,8 @@ def total(numbers: Sequence[Fraction], where: str) -> Fraction:
 def _sums_to_1(row: list[Fraction], where: str) -> None:
     if found := total(row, where) - 1:
         more = f"1 {'+' if found > 0 else '-'} {decimal(abs(found), 3)}"
-        raise CertificateError(
-            f"{where} does not sum to 1 exactly but to {more}; an entry was changed"
-        )
+        why = f"{where} does not sum to 1 exactly but to {more}; an entry was changed"
+        raise CertificateError(why)
 
 
 def _square(rows: Matrix, where: str) -> None:
@@ -424,9 +423,7 @@ class Claim:
         records = "single records" if self.window == 1 else f"any {self.window} records in a row"
         segments = f"segments of up to {self.length} records"
         if count := next((proof.count for proof in self.proofs), None):
-            lengths, weights = (
-                ", ".join(map(str, n)) for n in (sorted(set(count.lengths)), count.weights)
-            )
+            lengths, weights = str(sorted(set(count.lengths)))[1:-1], str(count.weights)[1:-1]
             segments = f"segments of {lengths} records, the count with weights {weights} alone"
         epsilon, delta = decimal(self.epsilon, rounding=ROUND_CEILING), ""
         if self.approximate:
