@@ -106,30 +106,15 @@ def between(low: Floats, high: Floats) -> RowSets:
 class BoundedFamily(Family):
     """All chains with rows in given sets, one per state, possibly other rows at each step."""
 
-    rows: RowSets
-    """The sets of rows."""
-
-    def __init__(self, low: ArrayLike, high: ArrayLike, backward: Self | None) -> None:
-        lower, upper = checked_matrix(low, "low"), checked_matrix(high, "high")
-        if lower.shape != upper.shape:
-            sizes = f"low has {len(lower)} rows and high {len(upper)}"
-            raise ChainError(f"{sizes}; give both for the same states")
-        for i, j in np.argwhere(lower > upper):
-            ends = f"low {lower[i, j]} is above high {upper[i, j]}"
-            raise ChainError(f"row {i + 1}, column {j + 1}: {ends}; exchange or correct them")
-        for i, row in enumerate(zip(lower, upper, strict=True), 1):
-            _tighten(*row, i)
-        lower.flags.writeable = upper.flags.writeable = False
-        self.low, self.high = lower, upper
-        """Bounds of the transition probabilities, as tight as the row sums allow; read-only."""
-        self.states: int = len(lower)
+    def __init__(self, rows: RowSets, backward: Self | None) -> None:
+        self.rows = rows
+        """The sets of rows."""
+        self.states: int = rows.states
         if backward is not None:
             check_type(backward, "backward", type(self))
             if backward.states != self.states or backward.backward is not None:
-                wanted = (
-                    f"bounds for the same {self.states} states, without backward ones themselves"
-                )
-                raise ChainError(f"backward must be {wanted}")
+                wanted = f"for the same {self.states} states, without backward ones themselves"
+                raise ChainError(f"backward must be bounds {wanted}")
         self.backward: Self | None = backward
         """Sets of the distributions of a record given the next one, or None."""
 
@@ -160,8 +145,19 @@ class IntervalFamily(BoundedFamily):
     def __init__(
         self, low: ArrayLike, high: ArrayLike, *, backward: IntervalFamily | None = None
     ) -> None:
-        super().__init__(low, high, backward)
-        self.rows = between(self.low, self.high)
+        lower, upper = checked_matrix(low, "low"), checked_matrix(high, "high")
+        if lower.shape != upper.shape:
+            sizes = f"low has {len(lower)} rows and high {len(upper)}"
+            raise ChainError(f"{sizes}; give both for the same states")
+        for i, j in np.argwhere(lower > upper):
+            ends = f"low {lower[i, j]} is above high {upper[i, j]}"
+            raise ChainError(f"row {i + 1}, column {j + 1}: {ends}; exchange or correct them")
+        for i, row in enumerate(zip(lower, upper, strict=True), 1):
+            _tighten(*row, i)
+        lower.flags.writeable = upper.flags.writeable = False
+        self.low, self.high = lower, upper
+        """Bounds of the transition probabilities, as tight as the row sums allow; read-only."""
+        super().__init__(between(lower, upper), backward)
 
 
 class TotalVariationFamily(BoundedFamily):
@@ -199,10 +195,10 @@ class TotalVariationFamily(BoundedFamily):
         """Largest distance of each row, shape (k,), read-only."""
         away = np.broadcast_to(self.radius[:, None], matrix.shape)
         low, stays = np.maximum(matrix - away, 0.0), np.minimum(matrix, away)
-        super().__init__(low, np.minimum(matrix + away, 1.0), backward)
         # the centre loses mass up to the radius, and gains it anywhere
         kept = np.maximum(stays.sum(axis=1) - self.radius, 0.0)
-        self.rows = RowSets(low, (Masses(stays, kept), Masses(away.copy(), self.radius)))
+        parts = Masses(stays, kept), Masses(away.copy(), self.radius)
+        super().__init__(RowSets(low, parts), backward)
 
 
 def _tighten(low: Floats, high: Floats, row: int) -> None:
@@ -217,10 +213,9 @@ def _tighten(low: Floats, high: Floats, row: int) -> None:
     if most < 1:
         high /= most * (1 - 1e-15)
         np.minimum(high, 1.0, out=high)
-    given_low, given_high = low.tolist(), high.tolist()
-    for z in range(len(low)):
-        # the sums are correctly rounded, so one step outward covers them
-        rest = math.fsum([1.0, *(-p for p in given_low[:z] + given_low[z + 1 :])])
-        need = math.fsum([1.0, *(-p for p in given_high[:z] + given_high[z + 1 :])])
-        high[z] = max(min(given_high[z], math.nextafter(rest, 2.0)), given_low[z])
-        low[z] = min(max(given_low[z], math.nextafter(need, -1.0)), high[z])
+    given = low.copy(), high.copy()
+    for z, (least, most) in enumerate(zip(*given, strict=True)):
+        # the sums of all others are correctly rounded, so one step outward covers them
+        rest, need = (math.fsum([1.0, row[z], *-row]) for row in given)
+        high[z] = max(min(most, math.nextafter(rest, 2.0)), least)
+        low[z] = min(max(least, math.nextafter(need, -1.0)), high[z])

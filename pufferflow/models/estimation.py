@@ -45,8 +45,7 @@ def fit_chain(
     """
     smoothing = check_positive(smoothing, "smoothing", or_zero=True)
     order = check_whole(order, "order", most=8)
-    shape = "a square matrix" if order == 1 else f"an array with {order + 1} equal sides"
-    counts, states = _occurring(_checked(transition_counts, order + 1, shape))
+    counts, states = _occurring(_checked(transition_counts, order + 1))
     rows = _fractions(counts + smoothing, states)
     if order == 1:
         return MarkovChain(rows, initial_distribution), states
@@ -71,7 +70,7 @@ def fit_periodic_chain(
     :func:`fit_chain` and :class:`PeriodicChain`.
     """
     smoothing = check_positive(smoothing, "smoothing", or_zero=True)
-    counts = _checked(transition_counts, 3, "square matrices", first=1)
+    counts = _checked(transition_counts, 3, first=1)
     whole, states = _occurring(counts.sum(axis=0))
     pooled = _fractions(whole, states)
     parts = counts[:, states][:, :, states] + smoothing * pooled
@@ -81,12 +80,12 @@ def fit_periodic_chain(
     return chain, states
 
 
-def _checked(counts: ArrayLike, sides: int, shape: str, first: int = 0) -> Floats:
-    """Return counts as an array of ``sides`` axes, equal from ``first`` on; raises DataError."""
+def _checked(counts: ArrayLike, axes: int, first: int = 0) -> Floats:
+    """Return counts with one entry per state on the axes from ``first`` on; raises DataError."""
     numbers = check_numbers(counts, "transition_counts")
-    is_square = numbers.ndim == sides and len(set(numbers.shape[first:])) == 1
+    is_square = numbers.ndim == axes and len(set(numbers.shape[first:])) == 1
     if not (is_square and numbers.size and np.all((numbers >= 0) & (numbers < np.inf))):
-        wanted = f"{shape} of numbers of at least 0; give one row per state"
+        wanted = f"numbers of at least 0 on {axes} axes, with one entry per state"
         raise DataError(f"the transition counts must be {wanted}")
     return numbers
 
@@ -104,10 +103,9 @@ def _fractions(counts: Floats, states: States) -> Floats:
     """Return the shares of the next records after each history; of order 1 all must occur."""
     with np.errstate(over="ignore"):
         totals = counts.sum(axis=-1, keepdims=True)
-    for row in np.argwhere(np.isinf(totals[..., 0])):
-        fault = f"the counts and the smoothing of the transitions from state {states[row[-1]] + 1}"
+    if np.isinf(totals).any():
         advice = "give counts of records, and a smaller smoothing"
-        raise DataError(f"{fault} have a sum beyond the range of floats; {advice}")
+        raise DataError(f"counts and smoothing have a sum beyond the range of floats; {advice}")
     stuck = np.flatnonzero(totals == 0)
     if stuck.size and counts.ndim == 2:
         fault = f"state {states[stuck[0]] + 1} is entered but never left in the sample"
@@ -129,7 +127,7 @@ def confidence_family(
     bounds given the next record, for stationary chains.
     """
     coverage = check_confidence(coverage, "coverage")
-    counts = _checked(transition_counts, 2, "a square matrix")
+    counts = _checked(transition_counts, 2)
     if (counts != np.floor(counts)).any():
         raise DataError("the transition counts must be integers; give counts, not frequencies")
     ways = 2 if backward else 1

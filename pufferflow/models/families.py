@@ -8,14 +8,7 @@ from typing import Any, ClassVar, Literal, Protocol, Self, TypeAlias, TypedDict,
 
 import numpy as np
 
-from pufferflow._util.checks import (
-    check_choice,
-    check_list,
-    check_type,
-    check_whole,
-    named_type,
-    shown,
-)
+from pufferflow._util import checks
 from pufferflow._util.rounding import SAFE_MINIMUM
 from pufferflow._util.types import Bools
 from pufferflow.errors import ChainError, ParameterError
@@ -41,8 +34,8 @@ class Protection:
     side_information: SideInformation = "none"
 
     def __post_init__(self) -> None:
-        check_choice(self.side_information, "side_information", get_args(SideInformation))
-        object.__setattr__(self, "window", check_whole(self.window, "window"))
+        checks.check_choice(self.side_information, "side_information", get_args(SideInformation))
+        object.__setattr__(self, "window", checks.check_whole(self.window, "window"))
 
 
 class ProtectionOptions(TypedDict, total=False):
@@ -118,9 +111,9 @@ class ChainFamily(Family):
     kind = "chains"
 
     def __init__(self, chains: Sequence[MarkovChain]) -> None:
-        self.chains = tuple(check_list(chains, "chains"))
+        self.chains = tuple(checks.check_list(chains, "chains"))
         for chain in self.chains:
-            check_type(chain, "an entry of chains", MarkovChain)
+            checks.check_type(chain, "an entry of chains", MarkovChain)
         if len(sizes := {chain.states for chain in self.chains}) != 1:
             different = " and ".join(map(str, sorted(sizes))) or "no"
             advice = "give at least one, all with the same states"
@@ -150,7 +143,7 @@ class BinaryInterval(Family):
 
     def __init__(self, low: float, high: float) -> None:
         if not (isinstance(low, Real) and isinstance(high, Real) and 0 < low <= high < 1):
-            ends = f"[{shown(low)}, {shown(high)}]"
+            ends = f"[{checks.shown(low)}, {checks.shown(high)}]"
             raise ChainError(f"binary interval {ends}: needs 0 < low ≤ high < 1")
         self.low: float = float(low)
         self.high: float = float(high)
@@ -198,13 +191,15 @@ def as_family(family: AnyFamily) -> Family:
     if getattr_static(family, "family", None) is not None:
         return as_family(family.family)
     known = "a MarkovChain, a family, or what fit or read_public_model returns"
-    raise ParameterError(f"family is {shown(family)}; give {known}")
+    raise ParameterError(f"family is {checks.shown(family)}; give {known}")
 
 
 def finite_chains(family: AnyFamily, who: str = "") -> tuple[MarkovChain, ...]:
     """Return chains with the scale of Θ, or all chains of Θ for ``who``; raises ChainError."""
     theta = as_family(family)
     if not (chains := theta.members if who else theta.chains):
-        needs = f"{who or 'this'} needs finitely many chains, which {named_type(theta)} lacks"
+        needs = (
+            f"{who or 'this'} needs finitely many chains, which {checks.named_type(theta)} lacks"
+        )
         raise ChainError(f"{needs}; use leakage or group-dp, or give chains")
     return chains

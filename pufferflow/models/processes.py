@@ -13,13 +13,7 @@ from pufferflow._util.checks import check_choice, check_list, check_numbers, che
 from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._util.types import Bools, Floats
 from pufferflow.errors import ChainError, ParameterError
-from pufferflow.models.chain import (
-    ANY,
-    STATIONARY,
-    MarkovChain,
-    checked_distributions,
-    checked_start,
-)
+from pufferflow.models.chain import STATIONARY, MarkovChain, checked_distributions, checked_start
 from pufferflow.models.families import STARTS, Family
 from pufferflow.models.powers import followed
 
@@ -217,7 +211,7 @@ class PeriodicChain(Family):
         """Consecutive steps of each matrix."""
         self.period = len(parts) * self.repeat
         """Number of phases."""
-        check_choice(initial_distribution, "initial_distribution", (STATIONARY, ANY))
+        check_choice(initial_distribution, "initial_distribution", ("stationary", "any"))
         self.start = self.initial_distribution = initial_distribution
         """Kind of initial distribution: stationary or any."""
         if self.start == STATIONARY:
@@ -283,8 +277,8 @@ class PeriodicChain(Family):
 
     def description(self) -> str:
         """Return a description of these processes."""
-        start = f"{STARTS[self.start].removesuffix(' start')} distribution"
         return (
             f"the chain of the model with a public period of {self.period} steps and "
-            f"{len(self.transition_matrices)} transition matrices, from {start}, at any phase of it"
+            f"{len(self.transition_matrices)} transition matrices, from {STARTS[self.start]}, at "
+            "any phase of it"
         )

@@ -82,7 +82,7 @@ def test_functions_are_short():
                 first = node.body[0]
                 docstring = first.end_lineno - first.lineno + 1 if ast.get_docstring(node) else 0
                 functions[path, node.name] = node.end_lineno - node.lineno + 1 - docstring
-    assert len(functions) > 1000
+    assert len(functions) > 900
     assert [name for name, lines in functions.items() if lines > 60] == []
 
 
