@@ -113,15 +113,14 @@ class Model:
         require(known, "the stationary distribution is not unique")
         return closed
 
-    def possible(self, node: int) -> int:
-        """Return the values of a node, the first being 0; with a period those of a phase."""
-        known, again = len(self._sets), self._again
-        return self._sets[node if node < known else again + (node - again) % (known - again)]
-
     def sets(self, first: int, last: float) -> set[int]:
-        """Return all sets of values of the nodes of a range."""
-        end = int(min(last + 1, first + len(self._sets)))
-        return set(map(self.possible, range(first, end)))
+        """Return all sets of values of the nodes of a range; the first node is 0, or of a phase."""
+        known, again = len(self._sets), self._again
+        nodes = range(first, int(min(last + 1, first + known)))
+        return {
+            self._sets[node if node < known else again + (node - again) % (known - again)]
+            for node in nodes
+        }
 
     def values(self, first: int, last: float) -> int:
         """Return all values of the nodes of a range."""
@@ -204,7 +203,8 @@ class Model:
         if self.period == 1 and position.late:
             return self.values(0, math.inf)
         node = position.nodes - steps
-        return self.possible(node if self.period == 1 else node % self.period)
+        node = node if self.period == 1 else node % self.period
+        return self.values(node, node)
 
     def node(self, forward: bool, position: Position, growth: Table) -> Node:
         """Return the distributions of the neighbour of a node."""
