@@ -310,10 +310,8 @@ def walk(
             before[:] = now
             through[:] = caps[min(step, len(caps) - 1)]
         farthest = add_costs(before, cost, w)
-        more = 2 * math.log1p(error * math.expm1(min(farthest, 700.0))) * (1 + 8 * UNIT_ROUNDOFF)
-        more = min(more, 2.1 * error) + beyond_stationary(
-            spreads[step], spreads[step + 1], farthest
-        )
+        more = 2.1 * min(error, math.log1p(error * math.expm1(min(farthest, 700.0))))
+        more += beyond_stationary(spreads[step], spreads[step + 1], farthest)
         # the bound for any distribution is at least that of a given one
         if first == 0 and which[step] >= 0 and not more <= _LITTLE * largest:
             reweight(roots[which[step]], w, 0.0, (through, arcs, slopes), (0, k * k))
