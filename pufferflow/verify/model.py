@@ -129,10 +129,7 @@ class Model:
 
     def ends(self, values: int, phase: int, w: int) -> dict[int, list[int]]:
         """Return the last values of windows by their first ones."""
-        if self.period > 1 and w > 1:
-            last = list(balls.members(self.possible(phase + w - 1)))
-            return dict.fromkeys(balls.members(values), last)
-        reached = balls.certain(self.power(w - 1, 0))
+        reached = balls.certain(self.power(w - 1, phase % self.period))
         return {x: list(balls.members(_support(reached[x]))) for x in balls.members(values)}
 
     # -- distributions -----------------------------------------------------------------------------
