@@ -106,9 +106,8 @@ class Overlaps:
         Use a margin if other records than these are going to be released. Raises ChainError:
         nothing is left; take more steps, or merge rare states.
         """
-        return MixingFamily(
-            self.steps, self.overlap - check_positive(margin, "margin", or_zero=True)
-        )
+        left = self.overlap - check_positive(margin, "margin", or_zero=True)
+        return MixingFamily(self.steps, left)
 
 
 def mixing_of(family: AnyFamily, steps: int) -> Overlaps:
