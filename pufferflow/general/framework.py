@@ -115,8 +115,7 @@ class PufferfishFramework:
 
     Examples
     --------
-    Four people meet, and N of them have the flu with P(N = 0, …, 4) = .1, .15, .5, .15, .1 (section
-    3): given that Ann is well, or ill, N has these distributions.
+    Of four people who meet N have the flu; given that Ann is well, or ill, N is distributed so.
 
     >>> import pufferflow as pf
     >>> well = {0: "0.2", 1: "0.225", 2: "0.5", 3: "0.075"}
@@ -190,15 +189,15 @@ class PufferfishFramework:
 
         Releasing F with Laplace noise of ``scale(epsilon)``, which is W/ε rounded up, is ε-private.
         """
-        scenarios = [(name, d, self._possible(d)) for name, d in self.distributions.items()]
-        values = sum(len(each[s]) + len(each[t]) for _, each, pairs in scenarios for s, t in pairs)
+        scenarios = self.distributions.items()
+        possible = [(name, d, pair) for name, d in scenarios for pair in self._possible(d)]
+        values = sum(len(given[secret]) for _, given, pair in possible for secret in pair)
         afford(values * VALUE_WORK, "W", "give fewer pairs of secrets, or round the query")
         widest = WassersteinSensitivity(0.0, None, None)
-        for scenario, given, pairs in scenarios:
-            for s, t in pairs:
-                gap = float_up(exact.wasserstein_infinity(given[s], given[t]))
-                if gap > widest.W:
-                    widest = WassersteinSensitivity(gap, scenario, (s, t))
+        for name, given, (s, t) in possible:
+            gap = float_up(exact.wasserstein_infinity(given[s], given[t]))
+            if gap > widest.W:
+                widest = WassersteinSensitivity(gap, name, (s, t))
         return widest
 
     def privacy_loss(self, scale: float) -> float:

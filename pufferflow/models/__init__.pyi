@@ -1,7 +1,6 @@
 """Public names, each with its module."""
 
 from .estimation import confidence_family as confidence_family
-from .estimation import fit_periodic_chain as fit_periodic_chain
 from .files import PublicModel as PublicModel
 from .files import read_public_model as read_public_model
 from .mixing import Overlaps as Overlaps

@@ -20,30 +20,44 @@ def fit_chain(
     transition_counts: ArrayLike,
     *,
     order: int = 1,
+    repeat: int | None = None,
     smoothing: float = 0.0,
-    initial_distribution: str = STATIONARY,
+    initial_distribution: Literal["stationary", "any"] = STATIONARY,
 ) -> tuple[Any, States]:
     """Return the maximum-likelihood chain of the states that occur (Song et al., section 5).
 
     Parameters
     ----------
-    transition_counts : int array, shape (n, n), or (n,) · (m + 1) for order m
-        Steps from state (row) to state (column); for order m counts of sequences of m + 1 records.
+    transition_counts : int array, shape (n, n), (n,) · (m + 1) for order m, (p, n, n) with repeat
+        Steps from state (row) to state (column); for order m counts of sequences of m + 1 records;
+        for a periodic chain the steps of each of p parts of the period, that of the first record.
     order : int
         m, the number of records on which the next one depends.
+    repeat : int, optional
+        Consecutive steps of each part, for a :class:`PeriodicChain`.
     smoothing : float
-        Added to every count between states that occur; 0 is maximum likelihood.
+        Added to every count between states that occur; 0 is maximum likelihood. Of a periodic chain
+        every row gets so many more steps, distributed as those from its state in the whole period.
     initial_distribution : {"stationary", "any"}
-        Passed to :class:`MarkovChain`.
+        Passed to the chain.
 
     Returns
     -------
-    chain : MarkovChain, or HiddenChain for an order above 1
+    chain : MarkovChain, or HiddenChain for an order above 1, or PeriodicChain
         On the states with at least one transition in or out.
     states : int array, shape (k,)
         The states, as indices into the counts.
     """
     smoothing = check_positive(smoothing, "smoothing", or_zero=True)
+    if repeat is not None:
+        check_whole(order, "order", most=1)  # of other orders there is no periodic chain
+        counts = _checked(transition_counts, 3, first=1)
+        whole, states = _occurring(counts.sum(axis=0))
+        pooled = _fractions(whole, states)
+        parts = counts[:, states][:, :, states] + smoothing * pooled
+        totals = parts.sum(axis=2, keepdims=True)
+        rows = np.divide(parts, totals, out=np.zeros_like(parts) + pooled, where=totals > 0)
+        return PeriodicChain(rows, repeat=repeat, initial_distribution=initial_distribution), states
     order = check_whole(order, "order", most=8)
     counts, states = _occurring(_checked(transition_counts, order + 1))
     rows = _fractions(counts + smoothing, states)
@@ -53,31 +67,6 @@ def fit_chain(
         return HiddenChain.of_order(rows, initial_distribution), states
     except ChainError as error:
         raise DataError(f"{error}; set smoothing > 0 or merge states") from error
-
-
-def fit_periodic_chain(
-    transition_counts: ArrayLike,
-    *,
-    repeat: int = 1,
-    smoothing: float = 1.0,
-    initial_distribution: Literal["stationary", "any"] = STATIONARY,
-) -> tuple[PeriodicChain, States]:
-    """Return the chain with one matrix for each part of a public period, on the states that occur.
-
-    ``transition_counts``, shape (p, n, n), has the steps from state to state by the part of their
-    first record. Every row gets ``smoothing`` more steps, distributed as those from its state in
-    the whole period, so no step becomes possible that never occurred. Other parameters are those of
-    :func:`fit_chain` and :class:`PeriodicChain`.
-    """
-    smoothing = check_positive(smoothing, "smoothing", or_zero=True)
-    counts = _checked(transition_counts, 3, first=1)
-    whole, states = _occurring(counts.sum(axis=0))
-    pooled = _fractions(whole, states)
-    parts = counts[:, states][:, :, states] + smoothing * pooled
-    totals = parts.sum(axis=2, keepdims=True)
-    matrices = np.divide(parts, totals, out=np.zeros_like(parts) + pooled, where=totals > 0)
-    chain = PeriodicChain(matrices, repeat=repeat, initial_distribution=initial_distribution)
-    return chain, states
 
 
 def _checked(counts: ArrayLike, axes: int, first: int = 0) -> Floats:

@@ -17,7 +17,6 @@ from pufferflow.models.chain import ANY, ByValue, GapKind, MarkovChain
 STARTS = {"stationary": "its stationary start", "any": "any start", "given": "its given start"}
 """Descriptions of the kinds of initial distributions."""
 
-
 SideInformation: TypeAlias = Literal["none", "any"]
 """Side information: none, or any other records of the participant."""
 

@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -105,9 +106,8 @@ class Overlaps:
         Use a margin if other records than these are going to be released. Raises ChainError:
         nothing is left; take more steps, or merge rare states.
         """
-        return MixingFamily(
-            self.steps, self.overlap - check_positive(margin, "margin", or_zero=True)
-        )
+        left = self.overlap - check_positive(margin, "margin", or_zero=True)
+        return MixingFamily(self.steps, left)
 
 
 def mixing_of(family: AnyFamily, steps: int) -> Overlaps:
@@ -122,31 +122,27 @@ def mixing_of(family: AnyFamily, steps: int) -> Overlaps:
 
 
 def mixing_from_counts(
-    transition_counts: ArrayLike, steps: int, coverage: float = 0.95
-) -> Overlaps:
+    transition_counts: ArrayLike, steps: int | Sequence[int], coverage: float = 0.95
+) -> Any:
     """Return lower bounds of the overlaps of the chain of some counts, with this ``coverage``.
 
     The chain, which must be stationary, may be any within simultaneous confidence intervals
     (:func:`pufferflow.models.confidence_family`). With few transitions, or with states that are
     rarely left, the overlap is 0, and rare states have to be merged. The counts must not be those
-    of the records to protect.
+    of the records to protect. Of several ``steps``, with one coverage, the result is a list.
     """
-    steps = check_whole(steps, "steps", most=100_000)  # each takes a matrix product
-    return overlaps_from_counts(transition_counts, [steps], coverage)[0]
-
-
-def overlaps_from_counts(
-    transition_counts: ArrayLike, steps: Sequence[int], coverage: float
-) -> list[Overlaps]:
-    """Return :func:`mixing_from_counts` for several numbers of steps with one ``coverage``."""
+    several = steps if isinstance(steps, list | tuple) else None
+    # each takes a matrix product
+    asked = [check_whole(m, "steps", most=100_000) for m in several or [steps]]
     each = (1 + check_confidence(coverage, "coverage")) / 2
     counts, ways = np.asarray(transition_counts), []
     for side in (counts, counts.T):
         family = confidence_family(side, each)
         smoothed = side + (side.sum(axis=1, keepdims=True) == 0)  # never left: any row
         rows = smoothed / smoothed.sum(axis=1, keepdims=True)
-        ways.append(1 - _variations(family, rows, steps))
-    return [Overlaps(m, *(float(way[m]) for way in ways)) for m in steps]
+        ways.append(1 - _variations(family, rows, asked))
+    found = [Overlaps(m, *(float(way[m]) for way in ways)) for m in asked]
+    return found if several else found[0]
 
 
 def _of_chain(chain: MarkovChain, steps: int) -> tuple[float, float]:

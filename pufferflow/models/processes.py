@@ -226,14 +226,15 @@ class PeriodicChain(Family):
     def stationary_distributions(self) -> Floats:
         """Distribution of a record at every phase of the periodic process, shape (period, k).
 
-        Raises ChainError: they are not unique.
+        Possible values have at least 1e-300. Raises ChainError: it is not unique.
         """
-        now = self._whole_period[0].stationary_distribution
-        found = np.empty((self.period, self.states))
+        whole, found = self._whole_period[0], np.empty((self.period, self.states))
+        now, possible = whole.stationary_distribution, whole.initial_support
         with np.errstate(under="ignore"):
             for phase in range(self.period):
-                found[phase] = now
-                now = now @ self.transition_matrix(phase)
+                found[phase] = np.where(possible, np.maximum(now, 1e-300), 0.0)
+                matrix = self.transition_matrix(phase)
+                now, possible = found[phase] @ matrix, followed(possible, matrix > 0, 1)
                 now = now / now.sum()
         found.flags.writeable = False
         return found
@@ -266,14 +267,9 @@ class PeriodicChain(Family):
     @cached_property
     def possible(self) -> Bools:
         """Mask of the possible states at each phase, shape (period, k)."""
-        possible = np.ones((self.period, self.states), dtype=np.bool_)
         if self.start == STATIONARY:
-            # exactly: probabilities may underflow
-            possible[0] = self._whole_period[0].initial_support
-            for phase in range(self.period - 1):
-                edges = self.transition_matrix(phase) > 0
-                possible[phase + 1] = followed(possible[phase], edges, 1)
-        return possible
+            return np.asarray(self.stationary_distributions > 0)
+        return np.ones((self.period, self.states), dtype=np.bool_)
 
     def description(self) -> str:
         """Return a description of these processes."""

@@ -19,7 +19,7 @@ from pufferflow.models.chain import ANY, STATIONARY, MarkovChain
 from pufferflow.models.estimation import confidence_family
 from pufferflow.models.families import ChainFamily, Family
 from pufferflow.models.files import PublicModel, write_model
-from pufferflow.models.mixing import mixing_of, overlaps_from_counts
+from pufferflow.models.mixing import mixing_from_counts, mixing_of
 from pufferflow.publish.request import TableOptions
 from pufferflow.records.counts import path_counts, spans
 from pufferflow.records.options import made_from, shows, takes_options
@@ -198,7 +198,7 @@ def _mixing(
         steps = sorted({1, *(t // step_seconds for t in TIMES if t % step_seconds == 0)})
     steps = [m for m in steps if m <= MAX_STEPS and m < longest]
     each = 1 - (1 - CONFIDENCE) / len(counts)
-    bounds = [overlaps_from_counts(group, steps, each) for group in counts]
+    bounds = [mixing_from_counts(group, steps, each) for group in counts]
     rows = []
     for i, m in enumerate(steps):
         overlap = mixing_of(ChainFamily(chains), m).overlap

@@ -113,15 +113,14 @@ class Model:
         require(known, "the stationary distribution is not unique")
         return closed
 
-    def possible(self, node: int) -> int:
-        """Return the values of a node, the first being 0; with a period those of a phase."""
-        known, again = len(self._sets), self._again
-        return self._sets[node if node < known else again + (node - again) % (known - again)]
-
     def sets(self, first: int, last: float) -> set[int]:
-        """Return all sets of values of the nodes of a range."""
-        end = int(min(last + 1, first + len(self._sets)))
-        return set(map(self.possible, range(first, end)))
+        """Return all sets of values of the nodes of a range; the first node is 0, or of a phase."""
+        known, again = len(self._sets), self._again
+        nodes = range(first, int(min(last + 1, first + known)))
+        return {
+            self._sets[node if node < known else again + (node - again) % (known - again)]
+            for node in nodes
+        }
 
     def values(self, first: int, last: float) -> int:
         """Return all values of the nodes of a range."""
@@ -129,10 +128,7 @@ class Model:
 
     def ends(self, values: int, phase: int, w: int) -> dict[int, list[int]]:
         """Return the last values of windows by their first ones."""
-        if self.period > 1 and w > 1:
-            last = list(balls.members(self.possible(phase + w - 1)))
-            return dict.fromkeys(balls.members(values), last)
-        reached = balls.certain(self.power(w - 1, 0))
+        reached = balls.certain(self.power(w - 1, phase % self.period))
         return {x: list(balls.members(_support(reached[x]))) for x in balls.members(values)}
 
     # -- distributions -----------------------------------------------------------------------------
@@ -207,7 +203,8 @@ class Model:
         if self.period == 1 and position.late:
             return self.values(0, math.inf)
         node = position.nodes - steps
-        return self.possible(node if self.period == 1 else node % self.period)
+        node = node if self.period == 1 else node % self.period
+        return self.values(node, node)
 
     def node(self, forward: bool, position: Position, growth: Table) -> Node:
         """Return the distributions of the neighbour of a node."""

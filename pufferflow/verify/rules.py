@@ -171,26 +171,24 @@ def by_flows(p: RowSet, q: RowSet, flows: Witness, growth: Table) -> arb:
 
 
 def _spread(rows: RowSet, given: list[Shares], growth: Table, sign: int) -> Row:
-    """Return bounds, upper (1) or lower (−1), of the mass of base and parts at each value."""
-    found = [ball(p) for p in rows.base]
+    """Return bounds, upper (1) or lower (−1), of the mass of base and parts at each value.
+
+    Shares of a part's mass at a value go to others; the rest stays.
+    """
+    found, k = [ball(p) for p in rows.base], len(rows.base)
     for part, shares in zip(rows.parts, given, strict=True):
-        for y, goes in enumerate(columns(_shares(shares, len(found)))):
-            here = [growth[z][y] if sign > 0 else 1 / growth[y][z] for z in range(len(found))]
-            found[y] += greedy(part, list(map(mul, goes, here)), sign)
+        goes, moved = [[ZERO] * k for _ in range(k)], defaultdict(list)
+        for (z, y), share in shares.items():
+            goes[z][y] = ball(share)
+            moved[z].append(share)
+        for z in range(k):
+            stays = 1 - total(moved[z], "shares")
+            require(stays >= 0, f"the shares of state {z + 1} sum to more than 1")
+            goes[z][z] = ball(stays)
+        for y in range(k):
+            here = [growth[z][y] if sign > 0 else 1 / growth[y][z] for z in range(k)]
+            found[y] += greedy(part, [goes[z][y] * here[z] for z in range(k)], sign)
     return found
-
-
-def _shares(given: Shares, k: int) -> Table:
-    """Return the shares from each value to each; the rest stays."""
-    table, moved = [[ZERO] * k for _ in range(k)], defaultdict(list)
-    for (z, y), share in given.items():
-        table[z][y] = ball(share)
-        moved[z].append(share)
-    for z in range(k):
-        stays = 1 - total(moved[z], "shares")
-        require(stays >= 0, f"the shares of state {z + 1} sum to more than 1")
-        table[z][z] = ball(stays)
-    return table
 
 
 def greedy(part: Part, values: Row, sign: int) -> arb:

@@ -328,36 +328,34 @@ def test_noise_of_every_count_is_drawn_though_another_thread_shortens_series(mon
 
 
 @pytest.mark.parametrize("rho", [None, 1])
-def test_no_count_has_the_noise_of_another_one(rho, monkeypatch):
-    counter = RunningCount(400, 0.5, rho)
+def test_no_count_has_the_noise_of_another_one(rho):
+    counter = RunningCount(9, 0.5, rho)
     for copied in (copy.copy, copy.deepcopy, pickle.dumps):
         with pytest.raises(ParameterError, match="has the same noise"):
             copied(counter)
     assert ended(partial(counter.add, 1)) == [1]
-    monkeypatch.setattr(Noise, "add", lambda _, counts: counts)  # exact counts
-    counter = RunningCount(400, 0.5, rho)
-    with monkeypatch.context() as patch:  # a reading without noise does not count
-        patch.setattr(counter, "_noise" if rho else "_path", ())
-        with pytest.raises((TypeError, IndexError)):
-            counter.add(1)
-    assert counter.add(1) == 1
 
 
-def test_threads_count_one_reading_after_the_other(monkeypatch):
+def test_threads_count_one_reading_after_the_other_and_none_without_noise(monkeypatch):
     monkeypatch.setattr(Noise, "add", lambda _, counts: counts)  # exact counts
-    counter, counted = RunningCount(9, 0.5), []
+    counter, counted, calls = RunningCount(9, 0.5), [], []
     path, other = counter._path, Thread(target=lambda: counted.append(counter.add(1)))
 
     def slow(readings):
-        if other.ident is None:
+        calls.append(readings)
+        if len(calls) == 1:
+            raise MemoryError
+        if len(calls) == 2:
             other.start()
             other.join(0.2)
         return path(readings)
 
     counter._path = slow
+    with pytest.raises(MemoryError):
+        counter.add(1)
     counted.append(counter.add(1))
     other.join()
-    assert (sorted(counted), counter._readings) == ([1, 2], 2)
+    assert (sorted(counted), calls, counter._readings) == ([1, 2], [1, 1, 2], 2)
 
 
 def test_the_running_count_takes_the_smaller_error():

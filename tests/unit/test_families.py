@@ -15,7 +15,7 @@ from shipped_counts import electricity_transitions
 
 import pufferflow as pf
 from pufferflow.models import confidence_family, mixing_from_counts, mixing_of
-from pufferflow.models.mixing import _variations, overlaps_from_counts
+from pufferflow.models.mixing import _variations
 
 
 def holds(family, matrix, tolerance=1e-9):
@@ -218,7 +218,7 @@ def test_counts_of_a_known_chain():
         states = chain.simulate(length, rng)
         counts = np.zeros((3, 3), dtype=np.int64)
         np.add.at(counts, (states[:-1], states[1:]), 1)
-        for found in overlaps_from_counts(counts, [1, 3, 10, 30], 0.95):
+        for found in mixing_from_counts(counts, [1, 3, 10, 30]):
             true = mixing_of(chain, found.steps)
             assert found.forward <= true.forward
             assert found.backward <= true.backward

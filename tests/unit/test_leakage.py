@@ -277,11 +277,11 @@ def test_blocks_see_what_single_steps_do_not():
 
 def test_a_clock_with_a_matrix_an_hour_is_fitted():
     counts = np.array([[[8, 2], [4, 6]], [[0, 0], [1, 9]]])
-    chain, states = pf.models.fit_periodic_chain(counts, repeat=60, smoothing=0)
+    chain, states = pf.fit_chain(counts, repeat=60)
     assert (states.tolist(), chain.period) == ([0, 1], 120)
     fitted = [[[0.8, 0.2], [0.4, 0.6]], [[0.8, 0.2], [0.1, 0.9]]]
     np.testing.assert_allclose(chain.transition_matrices, fitted)
-    smoothed, _ = pf.models.fit_periodic_chain(counts, smoothing=10)
+    smoothed, _ = pf.fit_chain(counts, repeat=1, smoothing=10)
     rows = [[0.8, 0.2], [(4 + 2.5) / 20, (6 + 7.5) / 20]]
     np.testing.assert_allclose(smoothed.transition_matrix(0), rows)
 

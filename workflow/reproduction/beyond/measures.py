@@ -13,7 +13,7 @@ from pufferflow.audit import CountQuery, lower_bound, privacy_losses
 from pufferflow.errors import ParameterError
 from pufferflow.mechanisms import certify, compute_scale, leakage_loss
 from pufferflow.models.chain import MarkovChain
-from pufferflow.models.estimation import confidence_family, fit_chain, fit_periodic_chain
+from pufferflow.models.estimation import confidence_family, fit_chain
 from pufferflow.models.families import Family, as_family
 from pufferflow.models.mixing import MixingFamily
 from pufferflow.records.times import HOUR
@@ -112,7 +112,7 @@ def models(
     found: dict[str, Family] = {"fitted": as_family(fitted), "order 2": as_family(second)}
     if HOUR % step_seconds == 0:  # otherwise steps do not fill hours
         repeat = HOUR // step_seconds
-        found["hourly"], _ = fit_periodic_chain(runs.hourly, repeat=repeat, smoothing=BORROWED)
+        found["hourly"], _ = fit_chain(runs.hourly, repeat=repeat, smoothing=BORROWED)
     found["intervals"] = confidence_family(counts, coverage, backward=True)
     found["mixing"] = MixingFamily(**mixing)
     return found
