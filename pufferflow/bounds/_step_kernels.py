@@ -139,9 +139,9 @@ def couple(
         Distributions.
     sets : tuple of arrays
         ``pairs``, int, shape (n, 2): indices of p and of q among them; ``starts``, int, shape (k² +
-        1,): those of the pair of values v are starts[v] … starts[v + 1] − 1; ``apart``, bool, shape
-        (k, k): pairs of values that may have different distributions, others get 0; ``support``,
-        bool, shape (k, k): the states that can follow each value.
+        1,): those of the pair of values v are starts[v] … starts[v + 1] − 1; ``distinct``, bool,
+        shape (k, k): pairs of values that may have different distributions, others get 0;
+        ``support``, bool, shape (k, k): the states that can follow each value.
     w : float array, shape (k, k)
         Costs, zero on the diagonal.
     trees : tuple of int16, int16, int32 and float arrays, shape (k, k, k)
@@ -155,7 +155,7 @@ def couple(
     int
         Number of multiplications.
     """
-    pairs, starts, apart, support = sets
+    pairs, starts, distinct, support = sets
     k, taken = len(w), 0
     names, local = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64)
     tree, work, order = room(k)
@@ -167,11 +167,11 @@ def couple(
         growth[arc], growth[k * k + arc] = math.exp(cost), math.exp(-cost)
     for place in range(places[0], places[1]):
         x, y = place // k, place % k
-        upper[x, y] = 0.0 if known or not apart[x, y] else np.inf
+        upper[x, y] = 0.0 if known or not distinct[x, y] else np.inf
         if len(trees[3]):
             flows = trees[3][x, y]
             flows[:] = 0.0
-        if not (known and apart[x, y]):
+        if not (known and distinct[x, y]):
             continue
         n, copied, best = _states(support[x], support[y], names, local), False, -1.0
         stored = trees[0][x, y], trees[1][x, y], trees[2][x, y], flows
@@ -262,7 +262,7 @@ def walk(
     ----------
     exact : tuple of float array, float, bool array and float array, and pairs
         ``rows``, shape (n, k, k) or (1, k, k): distributions of the neighbour given each value of
-        the node; the largest relative error of an entry; ``alike``, shape (k, k): pairs of values
+        the node; the largest relative error of an entry; ``equal``, shape (k, k): pairs of values
         with surely equal distributions, at every node; ``spreads``, shape (n + 1,): distance of the
         distribution of each node, from the neighbour of the first on, from the one of the rows
         (Lemma 7), ∞ if the rows do not apply; and all pairs of rows, as for :func:`couple`.
@@ -293,12 +293,12 @@ def walk(
     int
         The next position, n · k² at the end.
     """
-    (rows, error, alike, spreads, (pairs, starts)), (which, roots, blocks) = exact, reweighted
+    (rows, error, equal, spreads, (pairs, starts)), (which, roots, blocks) = exact, reweighted
     (start, now, before, through), (cost, caps) = tables, limits
     (steps, every, block_roots, extra), (place, left) = blocks, places
     n, k = len(out) - 1, len(start)
     w, arcs, slopes = np.empty((k, k)), np.empty((k, k), dtype=np.int64), np.empty((k, k))
-    apart = np.empty((k, k), dtype=np.bool_)
+    distinct = np.empty((k, k), dtype=np.bool_)
     largest, portion = cost.max(), max(1, left // (k + 4) ** 3)
     if place == 0:
         now[:] = start
@@ -324,19 +324,19 @@ def walk(
             add_costs(before, cost, w)
         for x in range(k):
             for z in range(k):
-                apart[x, z] = x != z and there[x] and there[z]
+                distinct[x, z] = x != z and there[x] and there[z]
         last = k * k if spreads[step] == np.inf else min(k * k, first + portion)
         if spreads[step] < np.inf:
             check = step % checks[0] == 0 or step & (step - 1) == 0
             rows_of = rows[min(step, len(rows) - 1)]
-            sets = pairs, starts, apart & ~alike, rows_of > 0
+            sets = pairs, starts, distinct & ~equal, rows_of > 0
             tolerance = checks[1] * largest if check else -1.0
             left -= couple(rows_of, sets, w, trees, now, tolerance, (first, last))
         for at in range(first, last):
             x, z = at // k, at % k
-            bound = 0.0 if alike[x, z] else now[x, z] + more
+            bound = 0.0 if equal[x, z] else now[x, z] + more
             bound = bound if bound <= through[x, z] else through[x, z]
-            now[x, z] = bound if apart[x, z] else 0.0
+            now[x, z] = bound if distinct[x, z] else 0.0
         place += last - first
         if last == k * k:
             store(now, out[step + 1])

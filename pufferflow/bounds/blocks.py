@@ -117,7 +117,7 @@ class Blocks:
 def block(
     steps: int,
     power: tuple[Floats, Bools],
-    apart: Bools,
+    distinct: Bools,
     error: float | None,
     *,
     pairwise: bool = False,
@@ -126,7 +126,7 @@ def block(
 
     Its rows are distributions of the node at that distance, with a relative ``error``; or, if
     that is None, weights of its values, which may be reweighted in any way. Pairs of values that
-    are not ``apart`` have leakage 0. Entries that underflow have no bound.
+    are not ``distinct`` have leakage 0. Entries that underflow have no bound.
     """
     values, support = power
     rows = np.where(support, np.maximum(values, 0.0), 0.0)
@@ -134,10 +134,10 @@ def block(
     unsure: Bools = small[:, None] | small
     margin = 2 * (error or 0.0) + 4 * steps * (len(rows) + 3) * UNIT_ROUNDOFF
     largest = largest_log_cross_ratios if error is None else largest_log_ratios
-    limit = np.where(apart, np.where(unsure, np.inf, largest(rows, apart) + 2 * margin), 0.0)
+    limit = np.where(distinct, np.where(unsure, np.inf, largest(rows, distinct) + 2 * margin), 0.0)
     if error is not None:
         distance = np.array([np.abs(rows - row).sum(axis=1) for row in rows]) / 2 + margin
-        return Block(np.array(steps), limit, np.where(apart, distance, 0.0))
+        return Block(np.array(steps), limit, np.where(distinct, distance, 0.0))
     if not pairwise:
         return Block(np.array(steps), limit)
     log_ratios = np.where(unsure[:, :, None], np.inf, RowSets(rows, ()).log_ratios())
@@ -152,15 +152,15 @@ def blocks_of(
     A bound on the relative error of P* holds for all its powers.
     """
     there: Bools = np.asarray(rows.any(axis=1))
-    apart: Bools = there[:, None] & there & ~np.eye(len(rows), dtype=np.bool_)
+    distinct: Bools = there[:, None] & there & ~np.eye(len(rows), dtype=np.bool_)
     # equal rows of powers may differ by rounding, unless those of P are equal
     if error == 0:
-        apart &= np.array([(rows != row).any(axis=-1) for row in rows])
+        distinct &= np.array([(rows != row).any(axis=-1) for row in rows])
     known, steps = {1: (rows, rows > 0)}, 0
     for m in _grid(length):
         if steps:
             known[m] = times(known[steps], known[m - steps])
-        steps, found = m, block(m, known[m], apart, error, pairwise=pairwise)
+        steps, found = m, block(m, known[m], distinct, error, pairwise=pairwise)
         yield found
         rounding = 4 * (error or 0.0) + 8 * m * (len(rows) + 3) * UNIT_ROUNDOFF
         if float(found.limit.max()) < max(1e-9, rounding):

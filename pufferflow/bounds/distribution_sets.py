@@ -57,7 +57,7 @@ class Couplings:
     pairs, starts : int arrays
         Indices of two of the ``rows``, for all pairs of values in order; the first index of each
         pair, and the end.
-    apart : bool array, shape (k, k)
+    distinct : bool array, shape (k, k)
         Pairs of values that may have different distributions.
     support : bool array, shape (k, k)
         States that can follow each value.
@@ -66,16 +66,26 @@ class Couplings:
     """
 
     def __init__(
-        self, rows: Floats, pairs: Ints, starts: Ints, apart: Bools, support: Bools, margin: float
+        self,
+        rows: Floats,
+        pairs: Ints,
+        starts: Ints,
+        distinct: Bools,
+        support: Bools,
+        margin: float,
     ) -> None:
-        self._rows, self._margin, self.work = constant(rows), margin, len(pairs) * len(apart) ** 2
-        self._sets = constant(pairs), constant(starts), constant(apart), constant(support)
-        self._apart: Bools = apart
+        self._rows, self._margin, self.work = (
+            constant(rows),
+            margin,
+            len(pairs) * len(distinct) ** 2,
+        )
+        self._sets = constant(pairs), constant(starts), constant(distinct), constant(support)
+        self._distinct: Bools = distinct
 
     @cached_property
     def _trees(self) -> Trees:
         """The last best trees: tables of k³ entries, made when they are used."""
-        return no_trees(len(self._apart), flows=True)
+        return no_trees(len(self._distinct), flows=True)
 
     def bound(self, costs: Floats) -> Floats:
         """As :meth:`PairBound.bound`, the largest over a pair's distributions."""
@@ -83,7 +93,7 @@ class Couplings:
         upper, costs = np.zeros((k, k)), constant(costs)
         given = self._rows, self._sets, costs, self._trees, upper, tolerance
         for_all_pairs(lambda places: couple(*given, places), k, self.work // k)
-        return np.where(self._apart, upper + self._margin, 0.0)
+        return np.where(self._distinct, upper + self._margin, 0.0)
 
     def derivative(self) -> Arcs:
         """As :meth:`PairBound.derivative`."""
@@ -133,9 +143,9 @@ class ExactRows(Couplings):
         # equal only after rounding?
         differ: Bools = (rows[:, None, :] != rows[None, :, :]).any(axis=-1) | (error > 0)
         others: Bools = ~np.eye(k, dtype=np.bool_)
-        apart: Bools = differ & secret[:, None] & secret[None, :] & others
-        super().__init__(rows, *each_pair(k), apart, rows > 0, 4.1 * error + 4 * UNIT_ROUNDOFF)
-        self.limit = largest_log_ratios(rows, apart) + self._margin + 2 * spread * others
+        distinct: Bools = differ & secret[:, None] & secret[None, :] & others
+        super().__init__(rows, *each_pair(k), distinct, rows > 0, 4.1 * error + 4 * UNIT_ROUNDOFF)
+        self.limit = largest_log_ratios(rows, distinct) + self._margin + 2 * spread * others
 
     def bound(self, costs: Floats) -> Floats:
         """As :meth:`PairBound.bound`."""
@@ -230,20 +240,20 @@ def for_all_pairs(kernel: Callable[[tuple[int, int]], object], k: int, work: int
         pool.shutdown(cancel_futures=True)
 
 
-def largest_log_ratios(rows: Floats, apart: Bools) -> Floats:
-    """Return max_z log rows[x, z] / rows[x', z], rounded up; 0 for pairs that are not ``apart``."""
-    table = np.where(apart, largest_logs(rows), 0.0)
+def largest_log_ratios(rows: Floats, distinct: Bools) -> Floats:
+    """Return max_z log rows[x, z] / rows[x', z], rounded up; 0 unless the pair is ``distinct``."""
+    table = np.where(distinct, largest_logs(rows), 0.0)
     return np.where(table > 0, table * (1 + 8 * UNIT_ROUNDOFF) + 2000 * UNIT_ROUNDOFF, 0.0)
 
 
-def largest_log_cross_ratios(rows: Floats, apart: Bools) -> Floats:
+def largest_log_cross_ratios(rows: Floats, distinct: Bools) -> Floats:
     """Return max_z,z' log rows[x, z] rows[x', z'] / (rows[x', z] rows[x, z']), as above."""
     table = largest_logs(rows)
     with np.errstate(invalid="ignore"):
         both = table + table.T
         rounding = 8 * UNIT_ROUNDOFF * (np.abs(table) + np.abs(table.T)) + 4000 * UNIT_ROUNDOFF
         both = np.where(np.isfinite(both), np.maximum(both, 0.0) + rounding, np.inf)
-    both[~apart] = 0.0
+    both[~distinct] = 0.0
     np.fill_diagonal(both, 0.0)
     return both
 

@@ -37,7 +37,7 @@ class VertexRows(Couplings):
     """
 
     def __init__(self, rows: RowSets) -> None:
-        k, apart = rows.states, ~np.eye(rows.states, dtype=np.bool_)
+        k, distinct = rows.states, ~np.eye(rows.states, dtype=np.bool_)
         largest, smallest = ([rows.vertices(x, up) for x in range(k)] for up in (True, False))
         vertices, where = np.unique(
             np.concatenate([*largest, *smallest]), axis=0, return_inverse=True
@@ -48,7 +48,7 @@ class VertexRows(Couplings):
             vertices,
             np.concatenate(listed).astype(np.int64),
             np.cumsum([0, *map(len, listed)]),
-            apart,
+            distinct,
             rows.high() > 0,
             4.1 * rows.error + 32 * (k + 4) * UNIT_ROUNDOFF,
         )

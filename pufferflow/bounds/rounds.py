@@ -102,7 +102,7 @@ class Cycle:
         phases, blocks, steps = self._phases(piece), list[Block](), 2
         while not self.known and steps <= self.chain.repeat:
             power = matrix_power(self._weights(piece), steps)
-            blocks.append(block(steps, power, self._apart(phases), None, pairwise=True))
+            blocks.append(block(steps, power, self._distinct(phases), None, pairwise=True))
             steps *= 2
         return self.nodes(phases, blocks)
 
@@ -111,7 +111,7 @@ class Cycle:
         matrices = self.chain.transition_matrices
         return np.asarray(matrices[self.pieces - 1 - piece] if self.forward else matrices[piece].T)
 
-    def _apart(self, phases: Ints) -> Bools:
+    def _distinct(self, phases: Ints) -> Bools:
         """Return the pairs of different values that a node of these phases can have."""
         there: Bools = np.asarray(self.chain.possible[phases].any(axis=0))
         return there[:, None] & there & ~np.eye(len(there), dtype=np.bool_)
@@ -128,8 +128,8 @@ class Cycle:
         size = 1
         while True:
             for piece, product in enumerate(tables):
-                apart = self._apart(self._phases(piece)[-1:])
-                found = block(size * repeat, product, apart, None)
+                distinct = self._distinct(self._phases(piece)[-1:])
+                found = block(size * repeat, product, distinct, None)
                 blocks[piece].append(((piece - size) % pieces, found))
             rounding = 16 * size * repeat * (self.chain.states + 3) * UNIT_ROUNDOFF
             largest = max(float(of_piece[-1][1].limit.max()) for of_piece in blocks)

@@ -68,18 +68,18 @@ class Stretch:
     ) -> None:
         self.count, k = len(possible) - 1, possible.shape[1]
         self.possible: Bools = constant(possible)
-        alike, limits = np.zeros((k, k), dtype=np.bool_), np.full((1, k, k), np.inf)
+        equal, limits = np.zeros((k, k), dtype=np.bool_), np.full((1, k, k), np.inf)
         if rows is not None and spreads is None:
             others, margin = ~np.eye(k, dtype=np.bool_), 4.1 * error + 4 * UNIT_ROUNDOFF
             limits = np.array([largest_log_ratios(table, others) + margin for table in rows])
             if len(rows) == 1 and not error:
-                alike = (rows[0][:, None] == rows[0]).all(axis=-1)
+                equal = (rows[0][:, None] == rows[0]).all(axis=-1)
         if spreads is None:
             spreads = np.full(self.count + 1, np.inf if rows is None else 0.0)
         rows = np.zeros((1, k, k)) if rows is None else rows
         pairs, starts = map(constant, each_pair(k))
         error = 2 * error + 4 * UNIT_ROUNDOFF
-        self._exact = constant(rows), error, constant(alike), constant(spreads), (pairs, starts)
+        self._exact = constant(rows), error, constant(equal), constant(spreads), (pairs, starts)
         self._limits = limits
         self._which = constant(np.full(self.count, which, dtype=np.int64))
         self._roots = constant(np.reshape(roots, (-1, k, k, k)))

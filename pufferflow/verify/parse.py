@@ -268,9 +268,9 @@ class Family:
         kinds = vars(self)
         single = sum(given is not None for given in kinds.values()) == 1 and self.chains != []
         require(single, f"family has one key of {', '.join(kinds)}, and chains at least one chain")
-        alike = {(c.states, c.period, tuple(c.observations or ())) for c in self.chains or ()}
+        shapes = {(c.states, c.period, tuple(c.observations or ())) for c in self.chains or ()}
         why = "the chains of a family differ in their states, period or observations"
-        require(len(alike) <= 1, why)
+        require(len(shapes) <= 1, why)
         low, high = self.binary_interval or (Fraction(1, 2), Fraction(1, 2))
         why = "binary_interval must hold two numbers with 0 < low <= high < 1"
         require(0 < low <= high < 1, why)
