@@ -81,21 +81,23 @@ class Interpreter:
 
     def step(self, forward: bool, nodes: range, step: Step, before: list[Table]) -> Table:
         """Return E of a node, or of late ones, from those before it, at most COUNT (STEP)."""
-        model, power, listed = self.model, step.power or 1, self.proof.listed(step.witnesses)
+        model, power = self.model, step.power or 1
         number, k = len(before), model.k
+        witnesses = self.proof.table(step.witnesses, k)
         # a table of all late nodes holds for those at this distance
         why = f"no node is {power} steps away from step {number} of a side"
         require(power <= number or (model.period == 1 and len(nodes) > 1), why)
         near, far = (self.growth(before[max(number - steps, 0)]) for steps in (1, power))
         node, size = model.node(forward, nodes, near), 3 * k**2 if model.row_sets else k
-        self.work.spend(100 + k**3 + 12 * size * len(listed) + (2 * k**4 if step.power else 0))
+        trees = 12 * size * k**2 if step.witnesses is not None else 0
+        self.work.spend(100 + k**3 + trees + (2 * k**4 if step.power else 0))
         table = self.count(min(nodes[-1], self.around))
         between, away = ((power - 1) * self.cost).exp(), model.values(forward, nodes, power)
         ways = model.weights(forward, nodes.start, power) if step.power else []
         for bounds in [reweighted(*tables, away, far) for tables in ways]:
             for x, y in permutations(node.values, 2):
                 lower(table, x, y, between * bounds[x][y])
-        node.lower(table, listed, near)
+        node.lower(table, witnesses, near)
         return table
 
     def begin(self, early: Iterable[Table], stated: Matrix) -> Table:
@@ -188,11 +190,12 @@ class Interpreter:
         of their worst values, or along a tree of their distributions.
         """
         w, model, k = self.claim.hidden, self.model, self.model.k
-        listed = self.proof.listed(self.proof.observations)
+        index, many = self.proof.observations, len(model.observations)
         why = "observations have trees only if no record is known, and one matrix serves all"
-        require(not listed or (model.period == 1 and not model.informed), why)
+        require(index is None or (model.period == 1 and not model.informed), why)
         ends = model.ends(values, nodes.start, w)
-        self.work.spend(2 * k * sum(map(len, ends.values())) + 12 * k * len(listed))
+        trees = 12 * k * many**2 if index is not None else 0
+        self.work.spend(2 * k * sum(map(len, ends.values())) + trees)
         beyond = {x: [largest(forward[z][y] for z in ends[x]) for y in range(k)] for x in ends}
         every = [[x] for x in ends]
         if w == 1:
@@ -205,11 +208,11 @@ class Interpreter:
             [largest([ONE, *(between(x, y) for x in xs for y in ys)]) for ys in every]
             for xs in every
         ]
-        if listed:
+        if index is not None and w == 1:
             growth = self.growth(_entrywise(mul, forward, backward))
             node = model.observed(nodes, growth)
             alone = node.excess / self.cost.exp()  # the record itself is counted in the end
-            node._replace(excess=alone).lower(table, listed, growth)
+            node._replace(excess=alone).lower(table, self.proof.table(index, many), growth)
         pairs = permutations(range(len(every)), 2)
         return self.loss(largest([ONE, *(table[i][j] for i, j in pairs)]), w)
 

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import cache, cached_property
+from itertools import permutations
 from operator import mul
 from typing import Any, NamedTuple, TypeAlias
 
@@ -15,7 +16,7 @@ from flint import arb, arb_mat
 
 from pufferflow.verify import balls
 from pufferflow.verify.balls import ONE, ZERO, Row, Table, Work, ball, columns
-from pufferflow.verify.parse import Chain, Pair, RowSet, Witness, require
+from pufferflow.verify.parse import Chain, RowSet, Witnesses, require
 from pufferflow.verify.rules import by_flows, by_tree, entry_bounds
 
 _MAX_SETS = 10_000  # of possible values of the nodes of a chain
@@ -39,11 +40,11 @@ class Node(NamedTuple):
     rows: Sequence[Any] = ()
     excess: arb = ONE
 
-    def lower(self, table: Table, witnesses: dict[Pair, Witness], growth: Table) -> None:
+    def lower(self, table: Table, witnesses: Witnesses, growth: Table) -> None:
         """Replace larger bounds of the leakage of pairs of values by those of their witnesses."""
-        rows, values = self.rows, self.values
-        for (x, y), witness in witnesses.items():
-            if rows and {x, y} <= values:
+        rows = self.rows
+        for x, y in permutations(self.values if rows else (), 2):
+            if (witness := witnesses[x][y]) is not None:
                 if isinstance(rows[x], RowSet):
                     bound = by_flows(rows[x], rows[y], witness, growth)
                 else:

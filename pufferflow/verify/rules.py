@@ -13,7 +13,7 @@ from operator import mul
 from flint import arb
 
 from pufferflow.verify.balls import INFINITE, ONE, ZERO, Row, Table, ball, columns, largest
-from pufferflow.verify.parse import Flows, Mixing, Part, RowSet, Shares, Witness, require, total
+from pufferflow.verify.parse import Flows, Mixing, Part, RowSet, Transitions, Witness, require
 
 # -- exact distributions: trees (Lemma 3) ----------------------------------------------------------
 
@@ -149,15 +149,16 @@ def by_flows(p: RowSet, q: RowSet, flows: Witness, growth: Table) -> arb:
     with the largest q.
     """
     k, parts = len(growth), len(p.parts)
-    flows = flows if isinstance(flows, Flows) else Flows({}, [], [])
+    flows = flows if isinstance(flows, Flows) else Flows([], [], [])
     why = f"between sets of rows there are flows, with shares for each of {parts} parts"
     require(len(flows.surplus) == len(flows.reserve) == parts, why)
-    every = [pair for table in (flows.flow, *flows.surplus, *flows.reserve) for pair in table]
-    require(all(max(pair) < k for pair in every), "flows lead to a state that there is not")
+    every = flows.flow, *flows.surplus, *flows.reserve
+    require(all(len(table) == k for table in every), f"flows are between all {k} states")
     left, right = _spread(p, flows.surplus, growth, 1), _spread(q, flows.reserve, growth, -1)
-    for (z, y), amount in flows.flow.items():
-        left[z] -= ball(amount)
-        left[y] += ball(amount) * growth[z][y]
+    for z, row in enumerate(flows.flow):
+        for y, amount in enumerate(map(ball, row)):
+            left[z] -= amount
+            left[y] += amount * growth[z][y]
     store = max(range(k), key=lambda y: float(right[y].mid()))
     if not right[store] > 0:
         return INFINITE
@@ -170,24 +171,13 @@ def by_flows(p: RowSet, q: RowSet, flows: Witness, growth: Table) -> arb:
     return _finite((needed / right[store]).max(ONE))
 
 
-def _spread(rows: RowSet, given: list[Shares], growth: Table, sign: int) -> Row:
-    """Return bounds, upper (1) or lower (−1), of the mass of base and parts at each value.
-
-    Shares of a part's mass at a value go to others; the rest stays.
-    """
-    found, k = [ball(p) for p in rows.base], len(rows.base)
+def _spread(rows: RowSet, given: list[Transitions], growth: Table, sign: int) -> Row:
+    """Return bounds, upper (1) or lower (−1), of the mass of base and parts at each value."""
+    found, k = [ball(p) for p in rows.base], range(len(rows.base))
     for part, shares in zip(rows.parts, given, strict=True):
-        goes, moved = [[ZERO] * k for _ in range(k)], defaultdict(list)
-        for (z, y), share in shares.items():
-            goes[z][y] = ball(share)
-            moved[z].append(share)
-        for z in range(k):
-            stays = 1 - total(moved[z], "shares")
-            require(stays >= 0, f"the shares of state {z + 1} sum to more than 1")
-            goes[z][z] = ball(stays)
-        for y in range(k):
-            here = [growth[z][y] if sign > 0 else 1 / growth[y][z] for z in range(k)]
-            found[y] += greedy(part, [goes[z][y] * here[z] for z in range(k)], sign)
+        for y in k:
+            here = [growth[z][y] if sign > 0 else 1 / growth[y][z] for z in k]
+            found[y] += greedy(part, [ball(shares[z][y]) * here[z] for z in k], sign)
     return found
 
 

@@ -130,12 +130,12 @@ def test_sets_of_rows_hold_their_members(seed):
     rng, k, rows, growth = drawn(seed)
     family, members = sets(rng, rows)
 
-    def table(largest_share):
-        pairs = permutations(range(k), 2)
-        return {pair: Fraction(largest_share * rng.random() / k) for pair in pairs}
+    def shares():
+        return exactly(rng.dirichlet(np.ones(k), k))
 
     parts = [None] * len(family.rows[0].parts)
-    flows = Flows(table(0.2), [table(1.0) for _ in parts], [table(1.0) for _ in parts])
+    flow = exactly(0.2 * rng.random((k, k)) / k)
+    flows = Flows(flow, [shares() for _ in parts], [shares() for _ in parts])
     found = float(by_flows(family.rows[0], family.rows[1], flows, balls(growth)))
     assert found >= largest([member[:2] for member in members], growth) * (1 - 1e-9)
     model = Model(family, Work(1e9))
@@ -259,8 +259,7 @@ def random_side(rng, k, length, period, witnesses):
         found = {"power": int(rng.integers(1, min(most, 3) + 1))} if rng.random() < 0.9 else {}
         if rng.random() < 0.5:
             found["witnesses"] = len(witnesses)
-            pairs = permutations(range(1, k + 1), 2)
-            witnesses.append([[x, y, random_tree(rng, k)] for x, y in pairs])
+            witnesses.append([[random_tree(rng, k) for _ in range(k)] for _ in range(k)])
         return found
 
     many = int(rng.integers(length)) * (period == 1)
