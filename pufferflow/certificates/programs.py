@@ -21,7 +21,7 @@ from pufferflow.models.families import Protection
 from pufferflow.verify import MAX_WORK
 from pufferflow.verify.balls import Table, Work, below
 from pufferflow.verify.interpret import Interpreter
-from pufferflow.verify.model import Node, Position
+from pufferflow.verify.model import END, Node, Values
 from pufferflow.verify.parse import Claim, Matrix, Pair, Proof, Step, Witness, read, require
 
 # relative excess: decimals and exact rows differ slightly from floats
@@ -67,8 +67,8 @@ class Writer:
         plain = model.hidden and model.period == 1 and not model.informed
         if plain and run.claim.hidden == 1:
             middle = self.around // 2
-            position = Position(middle, middle > self.early[1])
-            node = model.observed(position, run.growth(run.count(0)))
+            nodes = range(middle, END if middle > self.early[1] else middle + 1)
+            node = model.observed(nodes, run.growth(run.count(0)))
             found = self._found(True, node, forward + past)[0] if node.rows else []
             document["observations"] = self._add(found)
         return document
@@ -94,7 +94,7 @@ class Writer:
         many = min(self.early[not forward], self.around)
         if sets and self.around * self.k**6 <= _MAX_EARLY:
             many = self.around
-        positions = [Position(j) for j in range(1, many + 1)]
+        positions = [range(j, j + 1) for j in range(1, many + 1)]
         prefix, tables = self._steps(forward, start, positions, coupled, power)
         if many == self.around:
             return {"prefix": prefix}, _logs(tables[-1])
@@ -113,7 +113,7 @@ class Writer:
         return {"prefix": prefix, "start": stated, "cycle": cycle}, guess
 
     def _steps(
-        self, forward: bool, start: Table, nodes: list[Position], coupled: bool, power: int | None
+        self, forward: bool, start: Table, places: list[range], coupled: bool, power: int | None
     ) -> tuple[list[Document], list[Table]]:
         """Return steps for successive positions, and the tables that they prove.
 
@@ -124,9 +124,9 @@ class Writer:
         def prove(step: Document) -> Table:
             return self.run.step(forward, position, Step(**step), tables)
 
-        for position in nodes:
+        for position in places:
             node = self.model.node(forward, position, self.run.growth(tables[-1]))
-            early = not position.late
+            early = len(position) == 1
             known = bool(coupled and node.rows)
             found, trees = self._found(forward, node, logs[-1]) if known else ([], self.cap)
             through, ratios = 0, self.cap
@@ -147,17 +147,17 @@ class Writer:
         return steps, tables
 
     def _through(
-        self, forward: bool, position: Position, logs: list[Floats], power: int
+        self, forward: bool, position: range, logs: list[Floats], power: int
     ) -> tuple[int, Floats]:
         """Return the number of steps with the smallest leakage of a node, and that leakage."""
         i = len(logs)
         powers = [power] if self.model.period == 1 else [min(power, i)]
-        if not position.late:
+        if len(position) == 1:
             powers = [m for m in _POWERS if m <= min(power, i)]
         found = []
         for m in powers:
             costs = logs[max(i - m, 0)] + self.costs
-            sets = self._sets_of(forward, position.nodes % self.model.period, m)
+            sets = self._sets_of(forward, position.start % self.model.period, m)
             bound = np.minimum.reduce([rows.bound(costs) for rows in sets])
             found.append((m, np.minimum(bound + (m - 1) * self.cost, self.cap)))
         return min(found, key=lambda way: (way[1].max(), way[1].sum()))
@@ -200,7 +200,7 @@ class Writer:
                 return table
         return self.cap
 
-    def _outside(self, values: int) -> Bools:
+    def _outside(self, values: Values) -> Bools:
         """Return the pairs of values that a node with these values cannot have."""
         possible = _mask(values, self.k)
         return np.asarray(~(possible[:, None] & possible) & (self.away > 0))
@@ -222,8 +222,8 @@ class Writer:
         model, steps = self.model, list[tuple[list[Any], Bools, int]]()
         for i, position in enumerate(model.late(forward, self.around), 1):
             near = power if model.period == 1 else min(power, i)
-            outside = self._outside(model.values_at(forward, position, 0))
-            phase = position.nodes % model.period
+            outside = self._outside(model.values(forward, position))
+            phase = position.start % model.period
             steps.append((self._sets_of(forward, phase, near), outside, near))
         ways = range(len(steps[0][0]))
         every = [[(sets[way], *others) for sets, *others in steps] for way in ways]
@@ -325,5 +325,5 @@ def _logs(table: Table) -> Floats:
     return np.array([[max(float(value.log()), 0.0) for value in row] for row in table])
 
 
-def _mask(values: int, k: int) -> Bools:
-    return np.array([bool(values >> x & 1) for x in range(k)])
+def _mask(values: Values, k: int) -> Bools:
+    return np.array([x in values for x in range(k)])

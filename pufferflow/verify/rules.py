@@ -6,19 +6,20 @@ e^w(z, y). The proofs are in ``docs/leakage.md``.
 """
 
 from collections import defaultdict
+from collections.abc import Iterable
 from functools import lru_cache
 from operator import mul
 
 from flint import arb
 
-from pufferflow.verify.balls import INFINITE, ONE, ZERO, Row, Table, ball, columns, largest, members
+from pufferflow.verify.balls import INFINITE, ONE, ZERO, Row, Table, ball, columns, largest
 from pufferflow.verify.parse import Flows, Mixing, Part, RowSet, Shares, Witness, require, total
 
 # -- exact distributions: trees (Lemma 3) ----------------------------------------------------------
 
 
 @lru_cache(2**14)  # the same trees may serve many nodes
-def _tree(parents: tuple[int, ...], k: int, values: int) -> list[tuple[int, int, bool]]:
+def _tree(parents: tuple[int, ...], k: int, values: frozenset[int]) -> list[tuple[int, int, bool]]:
     """Return these values without the root, parents first, with their parent and arc direction.
 
     Children of other values become children of the next one above, or of the first one.
@@ -32,17 +33,17 @@ def _tree(parents: tuple[int, ...], k: int, values: int) -> list[tuple[int, int,
         line.extend(children[v])
     why = "a tree has one root, with 0 for its parent, and the others lead to it"
     require(len(line) == k, why)
-    root = next(v for v in line if values >> v & 1)
+    root = next(v for v in line if v in values)
     above, arcs = {-1: root}, []
     for v in line:
         a = above[abs(parents[v]) - 1]
-        above[v] = v if values >> v & 1 else a
+        above[v] = v if v in values else a
         if above[v] == v != root:
             arcs.append((v, a, parents[v] > 0))
     return arcs
 
 
-def by_tree(p: Row, q: Row, parents: Witness, values: int, growth: Table) -> arb:
+def by_tree(p: Row, q: Row, parents: Witness, values: frozenset[int], growth: Table) -> arb:
     """Return a bound by the flows along any tree of the values that the neighbour can have.
 
     With u(z) = u(y) + w(z, y) along its arcs (z, y) and h = e^u let P = p·h/(p·h), Q likewise.
@@ -85,7 +86,7 @@ def _root(above: arb, below: arb) -> arb:
 # -- any distribution (Lemma 6) --------------------------------------------------------------------
 
 
-def reweighted(low: Table, high: Table, values: int, growth: Table) -> Table:
+def reweighted(low: Table, high: Table, values: frozenset[int], growth: Table) -> Table:
     """Return bounds for distributions of the neighbour y reweighted in any way.
 
     Given x the weights lie in [low[y][x], high[y][x]]. Between x and z the cross ratio R of two
@@ -93,15 +94,14 @@ def reweighted(low: Table, high: Table, values: int, growth: Table) -> Table:
     √(RH))² / (√R + √H)², H = e^w(y, y'), over R > 1; it is at most R, and at most H, and grows with
     both.
     """
-    inside = list(members(values))
     far = [[h.sqrt() for h in row] for row in growth]
-    widest = {y: largest([ONE, *(far[y][z] for z in inside if z != y)]) for y in inside}
+    widest = {y: largest([ONE, *(far[y][z] for z in values if z != y)]) for y in values}
 
     def bound(cross: arb, root: arb) -> arb:
         return _finite((1 + cross * root) / (cross + root)) if cross.is_finite() else root.upper()
 
     def of_pair(x: int, z: int) -> arb:
-        pairs = [(high[y][x], low[y][x], high[y][z], low[y][z], y) for y in inside]
+        pairs = [(high[y][x], low[y][x], high[y][z], low[y][z], y) for y in values]
         tops = sorted((_root(p, q), y) for p, _, _, q, y in pairs if not p.is_zero())
         ends = sorted((_root(q, p), y) for _, p, q, _, y in pairs if not q.is_zero())
         if not (tops and ends):  # impossible values
@@ -121,9 +121,9 @@ def reweighted(low: Table, high: Table, values: int, growth: Table) -> Table:
     return [[ONE if x == z else of_pair(x, z) for z in range(len(low))] for x in range(len(low))]
 
 
-def largest_ratios(weights: Table, values: int) -> Table:
-    """Return table[x][z] = max of weights[y][x] / weights[y][z] over y; 0/0 does not count."""
-    given = columns(weights[y] for y in members(values))
+def largest_ratios(weights: Iterable[Row]) -> Table:
+    """Return table[x][z] = max of row[x] / row[z] over rows of weights; 0/0 does not count."""
+    given = columns(weights)
 
     def most(above: Row, below: Row) -> arb:
         pairs = zip(above, below, strict=True)

@@ -12,7 +12,7 @@ import pytest
 from certificate_truth import chain, claim, worst_loss
 
 import pufferflow as pf
-from pufferflow import verify
+from pufferflow.cli import verify
 from pufferflow.errors import CertificateError
 
 NONE = {"prefix": []}
