@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import cache, cached_property
 from itertools import permutations
-from operator import mul
+from operator import mul, truediv
 from typing import Any, NamedTuple, TypeAlias
 
 from flint import arb, arb_mat
@@ -174,17 +174,14 @@ class Model:
         return found
 
     def distance(self, node: int) -> arb:
-        """Return the largest quotient of m(x)/π(x) over a node's distributions m, or ∞."""
-        factor = ONE
+        """Return the largest quotient of m(x)/π(x) over a node's distributions m, or none."""
         if self.period > 1 or self._closed != self.everything:
             return balls.INFINITE
-        for row in self.distributions(range(node, node + 1)):
-            if any(p.is_zero() for p in row):
-                return balls.INFINITE
-            ratios = [p / q for p, q in zip(row, self.stationary[0], strict=True)]
-            spread = balls.largest(ratios) * balls.largest([1 / ratio for ratio in ratios])
-            factor = factor.max(spread)
-        return factor
+        return balls.largest(
+            balls.largest(map(truediv, row, self.stationary[0]))
+            * balls.largest(map(truediv, self.stationary[0], row))
+            for row in self.distributions(range(node, node + 1))
+        )
 
     # -- neighbours --------------------------------------------------------------------------------
 
@@ -261,5 +258,4 @@ def union(sets: Iterable[Values]) -> Values:
 def shares(weights: Row) -> Row:
     """Return weights divided by their sum, unless all are 0."""
     total = sum(weights, ZERO)
-    balls.decide(total.is_zero() or total > 0)
     return weights if total.is_zero() else [weight / total for weight in weights]

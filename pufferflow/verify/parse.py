@@ -108,11 +108,11 @@ def read(kind: Any, value: Any, where: str) -> Any:
         return tuple(read(one, part, where) for one, part in zip(inner, value, strict=True))
     if written is dict:
         types = dict(inner)
-        if unknown := [key for key in value if key not in types]:
-            raise CertificateError(f"{where} has the unknown key {_brief(unknown[0])}")
         needed = [part.name for part in fields(kind) if part.default is MISSING]
-        if missing := [name for name in needed if name not in value]:
-            raise CertificateError(f"{where} lacks the key {missing[0]}")
+        wrong = [f"has the unknown key {_brief(key)}" for key in value if key not in types]
+        wrong += [f"lacks the key {name}" for name in needed if name not in value]
+        if wrong:
+            raise CertificateError(f"{where} {wrong[0]}")
         inside = "" if kind is Claim else f"{where}: "
         return kind(**{key: read(types[key], part, inside + key) for key, part in value.items()})
     if origin is Fraction:
@@ -436,10 +436,8 @@ def parse(document: object) -> Claim:
     known = isinstance(document, dict) and document.get("certificate") == "pufferflow"
     require(known, "this is not a certificate of pufferflow: the key certificate is missing")
     version = document.get("version")  # type: ignore[attr-defined]
-    old = "it was made before 1.0; make it again"
-    why = old if version == 1 else f"this program reads {VERSION}"
     ours = type(version) is int and version == VERSION
-    require(ours, f"version is {_brief(version)}; {why}")
+    require(ours, f"version is {_brief(version)}; this program reads {VERSION}")
     try:
         found: Claim = read(Claim, document, "the certificate")
     except RecursionError:
