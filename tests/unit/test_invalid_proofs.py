@@ -593,7 +593,7 @@ def test_answers_of_the_proved_checker(tmp_path, monkeypatch, code, answer):
     checker.chmod(0o700)
     monkeypatch.setattr(verify, "BUILT", checker)
     if answer and code != 1:
-        assert verify.ask_proved_checker(b"{}") == answer
+        assert verify.ask_proved_checker({}) == answer
     else:
         with pytest.raises(CertificateError, match=answer or "ended without an answer"):
-            verify.ask_proved_checker(b"{}")
+            verify.ask_proved_checker({})
