@@ -14,7 +14,6 @@ all nodes on one side of it.
   observations.
 """
 
-import math
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from functools import cache, cached_property
@@ -24,10 +23,10 @@ from typing import Any
 
 from flint import arb
 
-from pufferflow.verify.balls import ONE, Table, Work, ball, below, decide, exact, largest, members
+from pufferflow.verify.balls import ONE, Table, Work, ball, below, decide, exact, largest
 from pufferflow.verify.counts import count_loss
-from pufferflow.verify.model import Model, Position, lower
-from pufferflow.verify.parse import Claim, Matrix, Mixing, Proof, Step, require
+from pufferflow.verify.model import Model, Values, lower, union
+from pufferflow.verify.parse import Claim, Matrix, Mixing, Proof, Side, Step, require
 from pufferflow.verify.rules import largest_ratios, overlapping, reweighted
 
 
@@ -41,13 +40,14 @@ def interpret(claim: Claim, work: Work) -> Fraction:
     require(len(proofs) == len(every), f"there are {len(proofs)} proofs for {len(every)} members")
     alone = all(bool(proof.count) == counts for proof in proofs)
     require(alone, "a count alone proves the scale of wasserstein, and no other one")
-    pairs = zip(every, proofs, strict=True)
-    if counts:
-        return max(count_loss(claim, member, proof, work) for member, proof in pairs)
-    require(claim.scale > 0, "without noise a loss is not bounded")
-    return max(
-        loss for member, proof in pairs for loss in Interpreter(claim, member, proof, work).losses()
-    )
+    require(counts or claim.scale > 0, "without noise a loss is not bounded")
+
+    def loss(member: Any, proof: Proof) -> Fraction:
+        if counts:
+            return count_loss(claim, member, proof, work)
+        return max(Interpreter(claim, member, proof, work).losses())
+
+    return max(map(loss, every, proofs))
 
 
 class Interpreter:
@@ -58,7 +58,7 @@ class Interpreter:
         self.cost, self.around = 1 / ball(claim.scale), claim.windows - 1
         self.together = claim.length / claim.scale
         """COUNT alone: the loss of all records together."""
-        self._ratios, self._of_node = cache(self._ratios_of_rows), cache(self._ratios_of_node)
+        self._ratios, self._of_nodes = cache(self._ratios_of_rows), cache(self._ratios_of_nodes)
 
     @cached_property
     def model(self) -> Model:
@@ -80,23 +80,25 @@ class Interpreter:
 
     # -- STEP and CLOSE ----------------------------------------------------------------------------
 
-    def step(self, forward: bool, position: Position, step: Step, before: list[Table]) -> Table:
-        """Return E at a position from those of the nodes before it, at most COUNT (STEP)."""
-        model, power, listed = self.model, step.power or 1, self.proof.listed(step.witnesses)
-        number, (nodes, late), k = len(before), position, model.k
+    def step(self, forward: bool, nodes: range, step: Step, before: list[Table]) -> Table:
+        """Return E of a node, or of late ones, from those before it, at most COUNT (STEP)."""
+        model, k, number, power = self.model, self.model.k, len(before), step.power or 1
         # a table of all late nodes holds for those at this distance
         why = f"no node is {power} steps away from step {number} of a side"
-        require(power <= number or (model.period == 1 and late), why)
+        require(power <= number or (model.period == 1 and len(nodes) > 1), why)
         near, far = (self.growth(before[max(number - steps, 0)]) for steps in (1, power))
-        node, size = model.node(forward, position, near), 3 * k**2 if model.row_sets else k
-        self.work.spend(100 + k**3 + 12 * size * len(listed) + (2 * k**4 if step.power else 0))
-        table, between = self.count(self.around if late else nodes), ((power - 1) * self.cost).exp()
-        away = model.values_at(forward, position, power)
-        ways = model.weights(forward, nodes, power) if step.power else []
-        for bounds in [reweighted(*tables, away, far) for tables in ways]:
-            for x, y in permutations(members(node.values), 2):
-                lower(table, x, y, between * bounds[x][y])
-        node.lower(table, listed, near)
+        table, node = self.count(min(nodes[-1], self.around)), model.node(forward, nodes, near)
+        self.work.spend(100 + k**3)
+        if step.power:
+            self.work.spend(2 * k**4)
+            between, away = ((power - 1) * self.cost).exp(), model.values(forward, nodes, power)
+            for tables in model.weights(forward, nodes.start, power):
+                bounds = reweighted(*tables, away, far)
+                for x, y in permutations(node.values, 2):
+                    lower(table, x, y, between * bounds[x][y])
+        if step.witnesses is not None:
+            self.work.spend(12 * len(node.values) ** 2 * (3 * k**2 if model.row_sets else k))
+            node.lower(table, self.proof.table(step.witnesses, k), near)
         return table
 
     def begin(self, early: Iterable[Table], stated: Matrix) -> Table:
@@ -110,14 +112,12 @@ class Interpreter:
             begin = _entrywise(arb.max, begin, table)
         return _entrywise(arb.min, begin, self.count(self.around))
 
-    def tables(self, forward: bool) -> tuple[list[Table], dict[int, Table]]:
+    def tables(self, forward: bool, side: Side) -> tuple[list[Table], dict[int, Table]]:
         """Return E of the nodes with 0, 1, … nodes on a side, and of all others at each phase.
 
         With a period segments begin at any phase, and all nodes are others.
         """
-        side, model = self.proof.forward if forward else self.proof.backward, self.model
-        assert side is not None
-        every = [*side.prefix, *(side.cycle or [])]
+        model, every = self.model, [*side.prefix, *(side.cycle or [])]
         both = any(s.power for s in every) and any(s.witnesses is not None for s in every)
         # a flow may pass through impossible values, which have no ratios
         why = "flows and ratios bound different tables, use one of them"
@@ -126,19 +126,19 @@ class Interpreter:
         require(not side.prefix or model.period == 1, why)
         early = [self.count(0)]
         for j, step in enumerate(side.prefix[: self.around], 1):
-            early.append(self.step(forward, Position(j), step, early))
+            early.append(self.step(forward, range(j, j + 1), step, early))
         single = early if model.period == 1 else []
         if len(early) > self.around or side.start is None:
             return single, dict.fromkeys(range(model.period), self.count(self.around))
-        cycle, positions = side.cycle or [], model.late(forward, len(early))
-        why = f"a cycle has a start, and a step for each of the {len(positions)} phases"
-        require(len(cycle) == len(positions), why)
+        cycle, phases = side.cycle or [], model.late(forward, len(early))
+        why = f"a cycle has a start, and a step for each of the {len(phases)} phases"
+        require(len(cycle) == len(phases), why)
         late = [self.begin(early[-max(step.power or 1 for step in cycle) :], side.start)]
-        for position, step in zip(positions, cycle, strict=True):
-            late.append(self.step(forward, position, step, late))
+        for nodes, step in zip(phases, cycle, strict=True):
+            late.append(self.step(forward, nodes, step, late))
         decide(below(late[-1], late[0]), "a period does not end at or below its start")
-        pairs = zip(positions, late[1:], strict=True)
-        return single, {position.nodes % model.period: table for position, table in pairs}
+        pairs = zip(phases, late[1:], strict=True)
+        return single, {nodes.start % model.period: table for nodes, table in pairs}
 
     # -- READ --------------------------------------------------------------------------------------
 
@@ -154,15 +154,21 @@ class Interpreter:
         elif proof.forward is None or proof.backward is None or around == 0:
             yield self.together
         else:
-            (early, rest), (begun, backward) = self.tables(True), self.tables(False)
-            model, period, last = self.model, self.model.period, self.claim.hidden - 1
-            begin, end = range(len(begun) + period), range(around + 1 - len(early), around + 1)
-            for node in {node for node in (*begin, *end) if 0 <= node < max(around + 1, period)}:
-                after, late = around - node, node >= len(begun)
-                forward = early[after] if 0 <= after < len(early) else rest[(node + last) % period]
-                before = backward[node % period] if late else begun[node]
-                values = model.values(node, math.inf if late and period == 1 else node)
-                yield self.read(values, Position(node, late), forward, before)
+            yield from self.program(proof.forward, proof.backward)
+
+    def program(self, forward: Side, backward: Side) -> Iterator[Fraction]:
+        """Yield the losses of nodes with steps of their own, and of all others at each phase."""
+        (early, late), (begun, past) = self.tables(True, forward), self.tables(False, backward)
+        period, last, around = self.model.period, self.claim.hidden - 1, self.around
+        single = {*range(len(begun)), *range(around + 1 - len(early), around + 1)}
+        places = [range(node, node + 1) for node in single if 0 <= node <= around]
+        if len(begun) + len(early) <= around:
+            places += self.model.late(False, len(begun))
+        for nodes in places:
+            node, after = nodes.start, around - nodes[-1]
+            ahead = early[after] if 0 <= after < len(early) else late[(node + last) % period]
+            behind = begun[node] if node < len(begun) else past[node % period]
+            yield self.read(nodes, ahead, behind)
 
     def loss(self, revealed: arb, records: int) -> Fraction:
         """Return a bound of the loss of ``records`` and of the leakage of others."""
@@ -171,43 +177,43 @@ class Interpreter:
         log = exact(revealed.upper().log().upper())  # a ball around 1 may hold more
         return min(self.together, records / self.claim.scale + log)
 
-    def read(self, values: int, position: Position, forward: Table, backward: Table) -> Fraction:
+    def read(self, nodes: range, forward: Table, backward: Table) -> Fraction:
+        """Return the loss of windows that begin at one of these nodes."""
+        sets = self.model.sets(nodes)
+        return max(self.windows(nodes, values, forward, backward) for values in sets)
+
+    def windows(self, nodes: range, values: Values, forward: Table, backward: Table) -> Fraction:
         """Return the loss of windows with these first values: over two first and two last ones.
 
-        First and last values are equal for a single record.
+        First and last values are equal for a single record. Its loss is over two observations: that
+        of their worst values, or along a tree of their distributions.
         """
-        hidden, model = self.claim.hidden, self.model
-        ends = model.ends(values, position.nodes, hidden)
-        if model.hidden and hidden == 1:
-            return self.observed(ends, position, self.growth(_entrywise(mul, forward, backward)))
-        self.work.spend(2 * model.k * sum(map(len, ends.values())))
-        beyond = {
-            x: [largest(forward[z][y] for z in ends[x]) for y in range(model.k)] for x in ends
-        }
-        products = (
-            largest(beyond[x][z] for z in ends[y]) * backward[x][y] for x in ends for y in ends
-        )
-        return self.loss(largest([ONE, *products]), hidden)
+        w, model, k = self.claim.hidden, self.model, self.model.k
+        ends = model.ends(values, nodes.start, w)
+        self.work.spend(2 * k * sum(map(len, ends.values())))
+        beyond = {x: [largest(forward[z][y] for z in ends[x]) for y in range(k)] for x in ends}
+        every = [[x] for x in ends]
+        if w == 1:
+            every = [[x for x in ends if model.seen[x] == name] for name in model.observations]
 
-    def observed(self, values: Iterable[int], position: Position, growth: Table) -> Fraction:
-        """Return the loss between two observations of a node.
+        def between(x: int, y: int) -> arb:
+            return largest(beyond[x][z] for z in ends[y]) * backward[x][y]
 
-        It is that of the worst values, or along a tree of their distributions.
-        """
-        model, listed = self.model, self.proof.listed(self.proof.observations)
-        why = "observations have trees only if no record is known, and one matrix serves all"
-        require(not listed or (model.period == 1 and not model.informed), why)
-        every = [[x for x in values if model.seen[x] == name] for name in model.observations]
         table = [
-            [largest([ONE, *(growth[x][y] for x in xs for y in ys)]) for ys in every]
+            [largest([ONE, *(between(x, y) for x in xs for y in ys)]) for ys in every]
             for xs in every
         ]
-        self.work.spend(12 * model.k * len(listed))
-        if listed:
-            model.observed(position, growth).lower(table, listed, growth)
+        if (index := self.proof.observations) is not None:
+            plain = w == 1 and model.period == 1 and not model.informed
+            why = "observations have trees only if a window is one record, none is known, and one"
+            require(plain, f"{why} matrix serves all")
+            self.work.spend(12 * k * len(every) ** 2)
+            growth = self.growth(_entrywise(mul, forward, backward))
+            node = model.observed(nodes, growth)
+            alone = node.excess / self.cost.exp()  # the record itself is counted in the end
+            node._replace(excess=alone).lower(table, self.proof.table(index, len(every)), growth)
         pairs = permutations(range(len(every)), 2)
-        worst = largest([ONE, *(table[i][j] for i, j in pairs)])
-        return max(self.loss(ONE, 1), self.loss(worst, 0))  # at least that of the record itself
+        return self.loss(largest([ONE, *(table[i][j] for i, j in pairs)]), w)
 
     # -- RATIO -------------------------------------------------------------------------------------
 
@@ -231,30 +237,25 @@ class Interpreter:
         require(plain, "quilts prove scales of chains with one matrix, and for no side information")
         if left is None and right is None:
             return self.together
+        nodes = range(first - 1, last)
         forward, backward = self.count(self.claim.windows - first), self.count(last - 1)
         if right is not None:
             forward = self._ratios(True, right, model.everything)
         if left is not None:
-            sources = model.values(first - left - 1, last - left - 1)
-            node = zip(*self._of_node(first - 1, first == last), strict=True)
-            backward = _entrywise(mul, self._ratios(False, left, sources), node)
-        sets = model.sets(first - 1, last - 1)
-        position = Position(first - 1)
-        return max(self.read(values, position, forward, backward) for values in sets)
+            sources = union(model.sets(range(nodes.start - left, nodes.stop - left)))
+            of_node = zip(*self._of_nodes(nodes), strict=True)
+            backward = _entrywise(mul, self._ratios(False, left, sources), of_node)
+        return self.read(nodes, forward, backward)
 
-    def _ratios_of_rows(self, forward: bool, n: int, values: int) -> Table:
+    def _ratios_of_rows(self, forward: bool, n: int, values: Values) -> Table:
         """RATIO."""
         self.work.spend(2 * self.model.k**3)
         [(rows, _)] = self.model.weights(forward, 0, n)
-        return _entrywise(mul, self.count(n - 1), largest_ratios(rows, values))
+        return _entrywise(mul, self.count(n - 1), largest_ratios(rows[y] for y in values))
 
-    def _ratios_of_node(self, node: int, single: bool) -> Table:
-        """Return bounds of m(x) / m(y) for a node, and for later ones unless ``single``.
-
-        A ratio of mixtures is at most the largest one of what is mixed.
-        """
-        rows = self.model.distribution(node, later=not single)
-        return largest_ratios(rows, (1 << len(rows)) - 1)
+    def _ratios_of_nodes(self, nodes: range) -> Table:
+        """Return bounds of m(x) / m(y) for nodes: a ratio of mixtures is at most one of these."""
+        return largest_ratios(self.model.distributions(nodes))
 
 
 def _entrywise(rule: Callable[[arb, arb], arb], one: Table, other: Iterable[Any]) -> Table:
