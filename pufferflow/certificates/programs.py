@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -22,7 +23,7 @@ from pufferflow.verify import MAX_WORK
 from pufferflow.verify.balls import Table, Work, below
 from pufferflow.verify.interpret import Interpreter
 from pufferflow.verify.model import END, Node, Values
-from pufferflow.verify.parse import Claim, Matrix, Pair, Proof, Step, Witness, read, require
+from pufferflow.verify.parse import Claim, Matrix, Proof, Step, Witnesses, read, require
 
 # relative excess: decimals and exact rows differ slightly from floats
 _MARGIN = 1e-9
@@ -33,10 +34,11 @@ _MAX_COUPLED, _MAX_EARLY = 12, 20_000
 # single nodes: number of trials, loss by fewer steps or old trees, work
 _EARLY, _ENOUGH, _MAX_WORK = (1, 4, 16, 64, 150, 400), 1e-3, 2e7
 _POWERS = [m << j for j in range(20) for m in ((2, 3) if j else (1, 2, 3))]
-# rounded to decimals, shares still sum to at most 1; the rest does not move
+# rounded to decimals, shares still sum to at most 1; the rest stays
 _BELOW = 1 - 4e-15
 
 Document = dict[str, Any]
+Pair: TypeAlias = tuple[int, int]
 Map: TypeAlias = tuple[Any, Bools, int]
 """Leakages through a node some steps away, by the engine; mask of impossible pairs."""
 
@@ -49,7 +51,7 @@ class Writer:
 
     def __init__(self, claim: Claim, member: Any, known: list[Any], early: Pair) -> None:
         self.witnesses: list[Any] = []
-        self.parsed: list[dict[Pair, Witness]] = []
+        self.parsed: list[Witnesses] = []
         self.run = Interpreter(claim, member, Proof(self.parsed), Work(MAX_WORK))
         self.model, self.early = self.run.model, early
         self.around, self.cost, self.k = self.run.around, float(self.run.cost), self.model.k
@@ -69,14 +71,15 @@ class Writer:
             middle = self.around // 2
             nodes = range(middle, END if middle > self.early[1] else middle + 1)
             node = model.observed(nodes, run.growth(run.count(0)))
-            found = self._found(True, node, forward + past)[0] if node.rows else []
-            document["observations"] = self._add(found)
+            if node.rows:
+                found, many = self._found(True, node, forward + past)[0], len(node.rows)
+                document["observations"] = self._add([row[:many] for row in found[:many]])
         return document
 
     def _add(self, found: list[Any]) -> int:
         """Add witnesses, and return their index."""
         self.witnesses.append(found)
-        self.parsed.append(read(dict[Pair, Witness], found, "witnesses"))
+        self.parsed.append(read(Witnesses, found, "witnesses"))
         return len(self.witnesses) - 1
 
     def _side(self, forward: bool) -> tuple[Document, Floats]:
@@ -164,10 +167,12 @@ class Writer:
 
     def _found(self, forward: bool, node: Node, leakages: Floats) -> tuple[list[Any], Floats]:
         """Return witnesses for a node from the leakages of its neighbour, and their bounds."""
+        found: list[list[Any]] = [[None] * self.k for _ in range(self.k)]
         if self.model.row_sets:
             affine = self._affine(forward)
             bound = affine.bound(leakages + self.costs)
-            found = [[x + 1, y + 1, _written(flows)] for (x, y), flows in affine.flows.items()]
+            for (x, y), flows in affine.flows.items():
+                found[x][y] = _written(flows)
             return found, bound
         rows = np.zeros_like(self.cap)
         rows[: len(node.rows)] = _floats(node.rows)
@@ -176,7 +181,9 @@ class Writer:
             self._last = ExactRows(rows, 1e-15, _mask(node.values, self.k))
         bound = self._last.bound(leakages + self.costs)
         bound += math.log(min(float(node.excess), 1e300)) * self.away
-        return [[x + 1, y + 1, parents] for x, y, parents in self._last.parents()], bound
+        for x, y, parents in self._last.parents():
+            found[x][y] = parents
+        return found, bound
 
     # -- leakages, in floats -----------------------------------------------------------------------
 
@@ -304,14 +311,21 @@ def early_nodes(chain: Any, asked: Any, share: float) -> Pair:
 
 
 def _written(flows: RobustFlows) -> Document:
-    def parts(table: Floats) -> list[list[Any]]:
-        entries = ((z, y) for z, y in np.argwhere(table > 0).tolist() if z != y)
-        return [[z + 1, y + 1, f"{table[z, y]:.15g}"] for z, y in entries]
+    def moved(table: Floats) -> list[list[str]]:
+        away = np.maximum(table, 0) * (1 - np.eye(len(table)))
+        return [[f"{p:.15g}" for p in row] for row in away.tolist()]
+
+    def shares(table: Floats) -> list[list[str]]:
+        """Return rows of sum 1: the rest stays."""
+        rows = moved(table * _BELOW)
+        for z, row in enumerate(rows):
+            row[z] = str(1 - sum(map(Fraction, row)))
+        return rows
 
     return {
-        "flow": parts(flows.flow),
-        "surplus": [parts(shares * _BELOW) for shares in flows.surplus],
-        "reserve": [parts(shares * _BELOW) for shares in flows.reserve],
+        "flow": moved(flows.flow),
+        "surplus": list(map(shares, flows.surplus)),
+        "reserve": list(map(shares, flows.reserve)),
     }
 
 

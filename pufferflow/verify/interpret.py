@@ -26,7 +26,7 @@ from flint import arb
 from pufferflow.verify.balls import ONE, Table, Work, ball, below, decide, exact, largest
 from pufferflow.verify.counts import count_loss
 from pufferflow.verify.model import Model, Values, lower, union
-from pufferflow.verify.parse import Claim, Matrix, Mixing, Proof, Step, require
+from pufferflow.verify.parse import Claim, Matrix, Mixing, Proof, Side, Step, require
 from pufferflow.verify.rules import largest_ratios, overlapping, reweighted
 
 
@@ -40,13 +40,14 @@ def interpret(claim: Claim, work: Work) -> Fraction:
     require(len(proofs) == len(every), f"there are {len(proofs)} proofs for {len(every)} members")
     alone = all(bool(proof.count) == counts for proof in proofs)
     require(alone, "a count alone proves the scale of wasserstein, and no other one")
-    pairs = zip(every, proofs, strict=True)
-    if counts:
-        return max(count_loss(claim, member, proof, work) for member, proof in pairs)
-    require(claim.scale > 0, "without noise a loss is not bounded")
-    return max(
-        loss for member, proof in pairs for loss in Interpreter(claim, member, proof, work).losses()
-    )
+    require(counts or claim.scale > 0, "without noise a loss is not bounded")
+
+    def loss(member: Any, proof: Proof) -> Fraction:
+        if counts:
+            return count_loss(claim, member, proof, work)
+        return max(Interpreter(claim, member, proof, work).losses())
+
+    return max(map(loss, every, proofs))
 
 
 class Interpreter:
@@ -81,21 +82,23 @@ class Interpreter:
 
     def step(self, forward: bool, nodes: range, step: Step, before: list[Table]) -> Table:
         """Return E of a node, or of late ones, from those before it, at most COUNT (STEP)."""
-        model, power, listed = self.model, step.power or 1, self.proof.listed(step.witnesses)
-        number, k = len(before), model.k
+        model, k, number, power = self.model, self.model.k, len(before), step.power or 1
         # a table of all late nodes holds for those at this distance
         why = f"no node is {power} steps away from step {number} of a side"
         require(power <= number or (model.period == 1 and len(nodes) > 1), why)
         near, far = (self.growth(before[max(number - steps, 0)]) for steps in (1, power))
-        node, size = model.node(forward, nodes, near), 3 * k**2 if model.row_sets else k
-        self.work.spend(100 + k**3 + 12 * size * len(listed) + (2 * k**4 if step.power else 0))
-        table = self.count(min(nodes[-1], self.around))
-        between, away = ((power - 1) * self.cost).exp(), model.values(forward, nodes, power)
-        ways = model.weights(forward, nodes.start, power) if step.power else []
-        for bounds in [reweighted(*tables, away, far) for tables in ways]:
-            for x, y in permutations(node.values, 2):
-                lower(table, x, y, between * bounds[x][y])
-        node.lower(table, listed, near)
+        table, node = self.count(min(nodes[-1], self.around)), model.node(forward, nodes, near)
+        self.work.spend(100 + k**3)
+        if step.power:
+            self.work.spend(2 * k**4)
+            between, away = ((power - 1) * self.cost).exp(), model.values(forward, nodes, power)
+            for tables in model.weights(forward, nodes.start, power):
+                bounds = reweighted(*tables, away, far)
+                for x, y in permutations(node.values, 2):
+                    lower(table, x, y, between * bounds[x][y])
+        if step.witnesses is not None:
+            self.work.spend(12 * len(node.values) ** 2 * (3 * k**2 if model.row_sets else k))
+            node.lower(table, self.proof.table(step.witnesses, k), near)
         return table
 
     def begin(self, early: Iterable[Table], stated: Matrix) -> Table:
@@ -109,14 +112,12 @@ class Interpreter:
             begin = _entrywise(arb.max, begin, table)
         return _entrywise(arb.min, begin, self.count(self.around))
 
-    def tables(self, forward: bool) -> tuple[list[Table], dict[int, Table]]:
+    def tables(self, forward: bool, side: Side) -> tuple[list[Table], dict[int, Table]]:
         """Return E of the nodes with 0, 1, … nodes on a side, and of all others at each phase.
 
         With a period segments begin at any phase, and all nodes are others.
         """
-        side, model = self.proof.forward if forward else self.proof.backward, self.model
-        assert side is not None
-        every = [*side.prefix, *(side.cycle or [])]
+        model, every = self.model, [*side.prefix, *(side.cycle or [])]
         both = any(s.power for s in every) and any(s.witnesses is not None for s in every)
         # a flow may pass through impossible values, which have no ratios
         why = "flows and ratios bound different tables, use one of them"
@@ -153,11 +154,11 @@ class Interpreter:
         elif proof.forward is None or proof.backward is None or around == 0:
             yield self.together
         else:
-            yield from self.program()
+            yield from self.program(proof.forward, proof.backward)
 
-    def program(self) -> Iterator[Fraction]:
+    def program(self, forward: Side, backward: Side) -> Iterator[Fraction]:
         """Yield the losses of nodes with steps of their own, and of all others at each phase."""
-        (early, late), (begun, past) = self.tables(True), self.tables(False)
+        (early, late), (begun, past) = self.tables(True, forward), self.tables(False, backward)
         period, last, around = self.model.period, self.claim.hidden - 1, self.around
         single = {*range(len(begun)), *range(around + 1 - len(early), around + 1)}
         places = [range(node, node + 1) for node in single if 0 <= node <= around]
@@ -165,9 +166,9 @@ class Interpreter:
             places += self.model.late(False, len(begun))
         for nodes in places:
             node, after = nodes.start, around - nodes[-1]
-            forward = early[after] if 0 <= after < len(early) else late[(node + last) % period]
-            backward = begun[node] if node < len(begun) else past[node % period]
-            yield self.read(nodes, forward, backward)
+            ahead = early[after] if 0 <= after < len(early) else late[(node + last) % period]
+            behind = begun[node] if node < len(begun) else past[node % period]
+            yield self.read(nodes, ahead, behind)
 
     def loss(self, revealed: arb, records: int) -> Fraction:
         """Return a bound of the loss of ``records`` and of the leakage of others."""
@@ -188,11 +189,8 @@ class Interpreter:
         of their worst values, or along a tree of their distributions.
         """
         w, model, k = self.claim.hidden, self.model, self.model.k
-        listed = self.proof.listed(self.proof.observations)
-        why = "observations have trees only if no record is known, and one matrix serves all"
-        require(not listed or (model.period == 1 and not model.informed), why)
         ends = model.ends(values, nodes.start, w)
-        self.work.spend(2 * k * sum(map(len, ends.values())) + 12 * k * len(listed))
+        self.work.spend(2 * k * sum(map(len, ends.values())))
         beyond = {x: [largest(forward[z][y] for z in ends[x]) for y in range(k)] for x in ends}
         every = [[x] for x in ends]
         if w == 1:
@@ -205,11 +203,15 @@ class Interpreter:
             [largest([ONE, *(between(x, y) for x in xs for y in ys)]) for ys in every]
             for xs in every
         ]
-        if listed:
+        if (index := self.proof.observations) is not None:
+            plain = w == 1 and model.period == 1 and not model.informed
+            why = "observations have trees only if a window is one record, none is known, and one"
+            require(plain, f"{why} matrix serves all")
+            self.work.spend(12 * k * len(every) ** 2)
             growth = self.growth(_entrywise(mul, forward, backward))
             node = model.observed(nodes, growth)
             alone = node.excess / self.cost.exp()  # the record itself is counted in the end
-            node._replace(excess=alone).lower(table, listed, growth)
+            node._replace(excess=alone).lower(table, self.proof.table(index, len(every)), growth)
         pairs = permutations(range(len(every)), 2)
         return self.loss(largest([ONE, *(table[i][j] for i, j in pairs)]), w)
 

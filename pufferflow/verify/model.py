@@ -8,18 +8,16 @@ import sys
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import cache, cached_property
-from operator import mul
+from itertools import permutations
+from operator import mul, truediv
 from typing import Any, NamedTuple, TypeAlias
 
 from flint import arb, arb_mat
 
 from pufferflow.verify import balls
 from pufferflow.verify.balls import ONE, ZERO, Row, Table, Work, ball, columns
-from pufferflow.verify.parse import Chain, Pair, RowSet, Witness, require
+from pufferflow.verify.parse import Chain, RowSet, Witnesses, require
 from pufferflow.verify.rules import by_flows, by_tree, entry_bounds
-
-_MAX_SETS = 10_000  # of possible values of the nodes of a chain
-
 
 Values: TypeAlias = frozenset[int]
 
@@ -39,11 +37,11 @@ class Node(NamedTuple):
     rows: Sequence[Any] = ()
     excess: arb = ONE
 
-    def lower(self, table: Table, witnesses: dict[Pair, Witness], growth: Table) -> None:
+    def lower(self, table: Table, witnesses: Witnesses, growth: Table) -> None:
         """Replace larger bounds of the leakage of pairs of values by those of their witnesses."""
-        rows, values = self.rows, self.values
-        for (x, y), witness in witnesses.items():
-            if rows and {x, y} <= values:
+        rows = self.rows
+        for x, y in permutations(self.values if rows else (), 2):
+            if (witness := witnesses[x][y]) is not None:
                 if isinstance(rows[x], RowSet):
                     bound = by_flows(rows[x], rows[y], witness, growth)
                 else:
@@ -71,7 +69,6 @@ class Model:
             self.row_sets = [past.rows if past else (), member.rows]
             chain = Chain([[[Fraction(1, k)] * k] * k], "any")
         self.k, self.period, self.start = chain.states, chain.period, chain.initial_distribution
-        work.spend(self.k**2 * self.period)
         self.hidden = chain.observations is not None
         self.seen = chain.observations or list(range(self.k))
         self.observations = sorted(set(self.seen))
@@ -92,7 +89,7 @@ class Model:
             values = _support(self.start)
         known: dict[tuple[int, Values], int] = {}
         while (position := (len(known) % self.period, values)) not in known:
-            require(len(known) < _MAX_SETS + self.period, "the values of nodes do not settle")
+            self.work.spend(10 * self.k**2)
             known[position] = len(known)
             if self.period == 1 or self.start != "any":  # else segments begin at any phase
                 values = union(self._following[position[0]][x] for x in values)
@@ -156,16 +153,14 @@ class Model:
         """Return the stationary distribution at every phase, up to a factor."""
         self.work.spend(self.k**3 * self.period)
         whole = balls.certain(self.power(self.period, 0))
-        inside = sorted(self._closed)
-        system = arb_mat([[-whole[x][y] for x in inside] for y in inside])
-        for i, x in enumerate(inside):
-            system[i, i] = sum((whole[x][y] for y in inside if y != x), ZERO)
-            system[0, i] = int(i == 0)  # the first has weight 1
+        first, *others = sorted(self._closed)  # the first has weight 1
+        leaves = {y: sum((whole[y][x] for x in self._closed - {y}), ZERO) for y in others}
+        system = [[leaves[y] if x == y else -whole[x][y] for x in others] for y in others]
         try:
-            weights = system.solve(arb_mat([[int(i == 0)] for i in range(len(inside))]))
+            weights = arb_mat(system).solve(arb_mat([[whole[first][y]] for y in others]))
         except ZeroDivisionError:
             raise balls.UndecidedError from None
-        given = dict(zip(inside, weights.entries(), strict=True))
+        given = {first: ONE} | dict(zip(others, weights.entries(), strict=True))
         row, found = arb_mat([[given.get(x, ZERO) for x in range(self.k)]]), Table()
         for rows in self.rows:
             found += balls.certain(row)
@@ -173,17 +168,14 @@ class Model:
         return found
 
     def distance(self, node: int) -> arb:
-        """Return the largest quotient of m(x)/π(x) over a node's distributions m, or ∞."""
-        factor = ONE
+        """Return the largest quotient of m(x)/π(x) over a node's distributions m, or none."""
         if self.period > 1 or self._closed != self.everything:
             return balls.INFINITE
-        for row in self.distributions(range(node, node + 1)):
-            if any(p.is_zero() for p in row):
-                return balls.INFINITE
-            ratios = [p / q for p, q in zip(row, self.stationary[0], strict=True)]
-            spread = balls.largest(ratios) * balls.largest([1 / ratio for ratio in ratios])
-            factor = factor.max(spread)
-        return factor
+        return balls.largest(
+            balls.largest(map(truediv, row, self.stationary[0]))
+            * balls.largest(map(truediv, self.stationary[0], row))
+            for row in self.distributions(range(node, node + 1))
+        )
 
     # -- neighbours --------------------------------------------------------------------------------
 
@@ -260,5 +252,4 @@ def union(sets: Iterable[Values]) -> Values:
 def shares(weights: Row) -> Row:
     """Return weights divided by their sum, unless all are 0."""
     total = sum(weights, ZERO)
-    balls.decide(total.is_zero() or total > 0)
     return weights if total.is_zero() else [weight / total for weight in weights]

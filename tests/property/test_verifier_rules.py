@@ -130,12 +130,12 @@ def test_sets_of_rows_hold_their_members(seed):
     rng, k, rows, growth = drawn(seed)
     family, members = sets(rng, rows)
 
-    def table(largest_share):
-        pairs = permutations(range(k), 2)
-        return {pair: Fraction(largest_share * rng.random() / k) for pair in pairs}
+    def shares():
+        return exactly(rng.dirichlet(np.ones(k), k))
 
     parts = [None] * len(family.rows[0].parts)
-    flows = Flows(table(0.2), [table(1.0) for _ in parts], [table(1.0) for _ in parts])
+    flow = exactly(0.2 * rng.random((k, k)) / k)
+    flows = Flows(flow, [shares() for _ in parts], [shares() for _ in parts])
     found = float(by_flows(family.rows[0], family.rows[1], flows, balls(growth)))
     assert found >= largest([member[:2] for member in members], growth) * (1 - 1e-9)
     model = Model(family, Work(1e9))
@@ -259,8 +259,7 @@ def random_side(rng, k, length, period, witnesses):
         found = {"power": int(rng.integers(1, min(most, 3) + 1))} if rng.random() < 0.9 else {}
         if rng.random() < 0.5:
             found["witnesses"] = len(witnesses)
-            pairs = permutations(range(1, k + 1), 2)
-            witnesses.append([[x, y, random_tree(rng, k)] for x, y in pairs])
+            witnesses.append([[random_tree(rng, k) for _ in range(k)] for _ in range(k)])
         return found
 
     many = int(rng.integers(length)) * (period == 1)
@@ -309,9 +308,10 @@ def test_tables_of_random_programs_bound_what_is_revealed(seed):
     document, laws, matrices = random_program(seed)
     claim, period, length = parse(document), len(matrices), document["length"]
     cost, informed = 1 / float(document["scale"]), document["side_information"] == "any"
-    run = Interpreter(claim, claim.family.chains[0], claim.proofs[0], Work(1e9))
+    [proof], [member] = claim.proofs, claim.family.chains
+    run = Interpreter(claim, member, proof, Work(1e9))
     with ctx.workprec(128), suppress(CertificateError, UndecidedError):
-        sides = run.tables(True), run.tables(False)
+        sides = run.tables(True, proof.forward), run.tables(False, proof.backward)
         for first, law in product(range(period), laws):
             steps = [matrices[(first + t) % period] for t in range(length - 1)]
             joint = label_law(steps, law, np.arange(len(law)), len(law))
