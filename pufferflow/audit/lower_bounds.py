@@ -23,8 +23,8 @@ Pair = tuple[int, int]
 FIRST_RECORDS, MAX_RECORDS, MAX_PRODUCTS = 64, 20_000, 12_000_000
 """Initial number of records of a side, doubled as long as they matter, and its maximum."""
 
-FEW_NODES, FEW_STATES, ALL_SUBSETS, SWEEPS, ROUNDS = 12, 5, 8, 60, 8
-"""Largest numbers: nodes of a full search, states for all pairs, for all sets, improvements."""
+FEW_NODES, ALL_SUBSETS, SWEEPS, ROUNDS = 12, 8, 60, 8
+"""Largest numbers: nodes of a full search, states for all sets, improvements."""
 
 
 @dataclass(frozen=True)
@@ -302,14 +302,10 @@ class _Search:
 
     @cached_property
     def _pairs(self) -> list[Pair]:
-        """Return pairs of values to search: all of few, else those distinguished best as c → 0."""
+        """The pairs of values to search: those distinguished best as c → 0, all of five states."""
         k = len(self._matrix)
-        pairs = list(permutations(range(k), 2))
-        if k <= (FEW_STATES if self._length <= FEW_NODES else 2):
-            return pairs
-        pairs.sort(key=lambda pair: -self._distances[pair])
-        some = 4 if k <= ALL_SUBSETS else 2
-        return pairs[: some if self._epsilon <= 2 else 3 * some]
+        pairs = sorted(permutations(range(k), 2), key=lambda pair: -self._distances[pair])
+        return pairs[: max(2, 100 // k)]
 
     @cached_property
     def _distances(self) -> Floats:
