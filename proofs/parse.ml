@@ -184,16 +184,12 @@ let number where value : Checker.q =
 
 (* -- proofs: hints for the search, in which nothing is trusted ------------------------------ *)
 
-type flows = {
-  flow : (int * int) list;
-  shares : (int * int) list list
-}
-type witness = Tree of int array | Flows of flows
+type witness = Tree of int array | Flows
 type step = { witnesses : int option; power : Z.t option }
 type side = { prefix : step list; start : Checker.q list list option; cycle : step list option }
 type count = { weights : Z.t list }
 type proof = {
-  lists : ((int * int) * witness) list list option;
+  lists : (int * ((int * int) * witness) list) list option;
   forward : side option;
   backward : side option;
   observations : int option;
@@ -209,29 +205,20 @@ let square where v =
     refuse (where ^ " is not a square matrix, or has no rows");
   rows
 
-(* Entries [x, y, value], values from 1. *)
+(* The entries of a square table, by their place; null for none. *)
 let by_pairs each where v =
-  let entry where v = match v with
-    | List [x; y; found] ->
-      let x = positive where x and y = positive where y in
-      if not (Z.fits_int x && Z.fits_int y) then refuse (where ^ " is too large");
-      ((Z.to_int x - 1, Z.to_int y - 1), each where found)
-    | v -> wrong where v in
-  let entries = list entry where v in
-  let seen = Hashtbl.create 97 in
-  List.iter (fun ((x, y), _) ->
-      if x = y || Hashtbl.mem seen (x, y) then
-        refuse (where ^ ": two values of an entry are the same, or given twice");
-      Hashtbl.add seen (x, y) ()) entries;
-  entries
+  let rows = list (list (option each)) where v in
+  if rows = [] || List.exists (fun row -> List.compare_lengths row rows <> 0) rows then
+    refuse (where ^ " is not a square matrix, or has no rows");
+  List.length rows,
+  List.concat (List.mapi (fun x row -> List.concat (List.mapi (fun y found ->
+      Option.to_list (Option.map (fun w -> ((x, y), w)) found)) row)) rows)
 
+(* Only read: no theorem covers the families that have flows. *)
 let flows where v =
   let f = fields where ["flow"; "surplus"; "reserve"] [] v in
-  let keys v = List.map fst (by_pairs number where v) in
-  let shares key = list (fun where v ->
-      let entries = by_pairs number where v in
-      ignore where; List.map fst entries) where (f key) in
-  Flows { flow = keys (f "flow"); shares = shares "surplus" @ shares "reserve" }
+  ignore (square where (f "flow"), list square where (f "surplus"), list square where (f "reserve"));
+  Flows
 
 let witness where v = match v with
   | List l -> Tree (Array.of_list (List.map (small where) l))

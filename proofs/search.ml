@@ -237,24 +237,26 @@ let by_tree n (high : Z.t array) (low : Z.t array) (root, arcs) (growth : Z.t ar
 
 let growth n e = Array.map (Array.map (fun e -> up (Z.mul n.c e) n.one)) e
 
-let listed proof = function
+let listed proof k = function
   | None -> Hashtbl.create 1
   | Some i ->
     let lists = Option.value ~default:[] proof.lists in
     if i < 0 || i >= List.length lists then refuse "a step names witnesses that are not there";
     let found = Hashtbl.create 97 in
-    List.iter (fun (pair, w) -> Hashtbl.replace found pair w) (List.nth lists i);
+    let size, entries = List.nth lists i in
+    if size <> k then refuse "a step names witnesses of other values";
+    List.iter (fun (pair, w) -> Hashtbl.replace found pair w) entries;
     found
 
 (* A table from the growth at the neighbour and at the node that Lemma 6 looks at. *)
 let step n k rows mixed proof (step : step) near far between count : Checker.step * _ =
-  let witnesses = listed proof step.witnesses in
+  let witnesses = listed proof k step.witnesses in
   let m = if step.power <> None && Z.sign between > 0 then mixed else None in
   let heights = if m = None then [||] else heights n far in
   let known x = rows.known <> [||] && rows.known.(x) in
   let entry x y =
     let trees = match Hashtbl.find_opt witnesses (x, y) with
-      | Some (Flows _) when known x && known y -> refuse "a tree has the parent of every state"
+      | Some Flows when known x && known y -> refuse "a tree has the parent of every state"
       | Some (Tree parents) when known x && known y ->
         (match by_tree n rows.high.(x) rows.low.(y) (arcs parents rows.next) near with
          | Some (e, flows) -> [(up (Z.mul e rows.slack) n.one, flows)]

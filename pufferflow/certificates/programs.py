@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -21,8 +22,8 @@ from pufferflow.models.families import Protection
 from pufferflow.verify import MAX_WORK
 from pufferflow.verify.balls import Table, Work, below
 from pufferflow.verify.interpret import Interpreter
-from pufferflow.verify.model import Node, Position
-from pufferflow.verify.parse import Claim, Matrix, Pair, Proof, Step, Witness, read, require
+from pufferflow.verify.model import END, Node, Values
+from pufferflow.verify.parse import Claim, Matrix, Proof, Step, Witnesses, read, require
 
 # relative excess: decimals and exact rows differ slightly from floats
 _MARGIN = 1e-9
@@ -33,10 +34,11 @@ _MAX_COUPLED, _MAX_EARLY = 12, 20_000
 # single nodes: number of trials, loss by fewer steps or old trees, work
 _EARLY, _ENOUGH, _MAX_WORK = (1, 4, 16, 64, 150, 400), 1e-3, 2e7
 _POWERS = [m << j for j in range(20) for m in ((2, 3) if j else (1, 2, 3))]
-# rounded to decimals, shares still sum to at most 1; the rest does not move
+# rounded to decimals, shares still sum to at most 1; the rest stays
 _BELOW = 1 - 4e-15
 
 Document = dict[str, Any]
+Pair: TypeAlias = tuple[int, int]
 Map: TypeAlias = tuple[Any, Bools, int]
 """Leakages through a node some steps away, by the engine; mask of impossible pairs."""
 
@@ -49,7 +51,7 @@ class Writer:
 
     def __init__(self, claim: Claim, member: Any, known: list[Any], early: Pair) -> None:
         self.witnesses: list[Any] = []
-        self.parsed: list[dict[Pair, Witness]] = []
+        self.parsed: list[Witnesses] = []
         self.run = Interpreter(claim, member, Proof(self.parsed), Work(MAX_WORK))
         self.model, self.early = self.run.model, early
         self.around, self.cost, self.k = self.run.around, float(self.run.cost), self.model.k
@@ -67,16 +69,17 @@ class Writer:
         plain = model.hidden and model.period == 1 and not model.informed
         if plain and run.claim.hidden == 1:
             middle = self.around // 2
-            position = Position(middle, middle > self.early[1])
-            node = model.observed(position, run.growth(run.count(0)))
-            found = self._found(True, node, forward + past)[0] if node.rows else []
-            document["observations"] = self._add(found)
+            nodes = range(middle, END if middle > self.early[1] else middle + 1)
+            node = model.observed(nodes, run.growth(run.count(0)))
+            if node.rows:
+                found, many = self._found(True, node, forward + past)[0], len(node.rows)
+                document["observations"] = self._add([row[:many] for row in found[:many]])
         return document
 
     def _add(self, found: list[Any]) -> int:
         """Add witnesses, and return their index."""
         self.witnesses.append(found)
-        self.parsed.append(read(dict[Pair, Witness], found, "witnesses"))
+        self.parsed.append(read(Witnesses, found, "witnesses"))
         return len(self.witnesses) - 1
 
     def _side(self, forward: bool) -> tuple[Document, Floats]:
@@ -94,7 +97,7 @@ class Writer:
         many = min(self.early[not forward], self.around)
         if sets and self.around * self.k**6 <= _MAX_EARLY:
             many = self.around
-        positions = [Position(j) for j in range(1, many + 1)]
+        positions = [range(j, j + 1) for j in range(1, many + 1)]
         prefix, tables = self._steps(forward, start, positions, coupled, power)
         if many == self.around:
             return {"prefix": prefix}, _logs(tables[-1])
@@ -113,7 +116,7 @@ class Writer:
         return {"prefix": prefix, "start": stated, "cycle": cycle}, guess
 
     def _steps(
-        self, forward: bool, start: Table, nodes: list[Position], coupled: bool, power: int | None
+        self, forward: bool, start: Table, places: list[range], coupled: bool, power: int | None
     ) -> tuple[list[Document], list[Table]]:
         """Return steps for successive positions, and the tables that they prove.
 
@@ -124,9 +127,9 @@ class Writer:
         def prove(step: Document) -> Table:
             return self.run.step(forward, position, Step(**step), tables)
 
-        for position in nodes:
+        for position in places:
             node = self.model.node(forward, position, self.run.growth(tables[-1]))
-            early = not position.late
+            early = len(position) == 1
             known = bool(coupled and node.rows)
             found, trees = self._found(forward, node, logs[-1]) if known else ([], self.cap)
             through, ratios = 0, self.cap
@@ -147,27 +150,29 @@ class Writer:
         return steps, tables
 
     def _through(
-        self, forward: bool, position: Position, logs: list[Floats], power: int
+        self, forward: bool, position: range, logs: list[Floats], power: int
     ) -> tuple[int, Floats]:
         """Return the number of steps with the smallest leakage of a node, and that leakage."""
         i = len(logs)
         powers = [power] if self.model.period == 1 else [min(power, i)]
-        if not position.late:
+        if len(position) == 1:
             powers = [m for m in _POWERS if m <= min(power, i)]
         found = []
         for m in powers:
             costs = logs[max(i - m, 0)] + self.costs
-            sets = self._sets_of(forward, position.nodes % self.model.period, m)
+            sets = self._sets_of(forward, position.start % self.model.period, m)
             bound = np.minimum.reduce([rows.bound(costs) for rows in sets])
             found.append((m, np.minimum(bound + (m - 1) * self.cost, self.cap)))
         return min(found, key=lambda way: (way[1].max(), way[1].sum()))
 
     def _found(self, forward: bool, node: Node, leakages: Floats) -> tuple[list[Any], Floats]:
         """Return witnesses for a node from the leakages of its neighbour, and their bounds."""
+        found: list[list[Any]] = [[None] * self.k for _ in range(self.k)]
         if self.model.row_sets:
             affine = self._affine(forward)
             bound = affine.bound(leakages + self.costs)
-            found = [[x + 1, y + 1, _written(flows)] for (x, y), flows in affine.flows.items()]
+            for (x, y), flows in affine.flows.items():
+                found[x][y] = _written(flows)
             return found, bound
         rows = np.zeros_like(self.cap)
         rows[: len(node.rows)] = _floats(node.rows)
@@ -176,7 +181,9 @@ class Writer:
             self._last = ExactRows(rows, 1e-15, _mask(node.values, self.k))
         bound = self._last.bound(leakages + self.costs)
         bound += math.log(min(float(node.excess), 1e300)) * self.away
-        return [[x + 1, y + 1, parents] for x, y, parents in self._last.parents()], bound
+        for x, y, parents in self._last.parents():
+            found[x][y] = parents
+        return found, bound
 
     # -- leakages, in floats -----------------------------------------------------------------------
 
@@ -200,7 +207,7 @@ class Writer:
                 return table
         return self.cap
 
-    def _outside(self, values: int) -> Bools:
+    def _outside(self, values: Values) -> Bools:
         """Return the pairs of values that a node with these values cannot have."""
         possible = _mask(values, self.k)
         return np.asarray(~(possible[:, None] & possible) & (self.away > 0))
@@ -222,8 +229,8 @@ class Writer:
         model, steps = self.model, list[tuple[list[Any], Bools, int]]()
         for i, position in enumerate(model.late(forward, self.around), 1):
             near = power if model.period == 1 else min(power, i)
-            outside = self._outside(model.values_at(forward, position, 0))
-            phase = position.nodes % model.period
+            outside = self._outside(model.values(forward, position))
+            phase = position.start % model.period
             steps.append((self._sets_of(forward, phase, near), outside, near))
         ways = range(len(steps[0][0]))
         every = [[(sets[way], *others) for sets, *others in steps] for way in ways]
@@ -304,14 +311,21 @@ def early_nodes(chain: Any, asked: Any, share: float) -> Pair:
 
 
 def _written(flows: RobustFlows) -> Document:
-    def parts(table: Floats) -> list[list[Any]]:
-        entries = ((z, y) for z, y in np.argwhere(table > 0).tolist() if z != y)
-        return [[z + 1, y + 1, f"{table[z, y]:.15g}"] for z, y in entries]
+    def moved(table: Floats) -> list[list[str]]:
+        away = np.maximum(table, 0) * (1 - np.eye(len(table)))
+        return [[f"{p:.15g}" for p in row] for row in away.tolist()]
+
+    def shares(table: Floats) -> list[list[str]]:
+        """Return rows of sum 1: the rest stays."""
+        rows = moved(table * _BELOW)
+        for z, row in enumerate(rows):
+            row[z] = str(1 - sum(map(Fraction, row)))
+        return rows
 
     return {
-        "flow": parts(flows.flow),
-        "surplus": [parts(shares * _BELOW) for shares in flows.surplus],
-        "reserve": [parts(shares * _BELOW) for shares in flows.reserve],
+        "flow": moved(flows.flow),
+        "surplus": list(map(shares, flows.surplus)),
+        "reserve": list(map(shares, flows.reserve)),
     }
 
 
@@ -325,5 +339,5 @@ def _logs(table: Table) -> Floats:
     return np.array([[max(float(value.log()), 0.0) for value in row] for row in table])
 
 
-def _mask(values: int, k: int) -> Bools:
-    return np.array([bool(values >> x & 1) for x in range(k)])
+def _mask(values: Values, k: int) -> Bools:
+    return np.array([x in values for x in range(k)])

@@ -1,13 +1,11 @@
 """The certificate of a scale, which is raised until the loss proved by its program is ≤ ε."""
 
 import math
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from operator import itemgetter
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -191,51 +189,37 @@ def _programs(known: list[Any], early: list[tuple[int, int]], exact: Claim) -> l
 def quilts_of_chain(chain: MarkovChain, exact: Any, claim: Claim) -> list[list[int | None]]:
     """Return ranges of nodes with a quilt each whose losses are at most ε, as far as possible.
 
-    A quilt serves a whole range of nodes if the bound of its first node suffices: a two-sided one
-    up to T − b, a left-only one up to T, a right-only one as long as its card is small enough. If
-    no known quilt serves, a single node gets its best one, which is added to the known ones. The
-    search in floats proposes quilts, the verifier's rules check them.
+    The search in floats proposes quilts, the verifier's rules check them. A range that no known
+    quilt serves, nor the best one of the range, is cut.
     """
     loss = Interpreter(claim, exact, Proof(), Work(MAX_WORK)).quilt
     search = QuiltSearch(chain, claim.length, float(claim.epsilon), "exact", claim.window)
     windows, epsilon, worst = claim.windows, claim.epsilon, search.worst_node()
     left, right = worst.left, worst.right
-    forms: list[Form] = [(left, right), (None, right), (left, None), (None, None)]
-    waits: dict[Form, tuple[int, int]] = {}  # node of the next trial, and distance to it
-    ranges: list[list[int | None]] = []
-
-    def served(first: int, form: Form) -> int:
-        """Return the last node of the longest range from ``first`` on, or ``first`` − 1."""
-        (a, b), (again, waited) = form, waits.get(form, (0, 0))
-        end = windows - (b or 0)
-        if not max(a or 0, again - 1) < first <= end:
-            return first - 1
-        if loss(first, end, a, b) <= epsilon:
-            return end
-        # with a left end every node takes a power of P: it is tried at fewer and fewer nodes
-        if a is not None:
-            waits[form] = first + 2 * waited + 1, 2 * waited + 1
-        if a is not None or loss(first, first, a, b) > epsilon:
-            return first - 1
-        later = range(first + 1, end + 1)  # without one influence is equal at all nodes
-        return first + bisect_left(later, True, key=lambda n: loss(first, n, a, b) > epsilon)
-
-    first = 1
-    while first <= windows:
+    known: list[Form] = [(left, right), (None, right), (left, None), (None, None)]
+    begin, end, ranges = (left or 0) + 1, windows - (right or 0), list[list[int | None]]()
+    rest = [(end + 1, windows), (begin, end), (1, begin - 1)]
+    while rest:
+        first, last = rest.pop()
+        if first > last:
+            continue
         why = f"more than {_MAX_RANGES} ranges of nodes have quilts of their own"
         require(len(ranges) < _MAX_RANGES, why)
-        last, form = max(((served(first, form), form) for form in forms), key=itemgetter(0))
-        if last < first:
-            fit = (f for f in forms if (f[0] or 0) < first <= windows - (f[1] or 0))
-            alone = next((f for f in fit if loss(first, first, *f) <= epsilon), None)
-            if alone is None:
-                best = search.best_quilt(search.nodes(first))
-                alone = best.left, best.right
-                known = [alone, (None, best.right), (best.left, None), *forms[:_KNOWN_QUILTS]]
-                forms = [*(f for f in dict.fromkeys(known) if f != (None, None)), (None, None)]
-            last, form = first, alone
+        fits = [(a, b) for a, b in known if (a or 0) < first and last + (b or 0) <= windows]
+        form = next((form for form in fits if loss(first, last, *form) <= epsilon), None)
+        if form is None and first < last:
+            cut = min(2 * first, (first + last) // 2)  # early nodes differ most
+            rest += [(cut + 1, last), (first, cut)]
+            continue
+        if form is None:
+            best = search.best_quilt(search.nodes(first))
+            form = best.left, best.right
+            known = [form, *(one for one in known if one != form)][:_KNOWN_QUILTS]
+        joined = ranges[-1][0] if ranges and ranges[-1][2:] == [*form] else None
+        if joined and loss(joined, last, *form) <= epsilon:
+            first = joined
+            ranges.pop()
         ranges.append([first, last, *form])
-        first = last + 1
     return ranges
 
 

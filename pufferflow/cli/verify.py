@@ -6,11 +6,20 @@ Example: pufferflow verify meter.csv.release/publish/certificate.json
 """
 
 import argparse
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+from shutil import which
 
 from pufferflow._util.files import read_bounded
 from pufferflow.cli.printing import add_bounds, show
-from pufferflow.errors import CertificateError
-from pufferflow.verify import MAX_WORK, ask_proved_checker, read_certificate, verify_certificate
+from pufferflow.errors import CertificateError, ParameterError
+from pufferflow.verify import MAX_WORK, read_certificate, verify_certificate
+
+SECONDS = 600
+"""Largest number of seconds of the proved checker: Lemma 6 takes k⁴ operations per step."""
+
+BUILT = Path(__file__).parents[2] / "proofs" / "_build" / "pufferflow-checker"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,3 +41,26 @@ def run(arguments: argparse.Namespace) -> None:
     found |= {"loss": loss, "precision": checked.precision} | answer
     message = f"verified: {checked.subject}: at scale {checked.scale} the loss is at most {loss}"
     show(found, arguments.json, [message, *map(": ".join, answer.items())])
+
+
+def proved_checker() -> str | None:
+    """Return the path of the checker, if it was built here or is installed."""
+    return str(BUILT) if BUILT.exists() else which("pufferflow-checker")
+
+
+def ask_proved_checker(text: bytes) -> str:
+    """Return "accepted", or "unproved rule: …" if no theorem covers the certificate.
+
+    Raises CertificateError: it refuses or takes too long; ParameterError: there is no checker.
+    """
+    if (checker := proved_checker()) is None:
+        raise ParameterError("the proved checker is not built; run make proofs, or verify without")
+    code, found = 1, f"no answer within {SECONDS} s; verify without it"
+    with suppress(subprocess.TimeoutExpired):
+        command = [checker, "-"]
+        answer = subprocess.run(command, input=text, capture_output=True, timeout=SECONDS)
+        code, found = answer.returncode, answer.stdout.decode(errors="replace").strip()
+    if code not in (0, 2) or not found:
+        why = found or "it ended without an answer"
+        raise CertificateError(f"the proved checker: {why}")
+    return found

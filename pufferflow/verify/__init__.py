@@ -8,17 +8,13 @@ the distributions of a single count. The soundness of another checker, built by 
 proved (``docs/proofs.md``).
 """
 
-import subprocess
-from contextlib import suppress
 from dataclasses import dataclass
 from decimal import ROUND_CEILING
 from fractions import Fraction
-from pathlib import Path
-from shutil import which
 
 from flint import ctx
 
-from pufferflow.errors import CertificateError, ParameterError
+from pufferflow.errors import CertificateError
 from pufferflow.verify.balls import UndecidedError, Work, ball
 from pufferflow.verify.interpret import interpret
 from pufferflow.verify.parse import Claim, decimal, parse, require
@@ -26,11 +22,6 @@ from pufferflow.verify.parse import read_certificate as read_certificate
 
 MAX_WORK = 6 * 10**7
 """Default largest number of operations of a check: half a minute to a minute."""
-
-SECONDS = 600
-"""Largest number of seconds of the proved checker: Lemma 6 takes k⁴ operations per step."""
-
-BUILT = Path(__file__).parents[2] / "proofs" / "_build" / "pufferflow-checker"
 
 PRECISIONS = (128, 256, 512, 1024, 2048, 4096)
 """Bits of the balls, increased until they are narrow enough to decide."""
@@ -129,25 +120,3 @@ def proved_loss(claim: Claim, most_work: float = MAX_WORK) -> tuple[Fraction, in
             require(found != last or not found, found)
         last = found
     raise CertificateError(f"{precision} bits do not decide whether the scale suffices")
-
-
-def proved_checker() -> str | None:
-    """Return the path of the checker, if it was built here or is installed."""
-    return str(BUILT) if BUILT.exists() else which("pufferflow-checker")
-
-
-def ask_proved_checker(text: bytes) -> str:
-    """Return "accepted", or "unproved rule: …" if no theorem covers the certificate.
-
-    Raises CertificateError: it refuses or takes too long; ParameterError: there is no checker.
-    """
-    if (checker := proved_checker()) is None:
-        raise ParameterError("the proved checker is not built; run make proofs, or verify without")
-    code, found = 1, f"no answer within {SECONDS} s; verify without it"
-    with suppress(subprocess.TimeoutExpired):
-        command = [checker, "-"]
-        answer = subprocess.run(command, input=text, capture_output=True, timeout=SECONDS)
-        code, found = answer.returncode, answer.stdout.decode(errors="replace").strip()
-    why = f"the proved checker: {found or 'it ended without an answer'}"
-    require(code in (0, 2) and found != "", why)
-    return found

@@ -1,9 +1,8 @@
-"""Numbers of a check: balls (Arb) that contain the exact ones, and sets of values as bits."""
+"""Numbers of a check: balls (Arb) that contain the exact ones."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from fractions import Fraction
 from functools import reduce
-from operator import or_
 from typing import Any, TypeAlias
 
 from flint import arb, arb_mat, ctx, fmpq
@@ -73,13 +72,3 @@ def below(one: Table, other: Table) -> bool:
 def columns(matrix: Iterable[Row]) -> Table:
     """Return the columns of a matrix."""
     return [list(column) for column in zip(*matrix, strict=True)]
-
-
-def members(values: int) -> Iterator[int]:
-    """Yield the values of a set."""
-    return (x for x in range(values.bit_length()) if values >> x & 1)
-
-
-def union(sets: Sequence[int], values: int) -> int:
-    """Return the union of the sets of these values."""
-    return reduce(or_, (sets[x] for x in members(values)), 0)

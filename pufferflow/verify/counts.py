@@ -93,7 +93,7 @@ def distributions_at_nodes(
     one, zero = arb_poly([1]), arb_poly([])
     entries = ((x, y, p) for x, row in enumerate(model.rows[0]) for y, p in enumerate(row))
     steps = [(x, y, p) for x, y, p in entries if not p.is_zero()]
-    starts = [[arb_poly([p]) for p in row] for row in model.distribution(0)]
+    starts = [[arb_poly([p]) for p in row] for row in model.distributions(range(1))]
     forward = [_shifted(polynomials, weights) for polynomials in starts]
     backward = [[one] * model.k]
     for _ in range(length - 1):

@@ -14,7 +14,6 @@ all nodes on one side of it.
   observations.
 """
 
-import math
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from functools import cache, cached_property
@@ -24,9 +23,9 @@ from typing import Any
 
 from flint import arb
 
-from pufferflow.verify.balls import ONE, Table, Work, ball, below, decide, exact, largest, members
+from pufferflow.verify.balls import ONE, Table, Work, ball, below, decide, exact, largest
 from pufferflow.verify.counts import count_loss
-from pufferflow.verify.model import Model, Position, lower
+from pufferflow.verify.model import Model, Values, lower, union
 from pufferflow.verify.parse import Claim, Matrix, Mixing, Proof, Step, require
 from pufferflow.verify.rules import largest_ratios, overlapping, reweighted
 
@@ -58,7 +57,7 @@ class Interpreter:
         self.cost, self.around = 1 / ball(claim.scale), claim.windows - 1
         self.together = claim.length / claim.scale
         """COUNT alone: the loss of all records together."""
-        self._ratios, self._of_node = cache(self._ratios_of_rows), cache(self._ratios_of_node)
+        self._ratios, self._of_nodes = cache(self._ratios_of_rows), cache(self._ratios_of_nodes)
 
     @cached_property
     def model(self) -> Model:
@@ -80,23 +79,25 @@ class Interpreter:
 
     # -- STEP and CLOSE ----------------------------------------------------------------------------
 
-    def step(self, forward: bool, position: Position, step: Step, before: list[Table]) -> Table:
-        """Return E at a position from those of the nodes before it, at most COUNT (STEP)."""
-        model, power, listed = self.model, step.power or 1, self.proof.listed(step.witnesses)
-        number, (nodes, late), k = len(before), position, model.k
+    def step(self, forward: bool, nodes: range, step: Step, before: list[Table]) -> Table:
+        """Return E of a node, or of late ones, from those before it, at most COUNT (STEP)."""
+        model, power = self.model, step.power or 1
+        number, k = len(before), model.k
+        witnesses = self.proof.table(step.witnesses, k)
         # a table of all late nodes holds for those at this distance
         why = f"no node is {power} steps away from step {number} of a side"
-        require(power <= number or (model.period == 1 and late), why)
+        require(power <= number or (model.period == 1 and len(nodes) > 1), why)
         near, far = (self.growth(before[max(number - steps, 0)]) for steps in (1, power))
-        node, size = model.node(forward, position, near), 3 * k**2 if model.row_sets else k
-        self.work.spend(100 + k**3 + 12 * size * len(listed) + (2 * k**4 if step.power else 0))
-        table, between = self.count(self.around if late else nodes), ((power - 1) * self.cost).exp()
-        away = model.values_at(forward, position, power)
-        ways = model.weights(forward, nodes, power) if step.power else []
+        node, size = model.node(forward, nodes, near), 3 * k**2 if model.row_sets else k
+        trees = 12 * size * k**2 if step.witnesses is not None else 0
+        self.work.spend(100 + k**3 + trees + (2 * k**4 if step.power else 0))
+        table = self.count(min(nodes[-1], self.around))
+        between, away = ((power - 1) * self.cost).exp(), model.values(forward, nodes, power)
+        ways = model.weights(forward, nodes.start, power) if step.power else []
         for bounds in [reweighted(*tables, away, far) for tables in ways]:
-            for x, y in permutations(members(node.values), 2):
+            for x, y in permutations(node.values, 2):
                 lower(table, x, y, between * bounds[x][y])
-        node.lower(table, listed, near)
+        node.lower(table, witnesses, near)
         return table
 
     def begin(self, early: Iterable[Table], stated: Matrix) -> Table:
@@ -126,19 +127,19 @@ class Interpreter:
         require(not side.prefix or model.period == 1, why)
         early = [self.count(0)]
         for j, step in enumerate(side.prefix[: self.around], 1):
-            early.append(self.step(forward, Position(j), step, early))
+            early.append(self.step(forward, range(j, j + 1), step, early))
         single = early if model.period == 1 else []
         if len(early) > self.around or side.start is None:
             return single, dict.fromkeys(range(model.period), self.count(self.around))
-        cycle, positions = side.cycle or [], model.late(forward, len(early))
-        why = f"a cycle has a start, and a step for each of the {len(positions)} phases"
-        require(len(cycle) == len(positions), why)
+        cycle, phases = side.cycle or [], model.late(forward, len(early))
+        why = f"a cycle has a start, and a step for each of the {len(phases)} phases"
+        require(len(cycle) == len(phases), why)
         late = [self.begin(early[-max(step.power or 1 for step in cycle) :], side.start)]
-        for position, step in zip(positions, cycle, strict=True):
-            late.append(self.step(forward, position, step, late))
+        for nodes, step in zip(phases, cycle, strict=True):
+            late.append(self.step(forward, nodes, step, late))
         decide(below(late[-1], late[0]), "a period does not end at or below its start")
-        pairs = zip(positions, late[1:], strict=True)
-        return single, {position.nodes % model.period: table for position, table in pairs}
+        pairs = zip(phases, late[1:], strict=True)
+        return single, {nodes.start % model.period: table for nodes, table in pairs}
 
     # -- READ --------------------------------------------------------------------------------------
 
@@ -154,15 +155,21 @@ class Interpreter:
         elif proof.forward is None or proof.backward is None or around == 0:
             yield self.together
         else:
-            (early, rest), (begun, backward) = self.tables(True), self.tables(False)
-            model, period, last = self.model, self.model.period, self.claim.hidden - 1
-            begin, end = range(len(begun) + period), range(around + 1 - len(early), around + 1)
-            for node in {node for node in (*begin, *end) if 0 <= node < max(around + 1, period)}:
-                after, late = around - node, node >= len(begun)
-                forward = early[after] if 0 <= after < len(early) else rest[(node + last) % period]
-                before = backward[node % period] if late else begun[node]
-                values = model.values(node, math.inf if late and period == 1 else node)
-                yield self.read(values, Position(node, late), forward, before)
+            yield from self.program()
+
+    def program(self) -> Iterator[Fraction]:
+        """Yield the losses of nodes with steps of their own, and of all others at each phase."""
+        (early, late), (begun, past) = self.tables(True), self.tables(False)
+        period, last, around = self.model.period, self.claim.hidden - 1, self.around
+        single = {*range(len(begun)), *range(around + 1 - len(early), around + 1)}
+        places = [range(node, node + 1) for node in single if 0 <= node <= around]
+        if len(begun) + len(early) <= around:
+            places += self.model.late(False, len(begun))
+        for nodes in places:
+            node, after = nodes.start, around - nodes[-1]
+            forward = early[after] if 0 <= after < len(early) else late[(node + last) % period]
+            backward = begun[node] if node < len(begun) else past[node % period]
+            yield self.read(nodes, forward, backward)
 
     def loss(self, revealed: arb, records: int) -> Fraction:
         """Return a bound of the loss of ``records`` and of the leakage of others."""
@@ -171,43 +178,43 @@ class Interpreter:
         log = exact(revealed.upper().log().upper())  # a ball around 1 may hold more
         return min(self.together, records / self.claim.scale + log)
 
-    def read(self, values: int, position: Position, forward: Table, backward: Table) -> Fraction:
+    def read(self, nodes: range, forward: Table, backward: Table) -> Fraction:
+        """Return the loss of windows that begin at one of these nodes."""
+        sets = self.model.sets(nodes)
+        return max(self.windows(nodes, values, forward, backward) for values in sets)
+
+    def windows(self, nodes: range, values: Values, forward: Table, backward: Table) -> Fraction:
         """Return the loss of windows with these first values: over two first and two last ones.
 
-        First and last values are equal for a single record.
+        First and last values are equal for a single record. Its loss is over two observations: that
+        of their worst values, or along a tree of their distributions.
         """
-        hidden, model = self.claim.hidden, self.model
-        ends = model.ends(values, position.nodes, hidden)
-        if model.hidden and hidden == 1:
-            return self.observed(ends, position, self.growth(_entrywise(mul, forward, backward)))
-        self.work.spend(2 * model.k * sum(map(len, ends.values())))
-        beyond = {
-            x: [largest(forward[z][y] for z in ends[x]) for y in range(model.k)] for x in ends
-        }
-        products = (
-            largest(beyond[x][z] for z in ends[y]) * backward[x][y] for x in ends for y in ends
-        )
-        return self.loss(largest([ONE, *products]), hidden)
-
-    def observed(self, values: Iterable[int], position: Position, growth: Table) -> Fraction:
-        """Return the loss between two observations of a node.
-
-        It is that of the worst values, or along a tree of their distributions.
-        """
-        model, listed = self.model, self.proof.listed(self.proof.observations)
+        w, model, k = self.claim.hidden, self.model, self.model.k
+        index, many = self.proof.observations, len(model.observations)
         why = "observations have trees only if no record is known, and one matrix serves all"
-        require(not listed or (model.period == 1 and not model.informed), why)
-        every = [[x for x in values if model.seen[x] == name] for name in model.observations]
+        require(index is None or (model.period == 1 and not model.informed), why)
+        ends = model.ends(values, nodes.start, w)
+        trees = 12 * k * many**2 if index is not None else 0
+        self.work.spend(2 * k * sum(map(len, ends.values())) + trees)
+        beyond = {x: [largest(forward[z][y] for z in ends[x]) for y in range(k)] for x in ends}
+        every = [[x] for x in ends]
+        if w == 1:
+            every = [[x for x in ends if model.seen[x] == name] for name in model.observations]
+
+        def between(x: int, y: int) -> arb:
+            return largest(beyond[x][z] for z in ends[y]) * backward[x][y]
+
         table = [
-            [largest([ONE, *(growth[x][y] for x in xs for y in ys)]) for ys in every]
+            [largest([ONE, *(between(x, y) for x in xs for y in ys)]) for ys in every]
             for xs in every
         ]
-        self.work.spend(12 * model.k * len(listed))
-        if listed:
-            model.observed(position, growth).lower(table, listed, growth)
+        if index is not None and w == 1:
+            growth = self.growth(_entrywise(mul, forward, backward))
+            node = model.observed(nodes, growth)
+            alone = node.excess / self.cost.exp()  # the record itself is counted in the end
+            node._replace(excess=alone).lower(table, self.proof.table(index, many), growth)
         pairs = permutations(range(len(every)), 2)
-        worst = largest([ONE, *(table[i][j] for i, j in pairs)])
-        return max(self.loss(ONE, 1), self.loss(worst, 0))  # at least that of the record itself
+        return self.loss(largest([ONE, *(table[i][j] for i, j in pairs)]), w)
 
     # -- RATIO -------------------------------------------------------------------------------------
 
@@ -231,30 +238,25 @@ class Interpreter:
         require(plain, "quilts prove scales of chains with one matrix, and for no side information")
         if left is None and right is None:
             return self.together
+        nodes = range(first - 1, last)
         forward, backward = self.count(self.claim.windows - first), self.count(last - 1)
         if right is not None:
             forward = self._ratios(True, right, model.everything)
         if left is not None:
-            sources = model.values(first - left - 1, last - left - 1)
-            node = zip(*self._of_node(first - 1, first == last), strict=True)
-            backward = _entrywise(mul, self._ratios(False, left, sources), node)
-        sets = model.sets(first - 1, last - 1)
-        position = Position(first - 1)
-        return max(self.read(values, position, forward, backward) for values in sets)
+            sources = union(model.sets(range(nodes.start - left, nodes.stop - left)))
+            of_node = zip(*self._of_nodes(nodes), strict=True)
+            backward = _entrywise(mul, self._ratios(False, left, sources), of_node)
+        return self.read(nodes, forward, backward)
 
-    def _ratios_of_rows(self, forward: bool, n: int, values: int) -> Table:
+    def _ratios_of_rows(self, forward: bool, n: int, values: Values) -> Table:
         """RATIO."""
         self.work.spend(2 * self.model.k**3)
         [(rows, _)] = self.model.weights(forward, 0, n)
-        return _entrywise(mul, self.count(n - 1), largest_ratios(rows, values))
+        return _entrywise(mul, self.count(n - 1), largest_ratios(rows[y] for y in values))
 
-    def _ratios_of_node(self, node: int, single: bool) -> Table:
-        """Return bounds of m(x) / m(y) for a node, and for later ones unless ``single``.
-
-        A ratio of mixtures is at most the largest one of what is mixed.
-        """
-        rows = self.model.distribution(node, later=not single)
-        return largest_ratios(rows, (1 << len(rows)) - 1)
+    def _ratios_of_nodes(self, nodes: range) -> Table:
+        """Return bounds of m(x) / m(y) for nodes: a ratio of mixtures is at most one of these."""
+        return largest_ratios(self.model.distributions(nodes))
 
 
 def _entrywise(rule: Callable[[arb, arb], arb], one: Table, other: Iterable[Any]) -> Table:

@@ -4,28 +4,28 @@ Products of non-negative balls never cancel, so an entry that can be positive is
 balls too, given enough bits; and the zeros of Arb are exact.
 """
 
-import math
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from functools import cache, cached_property, reduce
-from operator import and_, mul, or_
-from typing import Any, NamedTuple
+from functools import cache, cached_property
+from itertools import permutations
+from operator import mul, truediv
+from typing import Any, NamedTuple, TypeAlias
 
 from flint import arb, arb_mat
 
 from pufferflow.verify import balls
 from pufferflow.verify.balls import ONE, ZERO, Row, Table, Work, ball, columns
-from pufferflow.verify.parse import Chain, Pair, RowSet, Witness, require
+from pufferflow.verify.parse import Chain, RowSet, Witnesses, require
 from pufferflow.verify.rules import by_flows, by_tree, entry_bounds
 
 _MAX_SETS = 10_000  # of possible values of the nodes of a chain
 
 
-class Position(NamedTuple):
-    """Number of nodes on one side of a node; if ``late`` at least that, or the node's phase."""
+Values: TypeAlias = frozenset[int]
 
-    nodes: int
-    late: bool = False
+END = sys.maxsize
+"""More nodes than any segment has: a range of nodes up to it is of all late ones."""
 
 
 class Node(NamedTuple):
@@ -35,16 +35,16 @@ class Node(NamedTuple):
     the neighbour (or sets of them) given each value, if known, ``excess`` a factor for their error.
     """
 
-    values: int
-    neighbours: int = 0
+    values: Values
+    neighbours: Values = frozenset()
     rows: Sequence[Any] = ()
     excess: arb = ONE
 
-    def lower(self, table: Table, witnesses: dict[Pair, Witness], growth: Table) -> None:
+    def lower(self, table: Table, witnesses: Witnesses, growth: Table) -> None:
         """Replace larger bounds of the leakage of pairs of values by those of their witnesses."""
-        rows, values = self.rows, self.values
-        for (x, y), witness in witnesses.items():
-            if rows and values >> x & values >> y & 1:
+        rows = self.rows
+        for x, y in permutations(self.values if rows else (), 2):
+            if (witness := witnesses[x][y]) is not None:
                 if isinstance(rows[x], RowSet):
                     bound = by_flows(rows[x], rows[y], witness, growth)
                 else:
@@ -76,7 +76,7 @@ class Model:
         self.hidden = chain.observations is not None
         self.seen = chain.observations or list(range(self.k))
         self.observations = sorted(set(self.seen))
-        self.everything = (1 << self.k) - 1
+        self.everything = frozenset(range(self.k))
         self.rows: list[Table] = [
             [[ball(p) for p in row] for row in matrix] for matrix in chain.transition_matrices
         ]
@@ -86,50 +86,52 @@ class Model:
 
     # -- values ------------------------------------------------------------------------------------
 
-    def _possible_sets(self) -> tuple[list[int], int]:
+    def _possible_sets(self) -> tuple[list[Values], int]:
         """Return the values of the nodes until these repeat, and the first node that repeats."""
         values = self._closed if self.start == "stationary" else self.everything
         if isinstance(self.start, list):
             values = _support(self.start)
-        known: dict[tuple[int, int], int] = {}
+        known: dict[tuple[int, Values], int] = {}
         while (position := (len(known) % self.period, values)) not in known:
             require(len(known) < _MAX_SETS + self.period, "the values of nodes do not settle")
             known[position] = len(known)
             if self.period == 1 or self.start != "any":  # else segments begin at any phase
-                values = balls.union(self._following[position[0]], values)
+                values = union(self._following[position[0]][x] for x in values)
         return [values for _, values in known], known[position]
 
     @cached_property
-    def _closed(self) -> int:
-        """Return the values of the only closed class at the first phase; 0 if there are several."""
-        reach = [1 << x for x in range(self.k)]
+    def _closed(self) -> Values:
+        """Return the values of the only closed class at the first phase; none if there are more."""
+        reach = [frozenset([x]) for x in range(self.k)]
         for following in self._following:
-            reach = [balls.union(following, values) for values in reach]
-        reach = [values | 1 << x for x, values in enumerate(reach)]
+            reach = [union(following[y] for y in values) for values in reach]
+        reach = [values | {x} for x, values in enumerate(reach)]
         for _ in range(self.k.bit_length()):
-            reach = [balls.union(reach, values) for values in reach]
-        closed = reduce(and_, reach)
-        known = closed != 0 or self.start != "stationary"
+            reach = [union(reach[y] for y in values) for values in reach]
+        closed = frozenset.intersection(*reach)
+        known = bool(closed) or self.start != "stationary"
         require(known, "the stationary distribution is not unique")
         return closed
 
-    def sets(self, first: int, last: float) -> set[int]:
-        """Return all sets of values of the nodes of a range; the first node is 0, or of a phase."""
+    def sets(self, nodes: range) -> set[Values]:
+        """Return all sets of values of some nodes; the first node is 0, or of a phase."""
         known, again = len(self._sets), self._again
-        nodes = range(first, int(min(last + 1, first + known)))
         return {
             self._sets[node if node < known else again + (node - again) % (known - again)]
-            for node in nodes
+            for node in nodes[:known]
         }
 
-    def values(self, first: int, last: float) -> int:
-        """Return all values of the nodes of a range."""
-        return reduce(or_, self.sets(first, last))
+    def values(self, forward: bool, nodes: range, steps: int = 0) -> Values:
+        """Return the values of the nodes some steps away: any ones forward, or of late nodes."""
+        first = nodes.start - steps
+        late = range(first % self.period, END, self.period)
+        before = late if len(nodes) > 1 else range(first, first + 1)
+        return self.everything if forward else union(self.sets(before))
 
-    def ends(self, values: int, phase: int, w: int) -> dict[int, list[int]]:
+    def ends(self, values: Values, phase: int, w: int) -> dict[int, list[int]]:
         """Return the last values of windows by their first ones."""
         reached = balls.certain(self.power(w - 1, phase % self.period))
-        return {x: list(balls.members(_support(reached[x]))) for x in balls.members(values)}
+        return {x: list(_support(reached[x])) for x in values}
 
     # -- distributions -----------------------------------------------------------------------------
 
@@ -141,15 +143,12 @@ class Model:
         half = n // 2
         return self.power(half, phase) * self.power(n - half, (phase + half) % self.period)
 
-    def distribution(self, node: int, later: bool = False) -> Table:
-        """Return the distribution of a node, or at a phase, up to a factor; one for each start.
-
-        If ``later`` those of which the distributions of all nodes from there on are mixtures.
-        """
+    def distributions(self, nodes: range) -> Table:
+        """Return distributions of which those of these nodes are mixtures, up to factors."""
         if self.start == "stationary":
-            return [self.stationary[node % self.period]]
-        rows = self.power(node, 0)
-        if isinstance(self.start, list) and not later:
+            return [self.stationary[nodes.start % self.period]]
+        rows = self.power(nodes.start, 0)
+        if isinstance(self.start, list) and len(nodes) == 1:
             rows = arb_mat([list(map(ball, self.start))]) * rows
         return balls.certain(rows)
 
@@ -158,7 +157,7 @@ class Model:
         """Return the stationary distribution at every phase, up to a factor."""
         self.work.spend(self.k**3 * self.period)
         whole = balls.certain(self.power(self.period, 0))
-        inside = list(balls.members(self._closed))
+        inside = sorted(self._closed)
         system = arb_mat([[-whole[x][y] for x in inside] for y in inside])
         for i, x in enumerate(inside):
             system[i, i] = sum((whole[x][y] for y in inside if y != x), ZERO)
@@ -175,68 +174,57 @@ class Model:
         return found
 
     def distance(self, node: int) -> arb:
-        """Return the largest quotient of m(x)/π(x) over a node's distributions m, or ∞."""
-        factor = ONE
+        """Return the largest quotient of m(x)/π(x) over a node's distributions m, or none."""
         if self.period > 1 or self._closed != self.everything:
             return balls.INFINITE
-        for row in self.distribution(node):
-            if any(p.is_zero() for p in row):
-                return balls.INFINITE
-            ratios = [p / q for p, q in zip(row, self.stationary[0], strict=True)]
-            spread = balls.largest(ratios) * balls.largest([1 / ratio for ratio in ratios])
-            factor = factor.max(spread)
-        return factor
+        return balls.largest(
+            balls.largest(map(truediv, row, self.stationary[0]))
+            * balls.largest(map(truediv, self.stationary[0], row))
+            for row in self.distributions(range(node, node + 1))
+        )
 
     # -- neighbours --------------------------------------------------------------------------------
 
-    def late(self, forward: bool, nodes: int) -> list[Position]:
-        """Return the positions of all nodes after some, a period away from where it starts."""
-        if self.period == 1:
-            return [Position(nodes, late=True)]
+    def late(self, forward: bool, nodes: int) -> list[range]:
+        """Return all nodes after some by their phases, a period away from where it starts."""
         phases = range(self.period)
-        return [Position(t, late=True) for t in (phases[::-1] if forward else [*phases[1:], 0])]
+        starts = phases[::-1] if forward else [*phases[1:], 0]
+        starts = [nodes] if self.period == 1 else starts
+        return [range(start, END, self.period) for start in starts]
 
-    def values_at(self, forward: bool, position: Position, steps: int) -> int:
-        """Return the values of the node some steps away, any one forward, any one of late nodes."""
-        if forward:
-            return self.everything
-        if self.period == 1 and position.late:
-            return self.values(0, math.inf)
-        node = position.nodes - steps
-        node = node if self.period == 1 else node % self.period
-        return self.values(node, node)
-
-    def node(self, forward: bool, position: Position, growth: Table) -> Node:
-        """Return the distributions of the neighbour of a node."""
-        values, (nodes, late) = self.values_at(forward, position, 0), position
+    def node(self, forward: bool, nodes: range, growth: Table) -> Node:
+        """Return the distributions of the neighbour of a node, or of all late ones."""
+        values, first = self.values(forward, nodes), nodes.start
         if self.informed or self.row_sets:
             return Node(values, values, () if self.informed else self.row_sets[forward])
         if forward:
-            return Node(values, values, self.rows[nodes % self.period])
-        steps, before = columns(self.rows[(nodes - 1) % self.period]), Position(nodes - 1, late)
-        return self.given(steps, before, nodes - late, growth)._replace(values=values)
+            return Node(values, values, self.rows[first % self.period])
+        steps, before = columns(self.rows[(first - 1) % self.period]), nodes.stop - 1
+        after = first - (len(nodes) > 1)
+        given = self.given(steps, range(first - 1, before, self.period), after, growth)
+        return given._replace(values=values)
 
-    def observed(self, position: Position, growth: Table) -> Node:
+    def observed(self, nodes: range, growth: Table) -> Node:
         """Return the distributions of a node given each possible observation."""
         each = [[arb(int(x == name)) for x in self.seen] for name in self.observations]
-        return self.given(each, position, position.nodes, growth)
+        return self.given(each, nodes, nodes.start, growth)
 
-    def given(self, weights: Table, position: Position, after: int, growth: Table) -> Node:
+    def given(self, weights: Table, nodes: range, after: int, growth: Table) -> Node:
         """Return the distributions of a node given what has these ``weights`` for each value.
 
         If its own one may be only nearly the stationary one, the other factor is that of Lemma 7 of
         ``docs/leakage.md``, with e^ω, e^ω' the distances of the node and of the one ``after`` it,
         of which later ones have none larger, and e^W the largest growth.
         """
-        (node, late), excess = position, ONE
-        if self.start == "stationary" or not (late or self.start == "any"):
-            own = self.distribution(node)[0]
+        node, excess = nodes.start, ONE
+        if self.start == "stationary" or (len(nodes) == 1 and self.start != "any"):
+            own = self.distributions(nodes)[0]
         elif (here := self.distance(node)).is_finite():
             through = 1 + (1 - 1 / here) * (balls.largest(map(balls.largest, growth)) - 1)
             excess = here * (here if after == node else self.distance(after))
             own, excess = self.stationary[0], excess.min(through * through)
         else:
-            return Node(0)
+            return Node(frozenset())
         rows = [shares(list(map(mul, own, row))) for row in weights]
         return Node(_support([sum(row, ZERO) for row in rows]), _support(own), rows, excess)
 
@@ -258,12 +246,16 @@ class Model:
         return [(product, product)]
 
 
-def _support(row: Sequence[Fraction | arb]) -> int:
-    return sum(1 << x for x, p in enumerate(row) if p > 0)
+def _support(row: Sequence[Fraction | arb]) -> Values:
+    return frozenset(x for x, p in enumerate(row) if p > 0)
+
+
+def union(sets: Iterable[Values]) -> Values:
+    """Return the values in any of some sets."""
+    return frozenset().union(*sets)
 
 
 def shares(weights: Row) -> Row:
     """Return weights divided by their sum, unless all are 0."""
     total = sum(weights, ZERO)
-    balls.decide(total.is_zero() or total > 0)
     return weights if total.is_zero() else [weight / total for weight in weights]

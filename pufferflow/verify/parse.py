@@ -73,8 +73,6 @@ Distribution: TypeAlias = Annotated[list[Fraction], _sums_to_1]
 Matrix: TypeAlias = list[list[Fraction]]
 Square: TypeAlias = Annotated[Matrix, _square]
 Transitions: TypeAlias = Annotated[list[Distribution], _square]
-Pair: TypeAlias = tuple[int, int]
-Shares: TypeAlias = dict[Pair, Fraction]
 Quilt: TypeAlias = tuple[int, int, Positive | None, Positive | None]
 
 
@@ -86,7 +84,7 @@ def _shape(kind: Any) -> tuple[Any, tuple[Any, ...], Any]:
         return origin, inner, _shape(inner[0])[2]
     if is_dataclass(kind):
         return kind, tuple(typing.get_type_hints(kind, include_extras=True).items()), dict
-    written = {dict: list, tuple: list, Fraction: str, Literal: str}.get(origin, origin)
+    written = {tuple: list, Fraction: str, Literal: str}.get(origin, origin)
     return Union if origin is UnionType else origin, inner, written
 
 
@@ -108,20 +106,13 @@ def read(kind: Any, value: Any, where: str) -> Any:
         many = f"{where}: an entry has {len(value)} parts, not {len(inner)}"
         require(len(value) == len(inner), many)
         return tuple(read(one, part, where) for one, part in zip(inner, value, strict=True))
-    if origin is dict:  # [value, other, content of the pair], values from 1
-        entry = tuple[Positive, Positive, inner[1]]  # type: ignore[valid-type]
-        entries = read(list[entry], value, where)
-        table = {(x - 1, y - 1): found for x, y, found in entries if x != y}
-        once = f"{where}: two values of an entry are the same, or given twice"
-        require(len(table) == len(entries), once)
-        return table
     if written is dict:
         types = dict(inner)
-        if unknown := [key for key in value if key not in types]:
-            raise CertificateError(f"{where} has the unknown key {_brief(unknown[0])}")
         needed = [part.name for part in fields(kind) if part.default is MISSING]
-        if missing := [name for name in needed if name not in value]:
-            raise CertificateError(f"{where} lacks the key {missing[0]}")
+        wrong = [f"has the unknown key {_brief(key)}" for key in value if key not in types]
+        wrong += [f"lacks the key {name}" for name in needed if name not in value]
+        if wrong:
+            raise CertificateError(f"{where} {wrong[0]}")
         inside = "" if kind is Claim else f"{where}: "
         return kind(**{key: read(types[key], part, inside + key) for key, part in value.items()})
     if origin is Fraction:
@@ -311,9 +302,9 @@ class Family:
 class Flows:
     """Flows for two sets of rows, from value to value; shares of the mass of every part."""
 
-    flow: Shares
-    surplus: list[Shares]
-    reserve: list[Shares]
+    flow: Square
+    surplus: list[Transitions]
+    reserve: list[Transitions]
 
 
 Witness: TypeAlias = list[int] | Flows
@@ -321,6 +312,7 @@ Witness: TypeAlias = list[int] | Flows
 
 Parents count from 1, negative if the arc leads from the parent; 0 is for the root.
 """
+Witnesses: TypeAlias = Annotated[list[list[Witness | None]], _square]
 
 
 @dataclass(frozen=True)
@@ -364,19 +356,21 @@ class Proof:
     Ranges are [first, last, left, right], with the distances of the quilt.
     """
 
-    witnesses: list[dict[Pair, Witness]] | None = None
+    witnesses: list[Witnesses] | None = None
     forward: Side | None = None
     backward: Side | None = None
     observations: int | None = None
     quilts: list[Quilt] | None = None
     count: Count | None = None
 
-    def listed(self, index: int | None) -> dict[Pair, Witness]:
-        """Return the witnesses that a step names."""
-        lists = self.witnesses or []
-        named = index is None or 0 <= index < len(lists)
-        require(named, "a step names witnesses that are not there")
-        return {} if index is None else lists[index]
+    def table(self, index: int | None, values: int) -> Witnesses:
+        """Return the witnesses that a step names, of all pairs of so many values."""
+        if index is None:
+            return [[None] * values] * values
+        tables = self.witnesses or []
+        named = 0 <= index < len(tables) and len(tables[index]) == values
+        require(named, f"a step names witnesses for {values} values that are not there")
+        return tables[index]
 
 
 # -- certificates ----------------------------------------------------------------------------------
@@ -442,10 +436,8 @@ def parse(document: object) -> Claim:
     known = isinstance(document, dict) and document.get("certificate") == "pufferflow"
     require(known, "this is not a certificate of pufferflow: the key certificate is missing")
     version = document.get("version")  # type: ignore[attr-defined]
-    old = "it was made before 1.0; make it again"
-    why = old if version == 1 else f"this program reads {VERSION}"
     ours = type(version) is int and version == VERSION
-    require(ours, f"version is {_brief(version)}; {why}")
+    require(ours, f"version is {_brief(version)}; this program reads {VERSION}")
     try:
         found: Claim = read(Claim, document, "the certificate")
     except RecursionError:

@@ -6,19 +6,20 @@ e^w(z, y). The proofs are in ``docs/leakage.md``.
 """
 
 from collections import defaultdict
+from collections.abc import Iterable
 from functools import lru_cache
 from operator import mul
 
 from flint import arb
 
-from pufferflow.verify.balls import INFINITE, ONE, ZERO, Row, Table, ball, columns, largest, members
-from pufferflow.verify.parse import Flows, Mixing, Part, RowSet, Shares, Witness, require, total
+from pufferflow.verify.balls import INFINITE, ONE, ZERO, Row, Table, ball, columns, largest
+from pufferflow.verify.parse import Flows, Mixing, Part, RowSet, Transitions, Witness, require
 
 # -- exact distributions: trees (Lemma 3) ----------------------------------------------------------
 
 
 @lru_cache(2**14)  # the same trees may serve many nodes
-def _tree(parents: tuple[int, ...], k: int, values: int) -> list[tuple[int, int, bool]]:
+def _tree(parents: tuple[int, ...], k: int, values: frozenset[int]) -> list[tuple[int, int, bool]]:
     """Return these values without the root, parents first, with their parent and arc direction.
 
     Children of other values become children of the next one above, or of the first one.
@@ -32,17 +33,17 @@ def _tree(parents: tuple[int, ...], k: int, values: int) -> list[tuple[int, int,
         line.extend(children[v])
     why = "a tree has one root, with 0 for its parent, and the others lead to it"
     require(len(line) == k, why)
-    root = next(v for v in line if values >> v & 1)
+    root = next(v for v in line if v in values)
     above, arcs = {-1: root}, []
     for v in line:
         a = above[abs(parents[v]) - 1]
-        above[v] = v if values >> v & 1 else a
+        above[v] = v if v in values else a
         if above[v] == v != root:
             arcs.append((v, a, parents[v] > 0))
     return arcs
 
 
-def by_tree(p: Row, q: Row, parents: Witness, values: int, growth: Table) -> arb:
+def by_tree(p: Row, q: Row, parents: Witness, values: frozenset[int], growth: Table) -> arb:
     """Return a bound by the flows along any tree of the values that the neighbour can have.
 
     With u(z) = u(y) + w(z, y) along its arcs (z, y) and h = e^u let P = p·h/(p·h), Q likewise.
@@ -67,25 +68,13 @@ def by_tree(p: Row, q: Row, parents: Witness, values: int, growth: Table) -> arb
     for y, rest in enumerate(net if clipped else ()):
         if not rest <= 0:
             ratio += rest.upper() * growth[y][store] * h[store] / h[y] / below[store]
-    return _finite(ratio)
-
-
-def _finite(bound: arb) -> arb:
-    return bound.upper() if bound.is_finite() else INFINITE
-
-
-def _ratio(above: arb, below: arb) -> arb:
-    return above / below if below > 0 else INFINITE
-
-
-def _root(above: arb, below: arb) -> arb:
-    return _finite(_ratio(above, below).sqrt())  # NaN, of a ball around 0, has no order
+    return ratio
 
 
 # -- any distribution (Lemma 6) --------------------------------------------------------------------
 
 
-def reweighted(low: Table, high: Table, values: int, growth: Table) -> Table:
+def reweighted(low: Table, high: Table, values: frozenset[int], growth: Table) -> Table:
     """Return bounds for distributions of the neighbour y reweighted in any way.
 
     Given x the weights lie in [low[y][x], high[y][x]]. Between x and z the cross ratio R of two
@@ -93,17 +82,20 @@ def reweighted(low: Table, high: Table, values: int, growth: Table) -> Table:
     √(RH))² / (√R + √H)², H = e^w(y, y'), over R > 1; it is at most R, and at most H, and grows with
     both.
     """
-    inside = list(members(values))
     far = [[h.sqrt() for h in row] for row in growth]
-    widest = {y: largest([ONE, *(far[y][z] for z in inside if z != y)]) for y in inside}
+    widest = {y: largest([ONE, *(far[y][z] for z in values if z != y)]) for y in values}
 
-    def bound(cross: arb, root: arb) -> arb:
-        return _finite((1 + cross * root) / (cross + root)) if cross.is_finite() else root.upper()
+    def bound(cross: arb, most: arb) -> arb:
+        both = (1 + cross * most) / (cross + most)
+        return both.upper() if both.is_finite() else most.upper()
+
+    def root(above: arb, below: arb) -> arb:  # exact numbers have an order, and NaN has none
+        return (above / below).sqrt().upper() if above > 0 and below > 0 else INFINITE
 
     def of_pair(x: int, z: int) -> arb:
-        pairs = [(high[y][x], low[y][x], high[y][z], low[y][z], y) for y in inside]
-        tops = sorted((_root(p, q), y) for p, _, _, q, y in pairs if not p.is_zero())
-        ends = sorted((_root(q, p), y) for _, p, q, _, y in pairs if not q.is_zero())
+        pairs = [(high[y][x], low[y][x], high[y][z], low[y][z], y) for y in values]
+        tops = sorted((root(p, q), y) for p, _, _, q, y in pairs if not p.is_zero())
+        ends = sorted((root(q, p), y) for _, p, q, _, y in pairs if not q.is_zero())
         if not (tops and ends):  # impossible values
             return INFINITE
         found = ONE
@@ -111,23 +103,23 @@ def reweighted(low: Table, high: Table, values: int, growth: Table) -> Table:
             if bound(top * ends[-1][0], widest[y]) <= found:
                 continue
             for end, other in reversed(ends):
-                cross, root = top * end, far[y][other]
+                cross, most = top * end, far[y][other]
                 if cross <= found:  # and so are the following ones
                     break
-                if y != other and not root <= found:
-                    found = found.max(bound(cross, root))
+                if y != other and not most <= found:
+                    found = found.max(bound(cross, most))
         return found**2
 
     return [[ONE if x == z else of_pair(x, z) for z in range(len(low))] for x in range(len(low))]
 
 
-def largest_ratios(weights: Table, values: int) -> Table:
-    """Return table[x][z] = max of weights[y][x] / weights[y][z] over y; 0/0 does not count."""
-    given = columns(weights[y] for y in members(values))
+def largest_ratios(weights: Iterable[Row]) -> Table:
+    """Return table[x][z] = max of row[x] / row[z] over rows of weights; 0/0 does not count."""
+    given = columns(weights)
 
     def most(above: Row, below: Row) -> arb:
         pairs = zip(above, below, strict=True)
-        return largest([ZERO, *(_ratio(p, q) for p, q in pairs if not p.is_zero())])
+        return largest([ZERO, *(p / q if q > 0 else INFINITE for p, q in pairs if not p.is_zero())])
 
     return [[ONE if p is q else most(p, q) for q in given] for p in given]
 
@@ -149,45 +141,32 @@ def by_flows(p: RowSet, q: RowSet, flows: Witness, growth: Table) -> arb:
     with the largest q.
     """
     k, parts = len(growth), len(p.parts)
-    flows = flows if isinstance(flows, Flows) else Flows({}, [], [])
+    flows = flows if isinstance(flows, Flows) else Flows([], [], [])
     why = f"between sets of rows there are flows, with shares for each of {parts} parts"
     require(len(flows.surplus) == len(flows.reserve) == parts, why)
-    every = [pair for table in (flows.flow, *flows.surplus, *flows.reserve) for pair in table]
-    require(all(max(pair) < k for pair in every), "flows lead to a state that there is not")
+    every = flows.flow, *flows.surplus, *flows.reserve
+    require(all(len(table) == k for table in every), f"flows are between all {k} states")
     left, right = _spread(p, flows.surplus, growth, 1), _spread(q, flows.reserve, growth, -1)
-    for (z, y), amount in flows.flow.items():
-        left[z] -= ball(amount)
-        left[y] += ball(amount) * growth[z][y]
+    for z, row in enumerate(flows.flow):
+        for y, amount in enumerate(map(ball, row)):
+            left[z] -= amount
+            left[y] += amount * growth[z][y]
     store = max(range(k), key=lambda y: float(right[y].mid()))
     if not right[store] > 0:
         return INFINITE
     least = (left[store] / right[store]).max(ONE).lower()
     # the requirement falls with the ratio elsewhere, so that of a smaller ratio suffices
-    needed = left[store]
-    for y in range(k):
-        if y != store:
-            needed += (left[y] - least * right[y]).max(ZERO) * growth[y][store]
-    return _finite((needed / right[store]).max(ONE))
+    excess = ((left[y] - least * right[y]).max(ZERO) * growth[y][store] for y in range(k))
+    return (sum(excess, left[store]) / right[store]).max(ONE)
 
 
-def _spread(rows: RowSet, given: list[Shares], growth: Table, sign: int) -> Row:
-    """Return bounds, upper (1) or lower (−1), of the mass of base and parts at each value.
-
-    Shares of a part's mass at a value go to others; the rest stays.
-    """
-    found, k = [ball(p) for p in rows.base], len(rows.base)
+def _spread(rows: RowSet, given: list[Transitions], growth: Table, sign: int) -> Row:
+    """Return bounds, upper (1) or lower (−1), of the mass of base and parts at each value."""
+    found, k = [ball(p) for p in rows.base], range(len(rows.base))
     for part, shares in zip(rows.parts, given, strict=True):
-        goes, moved = [[ZERO] * k for _ in range(k)], defaultdict(list)
-        for (z, y), share in shares.items():
-            goes[z][y] = ball(share)
-            moved[z].append(share)
-        for z in range(k):
-            stays = 1 - total(moved[z], "shares")
-            require(stays >= 0, f"the shares of state {z + 1} sum to more than 1")
-            goes[z][z] = ball(stays)
-        for y in range(k):
-            here = [growth[z][y] if sign > 0 else 1 / growth[y][z] for z in range(k)]
-            found[y] += greedy(part, [goes[z][y] * here[z] for z in range(k)], sign)
+        for y in k:
+            here = [growth[z][y] if sign > 0 else 1 / growth[y][z] for z in k]
+            found[y] += greedy(part, [ball(shares[z][y]) * here[z] for z in k], sign)
     return found
 
 

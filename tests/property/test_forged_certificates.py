@@ -20,9 +20,9 @@ from processes import around, chains, protection
 
 import pufferflow as pf
 from pufferflow.cli import main
+from pufferflow.cli.verify import ask_proved_checker, proved_checker
 from pufferflow.errors import CertificateError
 from pufferflow.mechanisms import MECHANISMS
-from pufferflow.verify import ask_proved_checker, proved_checker
 from pufferflow.verify.balls import UndecidedError, Work
 from pufferflow.verify.interpret import interpret
 from pufferflow.verify.parse import parse
@@ -245,6 +245,6 @@ def test_the_command_asks_it(tmp_path, capsys):
 
 @needs_checker
 def test_it_is_not_waited_for_without_end(monkeypatch):
-    monkeypatch.setattr("pufferflow.verify.SECONDS", 1e-4)
+    monkeypatch.setattr("pufferflow.cli.verify.SECONDS", 1e-4)
     with pytest.raises(CertificateError, match="no answer within"):
         ask_proved_checker(json.dumps(made(0)).encode())
