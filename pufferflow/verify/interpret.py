@@ -81,23 +81,23 @@ class Interpreter:
 
     def step(self, forward: bool, nodes: range, step: Step, before: list[Table]) -> Table:
         """Return E of a node, or of late ones, from those before it, at most COUNT (STEP)."""
-        model, power = self.model, step.power or 1
-        number, k = len(before), model.k
-        witnesses = self.proof.table(step.witnesses, k)
+        model, k, number, power = self.model, self.model.k, len(before), step.power or 1
         # a table of all late nodes holds for those at this distance
         why = f"no node is {power} steps away from step {number} of a side"
         require(power <= number or (model.period == 1 and len(nodes) > 1), why)
         near, far = (self.growth(before[max(number - steps, 0)]) for steps in (1, power))
-        node, size = model.node(forward, nodes, near), 3 * k**2 if model.row_sets else k
-        trees = 12 * size * k**2 if step.witnesses is not None else 0
-        self.work.spend(100 + k**3 + trees + (2 * k**4 if step.power else 0))
-        table = self.count(min(nodes[-1], self.around))
-        between, away = ((power - 1) * self.cost).exp(), model.values(forward, nodes, power)
-        ways = model.weights(forward, nodes.start, power) if step.power else []
-        for bounds in [reweighted(*tables, away, far) for tables in ways]:
-            for x, y in permutations(node.values, 2):
-                lower(table, x, y, between * bounds[x][y])
-        node.lower(table, witnesses, near)
+        table, node = self.count(min(nodes[-1], self.around)), model.node(forward, nodes, near)
+        self.work.spend(100 + k**3)
+        if step.power:
+            self.work.spend(2 * k**4)
+            between, away = ((power - 1) * self.cost).exp(), model.values(forward, nodes, power)
+            for tables in model.weights(forward, nodes.start, power):
+                bounds = reweighted(*tables, away, far)
+                for x, y in permutations(node.values, 2):
+                    lower(table, x, y, between * bounds[x][y])
+        if step.witnesses is not None:
+            self.work.spend(12 * len(node.values) ** 2 * (3 * k**2 if model.row_sets else k))
+            node.lower(table, self.proof.table(step.witnesses, k), near)
         return table
 
     def begin(self, early: Iterable[Table], stated: Matrix) -> Table:
@@ -190,12 +190,8 @@ class Interpreter:
         of their worst values, or along a tree of their distributions.
         """
         w, model, k = self.claim.hidden, self.model, self.model.k
-        index, many = self.proof.observations, len(model.observations)
-        why = "observations have trees only if no record is known, and one matrix serves all"
-        require(index is None or (model.period == 1 and not model.informed), why)
         ends = model.ends(values, nodes.start, w)
-        trees = 12 * k * many**2 if index is not None else 0
-        self.work.spend(2 * k * sum(map(len, ends.values())) + trees)
+        self.work.spend(2 * k * sum(map(len, ends.values())))
         beyond = {x: [largest(forward[z][y] for z in ends[x]) for y in range(k)] for x in ends}
         every = [[x] for x in ends]
         if w == 1:
@@ -208,11 +204,15 @@ class Interpreter:
             [largest([ONE, *(between(x, y) for x in xs for y in ys)]) for ys in every]
             for xs in every
         ]
-        if index is not None and w == 1:
+        if (index := self.proof.observations) is not None:
+            plain = w == 1 and model.period == 1 and not model.informed
+            why = "observations have trees only if a window is one record, none is known, and one"
+            require(plain, f"{why} matrix serves all")
+            self.work.spend(12 * k * len(every) ** 2)
             growth = self.growth(_entrywise(mul, forward, backward))
             node = model.observed(nodes, growth)
             alone = node.excess / self.cost.exp()  # the record itself is counted in the end
-            node._replace(excess=alone).lower(table, self.proof.table(index, many), growth)
+            node._replace(excess=alone).lower(table, self.proof.table(index, len(every)), growth)
         pairs = permutations(range(len(every)), 2)
         return self.loss(largest([ONE, *(table[i][j] for i, j in pairs)]), w)
 

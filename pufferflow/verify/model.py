@@ -157,16 +157,14 @@ class Model:
         """Return the stationary distribution at every phase, up to a factor."""
         self.work.spend(self.k**3 * self.period)
         whole = balls.certain(self.power(self.period, 0))
-        inside = sorted(self._closed)
-        system = arb_mat([[-whole[x][y] for x in inside] for y in inside])
-        for i, x in enumerate(inside):
-            system[i, i] = sum((whole[x][y] for y in inside if y != x), ZERO)
-            system[0, i] = int(i == 0)  # the first has weight 1
+        first, *others = sorted(self._closed)  # the first has weight 1
+        leaves = {y: sum((whole[y][x] for x in self._closed - {y}), ZERO) for y in others}
+        system = [[leaves[y] if x == y else -whole[x][y] for x in others] for y in others]
         try:
-            weights = system.solve(arb_mat([[int(i == 0)] for i in range(len(inside))]))
+            weights = arb_mat(system).solve(arb_mat([[whole[first][y]] for y in others]))
         except ZeroDivisionError:
             raise balls.UndecidedError from None
-        given = dict(zip(inside, weights.entries(), strict=True))
+        given = {first: ONE} | dict(zip(others, weights.entries(), strict=True))
         row, found = arb_mat([[given.get(x, ZERO) for x in range(self.k)]]), Table()
         for rows in self.rows:
             found += balls.certain(row)

@@ -363,10 +363,8 @@ class Proof:
     quilts: list[Quilt] | None = None
     count: Count | None = None
 
-    def table(self, index: int | None, values: int) -> Witnesses:
+    def table(self, index: int, values: int) -> Witnesses:
         """Return the witnesses that a step names, of all pairs of so many values."""
-        if index is None:
-            return [[None] * values] * values
         tables = self.witnesses or []
         named = 0 <= index < len(tables) and len(tables[index]) == values
         require(named, f"a step names witnesses for {values} values that are not there")

@@ -340,7 +340,7 @@ def test_observations_have_trees_only_where_their_distribution_is_known():
         document = claim(seen, 9, 9, 1, proof, side_information=asked)
         accepted(document)
         proof["observations"] = 0
-        rejected(document, "observations have trees only if no record is known")
+        rejected(document, "observations have trees only if a window is one record")
 
 
 def test_one_state_hides_a_record_for_c():
