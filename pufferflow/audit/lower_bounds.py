@@ -149,7 +149,8 @@ class _Side:
             if not ratio:
                 return sets[:0]
             tilted = [rows * np.where(sets, 1.0, low) * tables[0][1:] for rows in tables[1:]]
-            over, under = (rows / rows.sum(axis=1, keepdims=True) for rows in tilted)
+            with np.errstate(invalid="ignore"):
+                over, under = (rows / rows.sum(axis=1, keepdims=True) for rows in tilted)
             distances = np.abs(over - under).sum(axis=1) / 2
             matter = np.flatnonzero(distances * np.arange(1, records + 1) >= 1e-11) + 1
             if (kept := max(matter, default=0)) < records:
@@ -243,7 +244,7 @@ class _Search:
 
     def _least(self, best: _Query) -> tuple[_Query, float]:
         """Return the time-inhomogeneous query with the smallest c, and that c."""
-        least, cost = self._epsilon, self._epsilon / (1 + float(self._distances.max()))
+        least, cost = self._epsilon, self._epsilon / min(self._length, MAX_RECORDS)
         for _ in range(ROUNDS):
             query = self._everywhere(cost, best)
             before, cost = least, self._needed(query, cost)
@@ -255,9 +256,8 @@ class _Search:
 
     def _everywhere(self, cost: float, other: _Query) -> _Query:
         """Return the query with the largest loss at a c, the ``other`` if there is none."""
-        pairs = self._pairs
-        at, last = cache(lambda node: self._at(node, cost, pairs, other)), self._length
-        node = (last + 1) // 2
+        pairs, last = self._pairs, self._length
+        at, node = cache(lambda node: self._at(node, cost, pairs, other)), (last + 1) // 2
         if not self._even(at(node)):
             node = max(self._nodes, key=lambda n: at(n).value)
             pairs, step = [at(node).pair], last // 3 + 1
@@ -302,25 +302,19 @@ class _Search:
 
     @cached_property
     def _pairs(self) -> list[Pair]:
-        """The pairs of values to search: those distinguished best as c → 0, all of five states."""
-        k = len(self._matrix)
-        pairs = sorted(permutations(range(k), 2), key=lambda pair: -self._distances[pair])
-        return pairs[: max(2, 100 // k)]
+        """The pairs of values to search: those distinguished best as c → 0, all of five states.
 
-    @cached_property
-    def _distances(self) -> Floats:
-        """Return approximate distances of values by later and earlier records as c → 0.
-
-        They are those of the expected visits to the states, discounted with the distance.
+        They are distinguished by expected visits to the states, discounted with the distance.
         """
         start, k = self._distribution(1), len(self._matrix)
         with np.errstate(divide="ignore", invalid="ignore"):
             back = np.nan_to_num(self._matrix.T * start / start[:, None], posinf=0.0)
-        total = np.zeros((k, k))
+        distances, decay = np.zeros((k, k)), 1 - 1 / min(self._length, MAX_RECORDS)
         for rows in (back if self._stationary else self._matrix, self._matrix):
-            visits = np.linalg.inv(np.eye(k) - (1 - 1 / min(self._length, MAX_RECORDS)) * rows)
-            total += np.abs(visits[:, None] - visits).sum(axis=-1) / 2
-        return total
+            visits = np.linalg.inv(np.eye(k) - decay * rows)
+            distances += np.abs(visits[:, None] - visits).sum(axis=-1)
+        pairs = sorted(permutations(range(k), 2), key=lambda pair: -distances[pair])
+        return pairs[: max(2, 100 // k)]
 
     def _one_set(self, best: _Query, cost: float) -> tuple[_Query, float]:
         """Return the query with the same S for all records and the smallest c, and that c.
