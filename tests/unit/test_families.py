@@ -265,3 +265,9 @@ def test_what_is_too_small_for_floats_can_still_occur(start):
     rare = 1e-200
     matrix = [[0.5, rare, 0, 0.5], [0.5, 0, rare, 0.5], [0.5, 0, 0, 0.5], [0.5, 0, 0, 0.5]]
     assert mixing_of(pf.MarkovChain(matrix, start), 2).backward == 0.0
+
+
+def test_overlaps_that_floats_beyond_their_range_decide_count_as_0():
+    """Exactly 2.6e-54: the second state is entered with 3.5e-323, a float of one digit."""
+    matrix = [[7e-291, 1.8e-309, 1], [2.5e-151, 1, 6e-41], [0.43, 3.5e-323, 0.57]]
+    assert mixing_of(pf.MarkovChain(matrix), 1).backward == 0.0
