@@ -30,8 +30,8 @@ def _carried(value: float, base: Any, m: float, e: Any) -> tuple[float, Any]:
     """Return value · 2^base + m · 2^e, the value kept from 2^(−332) to about 2^300."""
     if m > 0:
         if value == 0 or e > base + 300:
-            value, base = math.ldexp(value, base - e) if value > 0 else 0.0, e
-        value += math.ldexp(m, e - base)
+            value, base = math.ldexp(value, int(base - e)) if value > 0 else 0.0, e
+        value += math.ldexp(m, int(e - base))
     if value > 1e90 or 0 < value < 1e-100:
         value, power = math.frexp(value)
         base += power
@@ -79,7 +79,7 @@ def _parts(m: Floats, e: Ints) -> list[tuple[int, Any, Floats]]:
         if n == len(m) or (m[n] > 0 and max(high, e[n]) - min(low, e[n]) > SPREAD):
             values = np.empty(n - begin)
             for i in range(begin, n):
-                values[i - begin] = math.ldexp(m[i], e[i] - high)
+                values[i - begin] = math.ldexp(m[i], int(e[i] - high))
             parts.append((begin, high, values))
             begin, low, high = n, np.int64(2**40), np.int64(NOTHING)
         if n < len(m) and m[n] > 0:
@@ -178,10 +178,10 @@ def movable(first: Numbers, second: Numbers, slack: float, reach: int) -> bool:
             if place >= len(q) or place > n + reach:
                 return False
             gap = q_exponents[place] - p_exponents[n]
-            here = math.ldexp(room[place], min(gap, 900))
+            here = math.ldexp(room[place], int(min(gap, 900)))
             if here > rest:
                 if gap < 900:  # otherwise the taken mass is negligible
-                    room[place] = math.ldexp(here - rest, -gap)
+                    room[place] = math.ldexp(here - rest, int(-gap))
                 rest = 0.0
             else:
                 rest -= here
@@ -196,13 +196,6 @@ def movable(first: Numbers, second: Numbers, slack: float, reach: int) -> bool:
 # Σ_uv r_u r_v c_uv ≥ 0, c_uv = p_u q_v (g_v − f_u). Mixtures of two starts decide this
 # (docs/histograms.md): with the symmetric part s of c, it holds for all r if and only if s_uu ≥ 0
 # and s_uv ≥ −√(s_uu s_vv) for all u and v. All arrays hold logarithms.
-
-
-@kernel()
-def _add(a: float, b: float) -> float:
-    """Return log(e^a + e^b)."""
-    high, low = max(a, b), min(a, b)
-    return high if low == -np.inf else high + math.log1p(math.exp(low - high))
 
 
 @kernel()
@@ -230,14 +223,14 @@ def exceeds(p: Any, q: Any, f: Any, g: Any, tolerance: float) -> tuple[bool, flo
         f[0] + _margin(f[0], tolerance) <= g[1] and f[1] + _margin(f[1], tolerance) <= g[0]
     ):
         return False, 0.0
-    more = _add(one - near + g[1], other - near + g[0])
-    less = _add(one - near + f[0], other - near + f[1])
+    more = np.logaddexp(one - near + g[1], other - near + g[0])
+    less = np.logaddexp(one - near + f[0], other - near + f[1])
     less += _margin(less, tolerance)
     if more >= less:
         return False, 0.0
     left, right = _own(p[0], q[0], f[0], g[0], tolerance), _own(p[1], q[1], f[1], g[1], tolerance)
     root = math.log(2.0) + (left + right) / 2 - near
-    return _add(more, root) < less, (max(left, -1e6) - max(right, -1e6)) / 2
+    return np.logaddexp(more, root) < less, (max(left, -1e6) - max(right, -1e6)) / 2
 
 
 @kernel()
@@ -284,7 +277,7 @@ def _mixed(p: Any, f: Any, odds: float) -> float:
     (first, other), weight = f, p[1] - p[0] + odds
     if weight > 0:
         first, other, weight = other, first, -weight
-    return float(first + _add(0.0, other - first + weight) - _add(0.0, weight))
+    return float(first + np.logaddexp(0.0, other - first + weight) - np.logaddexp(0.0, weight))
 
 
 @kernel()

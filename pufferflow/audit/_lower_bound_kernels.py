@@ -56,66 +56,40 @@ def pull_back(transposed: Any, end: Any, sets: Any, low: float, least: float, va
 
 
 @kernel()
-def _means(first: Any, second: Any, values: Any, low: float, inside: Any) -> tuple[float, float]:
-    """Return first · D · values and second · D · values."""
-    over, under = 0.0, 0.0
-    for z in range(len(values)):
-        weight = values[z] if inside[z] else low * values[z]
-        over += first[z] * weight
-        under += second[z] * weight
-    return over, under
-
-
-@kernel()
-def _choose(first: Any, second: Any, values: Any, low: float, inside: Any) -> bool:
-    """Maximise (first · D · values)/(second · D · values); return whether the set changed.
+def _choose(first: Any, second: Any, values: Any, low: float, inside: Any) -> None:
+    """Maximise (first · D · values)/(second · D · values) over the set.
 
     The ratio R is largest if the set contains the states with a ratio above R (Dinkelbach).
     """
-    changed = False
-    for _ in range(len(values) + 1):
-        over, under = _means(first, second, values, low, inside)
-        moved = False
+    moved, rounds = True, 0
+    while moved and rounds <= len(values):
+        moved, rounds = False, rounds + 1
+        over, under = 0.0, 0.0
+        for z in range(len(values)):
+            weight = values[z] if inside[z] else low * values[z]
+            over += first[z] * weight
+            under += second[z] * weight
         for z in range(len(values)):
             better = first[z] * values[z] * under > second[z] * values[z] * over * (1 + _TIE)
             if better != inside[z]:
                 inside[z] = better
                 moved = True
-        if not moved:
-            break
-        changed = True
-    return changed
 
 
 @kernel()
-def sweep(
-    matrices: Any, sets: Any, low: float, pair: Any, tables: Any, begin: int
-) -> tuple[float, int]:
-    """Improve the sets of all records in turn, forward and backward, for one pair of values.
+def sweep(matrix: Any, sets: Any, low: float, pair: Any, tables: Any) -> None:
+    """Improve the sets of all records in turn for one pair of values.
 
     If no single set can be improved no other query is better (Theorem 10 of docs/leakage.md).
 
-    ``matrices`` are K and its transpose, ``sets`` of shape (n, k), ``pair`` the rows of K whose
-    ratio is maximised. ``tables`` hold the products behind each record, from :func:`pull_back`, and
-    those of the two rows before it, of shapes (n + 1, k), (n, k) and (n, k). ``begin`` is the first
-    record: 0, then the second result of the last sweep, the last change on its way back; −1 for
-    none. The first result is the logarithm of the ratio, rounded to nearest.
+    ``sets`` have shape (n, k), ``pair`` are the rows of K whose ratio is maximised. ``tables`` hold
+    the products behind each record, from :func:`pull_back`, and those of the two rows before it, of
+    shapes (n + 1, k), (n, k) and (n, k).
     """
-    (matrix, transposed), (values, first, second) = matrices, tables
-    if begin == 0:
-        first[0], second[0] = matrix[pair[0]], matrix[pair[1]]
-    last = -1
-    for t in range(begin, len(sets)):
-        if _choose(first[t], second[t], values[t + 1], low, sets[t]):
-            last = t
+    values, first, second = tables
+    first[0], second[0] = matrix[pair[0]], matrix[pair[1]]
+    for t in range(len(sets)):
+        _choose(first[t], second[t], values[t + 1], low, sets[t])
         if t + 1 < len(sets):
             _step(matrix, first[t], sets[t], low, first[t + 1])
             _step(matrix, second[t], sets[t], low, second[t + 1])
-    changed = -1
-    for t in range(last, -1, -1):
-        if _choose(first[t], second[t], values[t + 1], low, sets[t]):
-            changed = t
-        if t > 0:
-            _step(transposed, values[t + 1], sets[t], low, values[t])
-    over, under = _means(matrix[pair[0]], matrix[pair[1]], values[1], low, sets[0])
-    return (math.log(over / under) if over > 0 and under > 0 else -np.inf), changed

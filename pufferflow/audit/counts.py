@@ -189,15 +189,6 @@ def chain_sensitivity(
     return replace(worst, strict=max(one.strict for one in found))
 
 
-def work(chain: MarkovChain, length: int, weights: Sequence[int]) -> float:
-    """Return roughly the multiplications of :func:`chain_sensitivity` for a chain and length."""
-    starts = chain.states if chain.start == "any" else 1
-    span = length * max(max(weights) - min(weights), 1)
-    tables = chain.states**2 * starts * length * span
-    # the convolutions, the passes, and the comparisons of all pairs, worth tens of multiplications
-    return chain.states * starts * length * span**2 / 6 + tables + 50 * tables * starts
-
-
 @lru_cache(maxsize=256)  # the same for all ε
 def _sensitivity(chain: MarkovChain, length: int, weights: tuple[int, ...]) -> ChainSensitivity:
     """Return :func:`chain_sensitivity` for one chain and length, with smallest weight 0."""

@@ -1,7 +1,7 @@
 """Scales below which no Laplace noise is private: Theorems 9 and 10 of ``docs/leakage.md``."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from itertools import permutations
@@ -23,8 +23,8 @@ Pair = tuple[int, int]
 FIRST_RECORDS, MAX_RECORDS, MAX_PRODUCTS = 64, 20_000, 12_000_000
 """Initial number of records of a side, doubled as long as they matter, and its maximum."""
 
-FEW_NODES, FEW_STATES, ALL_SUBSETS, SWEEPS, ROUNDS = 12, 5, 8, 60, 8
-"""Largest numbers: nodes of a full search, states for all pairs, for all sets, improvements."""
+FEW_NODES, ALL_SUBSETS, SWEEPS, ROUNDS = 12, 8, 60, 8
+"""Largest numbers: nodes of a full search, states for all sets, improvements."""
 
 
 @dataclass(frozen=True)
@@ -127,36 +127,36 @@ class _Side:
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(power * math.log(2) + np.log(values[0]) - np.log(self.given))
 
-    def best(self, pair: Pair, cost: float, sets: Bools) -> Bools:
+    def best(self, pair: Pair, cost: float) -> Bools:
         """Return the sets that distinguish two values best.
 
         Records are added as long as the tilted distributions differ at the last ones.
         """
-        k, low = len(self.given), math.exp(-cost)
-        matrix, columns = constant(self.matrix), constant(self.matrix.T)
+        k, low, matrix = len(self.given), math.exp(-cost), constant(self.matrix)
         most = min(self.steps, MAX_RECORDS, max(4 * FIRST_RECORDS, MAX_PRODUCTS // k**2))
-        records, kept = min(most, max(FIRST_RECORDS, len(sets))), 0
-        while kept < records:
+        sets, records = np.zeros((0, k), dtype=np.bool_), min(most, FIRST_RECORDS)
+        while len(sets) < records:
             sets = np.concatenate([sets, np.zeros((records - len(sets), k), dtype=np.bool_)])
             tables = np.empty((records + 1, k)), np.empty((records, k)), np.empty((records, k))
-            pull_back(columns, constant(self.end(records)), sets, low, 0.0, tables[0])
-            value, begin = -math.inf, 0
+            end, ratio = constant(self.end(records)), 0.0
             for _ in range(SWEEPS):  # a call per sweep: signals arrive between calls
-                new, begin = sweep((matrix, columns), sets, low, pair, tables, begin)
-                if begin < 0 or not new > value + 1e-12 * abs(new):
+                pull_back(constant(matrix.T), end, sets, low, 0.0, tables[0])
+                one, other = tables[0][0, list(pair)].tolist()
+                if not (other > 0 and one > ratio * other * (1 + 1e-12)):
                     break
-                value = new
-            if not math.isfinite(new):
+                ratio = one / other
+                sweep(matrix, sets, low, pair, tables)
+            if not ratio:
                 return sets[:0]
-            over, under = (one * np.where(sets, 1.0, low) * tables[0][1:] for one in tables[1:])
-            over, under = (one / one.sum(axis=1, keepdims=True) for one in (over, under))
+            tilted = [rows * np.where(sets, 1.0, low) * tables[0][1:] for rows in tables[1:]]
+            with np.errstate(invalid="ignore"):
+                over, under = (rows / rows.sum(axis=1, keepdims=True) for rows in tilted)
             distances = np.abs(over - under).sum(axis=1) / 2
-            matter = np.flatnonzero(distances * np.arange(1, records + 1) >= 1e-11)
-            kept = int(matter[-1]) + 1 if len(matter) else 0
-            if kept < records or records == most:
-                break
+            matter = np.flatnonzero(distances * np.arange(1, records + 1) >= 1e-11) + 1
+            if (kept := max(matter, default=0)) < records:
+                return sets[:kept]
             records = min(2 * records, most)
-        return sets[:kept]
+        return sets
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +197,6 @@ class _Search:
         self._error = 4 * chain.stationary_error if self._stationary else 0.0
         self._start, self._nothing = start, np.zeros((0, chain.states), dtype=np.bool_)
         self._alone = np.eye(chain.states, dtype=np.bool_)
-        self._warm: dict[tuple[int, Pair], Bools] = {}
 
     def _distribution(self, node: int) -> Floats:
         """Return the distribution of X_node."""
@@ -245,39 +244,37 @@ class _Search:
 
     def _least(self, best: _Query) -> tuple[_Query, float]:
         """Return the time-inhomogeneous query with the smallest c, and that c."""
-        least, cost = self._epsilon, self._epsilon / (1 + float(self._distances.max()))
+        least, cost = self._epsilon, self._epsilon / min(self._length, MAX_RECORDS)
         for _ in range(ROUNDS):
             query = self._everywhere(cost, best)
             before, cost = least, self._needed(query, cost)
             if cost < least:
                 best, least = query, cost
-            if not cost < before * (1 - 1e-5):
+            if not cost < before * (1 - 1e-3):
                 break
         return best, least
 
     def _everywhere(self, cost: float, other: _Query) -> _Query:
         """Return the query with the largest loss at a c, the ``other`` if there is none."""
         pairs, last = self._pairs, self._length
-        at = cache(lambda node: self._at(node, cost, pairs, other))
-
-        def value(node: int) -> float:
-            return at(node).value
-
-        node = (last + 1) // 2
+        at, node = cache(lambda node: self._at(node, cost, pairs, other)), (last + 1) // 2
         if not self._even(at(node)):
-            early = range(1, 1 if self._stationary else last.bit_length())
-            some = [node, 1, last, *(2**i for i in early)]
-            node = max(range(1, last + 1) if last <= FEW_NODES else some, key=value)
-        pairs = [at(node).pair]
-        step = min(node, last - node) // 3 + 1
-        while step and last > FEW_NODES and not self._even(at(node)):
-            neighbours = [n for n in (node - step, node + step) if 1 <= n <= last]
-            better = max(neighbours, key=value, default=node)
-            if value(better) > value(node) * (1 + 1e-9):
-                node = better
-            else:
-                step //= 2
+            node = max(self._nodes, key=lambda n: at(n).value)
+            pairs, step = [at(node).pair], last // 3 + 1
+            while step:
+                near = [at(n) for n in (node - step, node + step) if 1 <= n <= last]
+                better = max(near, key=lambda query: query.value, default=at(node))
+                if better.value > at(node).value * (1 + 1e-9):
+                    node = better.node
+                else:
+                    step //= 2
         return at(node)
+
+    @property
+    def _nodes(self) -> Sequence[int]:
+        """Nodes to search: all of few, else the ends and the middle."""
+        last = self._length
+        return range(1, last + 1) if last <= FEW_NODES else [(last + 1) // 2, 1, last]
 
     def _even(self, query: _Query) -> bool:
         """Return whether neighbouring nodes have the same loss."""
@@ -295,10 +292,7 @@ class _Search:
         for pair in (pair for pair in pairs if possible[list(pair)].all()):
             while pair not in visited:
                 visited.add(pair)
-                for i, side in enumerate(sides):  # from the last ones
-                    warm = self._warm.get((i, pair), self._nothing)[: side.steps]
-                    self._warm[i, pair] = side.best(pair, cost, warm.copy())
-                before, after = self._warm[0, pair], self._warm[1, pair]
+                before, after = (side.best(pair, cost) for side in sides)
                 logs = sides[0].logs(before, cost) + sides[1].logs(after, cost)
                 value, pair = _farthest(logs, possible)
                 if cost + value > found.value:
@@ -308,31 +302,19 @@ class _Search:
 
     @cached_property
     def _pairs(self) -> list[Pair]:
-        """Return pairs of values to search: all of few, else those distinguished best as c → 0."""
-        k = len(self._matrix)
-        pairs = list(permutations(range(k), 2))
-        if k <= (FEW_STATES if self._length <= FEW_NODES else 2):
-            return pairs
-        pairs.sort(key=lambda pair: -self._distances[pair])
-        some = 4 if k <= ALL_SUBSETS else 2
-        return pairs[: some if self._epsilon <= 2 else 3 * some]
+        """The pairs of values to search: those distinguished best as c → 0, all of five states.
 
-    @cached_property
-    def _distances(self) -> Floats:
-        """Return approximate distances of values by later and earlier records as c → 0."""
-        start = self._distribution(1)
+        They are distinguished by expected visits to the states, discounted with the distance.
+        """
+        start, k = self._distribution(1), len(self._matrix)
         with np.errstate(divide="ignore", invalid="ignore"):
-            back = np.nan_to_num(self._matrix.T * start / start[:, None])
-        total = np.zeros(self._matrix.shape)
-        for power in (back if self._stationary else self._matrix, self._matrix):
-            records = 1
-            while records < self._length:  # the distances decrease: each represents as many more
-                distance = np.abs(power[:, None] - power[None, :]).sum(axis=-1) / 2
-                total += records * distance
-                if distance.max() < 1e-2 or records > MAX_RECORDS:
-                    break
-                power, records = power @ power, 2 * records
-        return total
+            back = np.nan_to_num(self._matrix.T * start / start[:, None], posinf=0.0)
+        distances, decay = np.zeros((k, k)), 1 - 1 / min(self._length, MAX_RECORDS)
+        for rows in (back if self._stationary else self._matrix, self._matrix):
+            visits = np.linalg.inv(np.eye(k) - decay * rows)
+            distances += np.abs(visits[:, None] - visits).sum(axis=-1)
+        pairs = sorted(permutations(range(k), 2), key=lambda pair: -distances[pair])
+        return pairs[: max(2, 100 // k)]
 
     def _one_set(self, best: _Query, cost: float) -> tuple[_Query, float]:
         """Return the query with the same S for all records and the smallest c, and that c.
@@ -340,24 +322,21 @@ class _Search:
         The search starts from the set next to the node of the best query, and improves it: over all
         sets for few states, else over those with one state more or less.
         """
-        k, last, least = len(self._matrix), self._length, self._epsilon
+        k, least = len(self._matrix), self._epsilon
         chosen = np.concatenate([*best.sets, np.zeros((1, k))]).mean(axis=0) > 0.5
         found = replace(best, sets=(self._nothing, self._nothing))
-        nodes = [best.node]
-        if not self._even(best):
-            nodes += range(1, last + 1) if last <= FEW_NODES else [1, (last + 1) // 2, last]
-        while last > 1:
+        nodes = [best.node] if self._even(best) else [best.node, *self._nodes]
+        while True:
             trials = chosen ^ np.concatenate([np.zeros_like(self._alone[:1]), self._alone])
             if k <= ALL_SUBSETS:
                 trials = np.arange(1, 2**k - 1)[:, None] >> np.arange(k) & 1 > 0
-            queries = [self._constant(node, own, best, cost) for node in nodes for own in trials]
-            most = max(query.value for query in queries) * (1 - 1e-12)
-            query = next(query for query in queries if query.value >= most)  # the first of equals
+            queries = (self._constant(node, own, best, cost) for node in nodes for own in trials)
+            # the first of those that are equal up to rounding
+            query = max(queries, key=lambda query: np.float32(query.value))
             needed = self._needed(query, cost)
             if not needed < least * (1 - 1e-9):
-                break
+                return found, least
             found, least, cost, chosen = query, needed, needed, query.own
-        return found, least
 
     def _constant(self, node: int, own: Bools, like: _Query, cost: float) -> _Query:
         """Return the query with one set for about as many records as ``like``."""

@@ -31,13 +31,13 @@ _SLACK = "1e-9"
 """Slack above 2^-30, that of the plans of :mod:`pufferflow.audit.counts`."""
 _NEARLY, _CLOSELY, _LESS_CLOSELY = 1e-13, 1e-5, 1e-4
 """Excess that ends the trials: for closed forms and quilts, for programs, for long ones."""
-_ENOUGH, _LOOSER = 1.005, 2.0**-40
-"""Excess that does not justify a longer proof, or more ranges of nodes."""
+_ENOUGH = 1.005
+"""Excess that does not justify a longer proof."""
 _TRIALS, _HOPELESS, _JUMP = 15, 2, Fraction("1.02")
 """Number of trial scales, loss over ε that ends the search, and its value if none is proved."""
 _MAX_PHASES = 40_000
 """Largest number of phases times squared states; beyond it a proof takes minutes."""
-_MAX_RANGES, _KNOWN_QUILTS = 5_000, 12
+_MAX_RANGES, _PARTS, _KNOWN_QUILTS = 5_000, 8, 12
 """Largest number of ranges of one chain with quilts, single nodes included, and of quilts tried."""
 
 Proofs: TypeAlias = Callable[[Claim], list[Document]]
@@ -171,8 +171,7 @@ def _alike(proof: Document, exact: Claim) -> list[Document]:
 
 
 def _quilts(chains: Sequence[MarkovChain], exact: Claim) -> list[Document]:
-    # fewer ranges suffice at a slightly larger scale, and nearly always at this one
-    looser = replace(exact, scale=exact.scale * (1 + Fraction(_LOOSER)))
+    looser = replace(exact, scale=exact.scale * (1 + Fraction(1, 2**64)))  # balls around ε serve
     pairs = list(zip(chains, exact.family.members, strict=True))
     for precision in PRECISIONS:
         with suppress(UndecidedError), ctx.workprec(precision):
@@ -189,38 +188,45 @@ def _programs(known: list[Any], early: list[tuple[int, int]], exact: Claim) -> l
 def quilts_of_chain(chain: MarkovChain, exact: Any, claim: Claim) -> list[list[int | None]]:
     """Return ranges of nodes with a quilt each whose losses are at most ε, as far as possible.
 
-    The search in floats proposes quilts, the verifier's rules check them. A range that no known
-    quilt serves, nor the best one of the range, is cut.
+    The search in floats proposes quilts, the verifier's rules check them. Ranges that no known
+    quilt serves are cut, single nodes get the best one, which is added to the known ones.
     """
     loss = Interpreter(claim, exact, Proof(), Work(MAX_WORK)).quilt
     search = QuiltSearch(chain, claim.length, float(claim.epsilon), "exact", claim.window)
-    windows, epsilon, worst = claim.windows, claim.epsilon, search.worst_node()
+    windows, most, worst = claim.windows, claim.epsilon * claim.scale, search.worst_node()
     left, right = worst.left, worst.right
     known: list[Form] = [(left, right), (None, right), (left, None), (None, None)]
-    begin, end, ranges = (left or 0) + 1, windows - (right or 0), list[list[int | None]]()
+    begin, end, found = (left or 0) + 1, windows - (right or 0), list[tuple[int, int, Form]]()
     rest = [(end + 1, windows), (begin, end), (1, begin - 1)]
     while rest:
         first, last = rest.pop()
         if first > last:
             continue
-        why = f"more than {_MAX_RANGES} ranges of nodes have quilts of their own"
-        require(len(ranges) < _MAX_RANGES, why)
-        fits = [(a, b) for a, b in known if (a or 0) < first and last + (b or 0) <= windows]
-        form = next((form for form in fits if loss(first, last, *form) <= epsilon), None)
+        # a side without a quilt node costs more than all its records may
+        fits = (
+            (a, b)
+            for a, b in known
+            if (last <= most if a is None else a < first)
+            and (windows - first < most if b is None else last + b <= windows)
+        )
+        form = next((form for form in fits if loss(first, last, *form) <= claim.epsilon), None)
         if form is None and first < last:
-            cut = min(2 * first, (first + last) // 2)  # early nodes differ most
-            rest += [(cut + 1, last), (first, cut)]
+            size = (last - first) // _PARTS + 1
+            rest += [(n, min(n + size - 1, last)) for n in range(first, last + 1, size)][::-1]
             continue
         if form is None:
             best = search.best_quilt(search.nodes(first))
             form = best.left, best.right
             known = [form, *(one for one in known if one != form)][:_KNOWN_QUILTS]
-        joined = ranges[-1][0] if ranges and ranges[-1][2:] == [*form] else None
-        if joined and loss(joined, last, *form) <= epsilon:
-            first = joined
-            ranges.pop()
-        ranges.append([first, last, *form])
-    return ranges
+        wide = first < last or form[0] is None  # the bounds of single nodes serve no others
+        while wide and found and form == found[-1][2]:
+            if loss(found[-1][0], last, *form) > claim.epsilon:
+                break
+            first = found.pop()[0]
+        why = f"more than {_MAX_RANGES} ranges of nodes have quilts of their own"
+        require(len(found) < _MAX_RANGES, why)
+        found.append((first, last, form))
+    return [[first, last, *form] for first, last, form in found]
 
 
 _SUMS = {"low": (0, 1), "high": (1, np.inf)}

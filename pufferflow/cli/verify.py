@@ -6,15 +6,16 @@ Example: pufferflow verify meter.csv.release/publish/certificate.json
 """
 
 import argparse
+import json
 import subprocess
 from contextlib import suppress
 from pathlib import Path
 from shutil import which
 
-from pufferflow._util.files import read_bounded
+from pufferflow._util.json import read_json
 from pufferflow.cli.printing import add_bounds, show
 from pufferflow.errors import CertificateError, ParameterError
-from pufferflow.verify import MAX_WORK, read_certificate, verify_certificate
+from pufferflow.verify import MAX_WORK, verify_certificate
 
 SECONDS = 600
 """Largest number of seconds of the proved checker: Lemma 6 takes k⁴ operations per step."""
@@ -30,10 +31,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
+    document = read_json(arguments.certificate, lambda found: found, "a certificate")
     try:
-        text = read_bounded(arguments.certificate)
-        checked = verify_certificate(read_certificate(text), most_work=int(arguments.most_work))
-        answer = {"proved checker": ask_proved_checker(text)} if arguments.proved else {}
+        checked = verify_certificate(document, most_work=int(arguments.most_work))
+        answer = {"proved checker": ask_proved_checker(document)} if arguments.proved else {}
     except CertificateError as error:
         raise CertificateError(f"certificate rejected: {error}") from error
     loss = checked.decimals()
@@ -48,7 +49,7 @@ def proved_checker() -> str | None:
     return str(BUILT) if BUILT.exists() else which("pufferflow-checker")
 
 
-def ask_proved_checker(text: bytes) -> str:
+def ask_proved_checker(document: object) -> str:
     """Return "accepted", or "unproved rule: …" if no theorem covers the certificate.
 
     Raises CertificateError: it refuses or takes too long; ParameterError: there is no checker.
@@ -57,7 +58,7 @@ def ask_proved_checker(text: bytes) -> str:
         raise ParameterError("the proved checker is not built; run make proofs, or verify without")
     code, found = 1, f"no answer within {SECONDS} s; verify without it"
     with suppress(subprocess.TimeoutExpired):
-        command = [checker, "-"]
+        command, text = [checker, "-"], json.dumps(document).encode()
         answer = subprocess.run(command, input=text, capture_output=True, timeout=SECONDS)
         code, found = answer.returncode, answer.stdout.decode(errors="replace").strip()
     if code not in (0, 2) or not found:

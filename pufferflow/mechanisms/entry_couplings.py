@@ -72,10 +72,18 @@ def leakage_loss(
 ) -> float:
     """Return a bound of the loss of mechanisms whose density changes by at most e^(1/scale).
 
-    It is in nats, rounded up, and at most T / scale. ``scale`` is that of Laplace noise on a
-    1-Lipschitz query; for several releases of the same records with scales σ_k, 1/scale is Σ 1/σ_k.
-    Quilts are not used: at a scale of :func:`leakage` with a ``quilt`` the bound may be above ε.
-    The other parameters are those of :func:`leakage`.
+    It is in nats, rounded up, and at most T / scale. Quilts are not used: at a scale of
+    :func:`leakage` with a ``quilt`` the bound may be above ε.
+
+    Parameters
+    ----------
+    family, length, window, side_information
+        As for :func:`leakage`.
+    scale : float
+        Laplace scale of a 1-Lipschitz query; for several releases of the same records with scales
+        σ_k, 1/scale is Σ 1/σ_k.
+
+    Raises ParameterError: an argument is out of range.
     """
     records = longest(length)
     # the largest change by one record, rounded up

@@ -4,16 +4,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from pufferflow._util.checks import Lengths, check_choice, check_positive
 from pufferflow._util.grids import of_epsilons
 from pufferflow.bounds.of_families import MAX_BLOCK_STATES, MAX_ROBUST_STATES, MAX_STATES
 from pufferflow.errors import ChainError
+from pufferflow.mechanisms import one_count
 from pufferflow.mechanisms.base import NoiseScale, requested
 from pufferflow.mechanisms.baselines import entry_dp, gk16, group_dp
 from pufferflow.mechanisms.entry_couplings import leakage
-from pufferflow.mechanisms.one_count import wasserstein
 from pufferflow.mechanisms.quilts import mqm_approx, mqm_exact
 from pufferflow.models.bounded import BoundedFamily
 from pufferflow.models.families import PROTECTION, AnyFamily, as_family
@@ -23,7 +21,7 @@ MECHANISMS: dict[str, Callable[..., NoiseScale]] = {
     "leakage": leakage,
     "mqm-exact": mqm_exact,
     "mqm-approx": mqm_approx,
-    "wasserstein": wasserstein,
+    "wasserstein": one_count.wasserstein,
     "gk16": gk16,
     "group-dp": group_dp,
     "entry-dp": entry_dp,
@@ -119,9 +117,8 @@ def scale_work(name: str, family: AnyFamily, length: Lengths, certified: bool = 
         theta = as_family(theta.chain)
     k, matrices = float(theta.states or 0), max(len(theta.chains), 1)
     work: float = SMALL + matrices * CUBES.get(name, 0.0) * k**3
-    if name == "wasserstein":  # multiplications of the distributions of a count at all nodes
-        each = sum(k ** (2 if c.start == "any" else 1) for c in theta.chains)
-        work += each * float((np.atleast_1d(np.asarray(length, dtype=float)) ** 3).sum()) / 6
+    if name == "wasserstein":
+        work += one_count.work(theta.chains, length)
     if certified and name in ("leakage", "mqm-exact", "mqm-approx"):
         work += SMALL + matrices * 18e3 * k**3
     if name != "leakage" or theta.states is None or k > MAX_BLOCK_STATES:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import permutations
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -29,8 +28,7 @@ class Masses(NamedTuple):
 class RowSets:
     """The row of state x is a sum of ``base[x]`` and of one element of each of ``parts``.
 
-    Intervals have one part, balls in total variation two. *Vertices* are rows whose parts fill the
-    states in an order (``docs/leakage.md``, Lemma I2). Floats have a relative error of a few
+    Intervals have one part, balls in total variation two. Floats have a relative error of a few
     roundings, totals an absolute one of k.
     """
 
@@ -44,7 +42,7 @@ class RowSets:
 
     @property
     def error(self) -> float:
-        """Bound of the relative error of the entries of vertices."""
+        """Bound of the relative error of the entries of rows."""
         return 4 * (1 + len(self.parts)) * UNIT_ROUNDOFF
 
     @property
@@ -58,23 +56,6 @@ class RowSets:
         for widths, totals in self.parts:
             total += np.minimum(widths, totals[:, None] + self._tolerance)
         return np.minimum(total * (1 + self.error), 1.0)
-
-    def vertices(self, row: int, largest: bool) -> Floats:
-        """Return vertices for all orders of the states, shape (k!, k), up to :attr:`error`.
-
-        Entries are rounded up if ``largest``, otherwise down, and the orders reversed.
-        """
-        found, slack = [], self._tolerance if largest else -self._tolerance
-        for order in permutations(range(self.states)):
-            found.append(self.base[row].copy())
-            for widths, totals in self.parts:
-                gone = [-float(totals[row]), -slack]
-                for z in order if largest else order[::-1]:
-                    width = float(widths[row, z])
-                    # rounded once, so that orders with the same vertex give the same numbers
-                    found[-1][z] += min(max(-math.fsum(gone), 0.0), width)
-                    gone.append(width)
-        return np.array(found)
 
     def distances(self) -> Floats:
         """Return bounds of the total variation distance of rows of x and x' ≠ x, rounded up."""

@@ -25,6 +25,9 @@ from pufferflow.models.families import AnyFamily, Family, finite_chains
 from pufferflow.models.powers import matrix_power
 from pufferflow.records.units import exact_seconds, steps_of
 
+SMALLEST_OVERLAP = 1e-30
+"""Smaller overlaps count as 0: probabilities outside the range of floats matter for them alone."""
+
 
 @dataclass(frozen=True)
 class MixingFamily(Family):
@@ -113,8 +116,8 @@ class Overlaps:
 def mixing_of(family: AnyFamily, steps: int) -> Overlaps:
     """Return the overlaps of all chains of a family (finite, or binary interval) in ``steps``.
 
-    For stationary starts they are exact up to rounding; for other starts the backward overlap is a
-    bound for every initial distribution.
+    For stationary starts they are exact up to rounding, below 1e-30 they are 0; for other starts
+    the backward overlap is a bound for every initial distribution.
     """
     steps = check_whole(steps, "steps")
     forward, backward = zip(*(_of_chain(c, steps) for c in finite_chains(family)), strict=True)
@@ -159,7 +162,8 @@ def _of_chain(chain: MarkovChain, steps: int) -> tuple[float, float]:
     else:
         ratio = _cross_ratio(power, support) * (1 + 8 * error)
         backward = 2 / (1 + math.sqrt(ratio)) * (1 - 4 * UNIT_ROUNDOFF)
-    return min(max(forward, 0.0), 1.0), min(max(backward, 0.0), 1.0)
+    known = [min(bound, 1.0) if bound >= SMALLEST_OVERLAP else 0.0 for bound in (forward, backward)]
+    return known[0], known[1]
 
 
 def _overlap(rows: Floats) -> float:

@@ -18,7 +18,6 @@ from pufferflow.errors import CertificateError
 from pufferflow.verify.balls import UndecidedError, Work, ball
 from pufferflow.verify.interpret import interpret
 from pufferflow.verify.parse import Claim, decimal, parse, require
-from pufferflow.verify.parse import read_certificate as read_certificate
 
 MAX_WORK = 6 * 10**7
 """Default largest number of operations of a check: half a minute to a minute."""

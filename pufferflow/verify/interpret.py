@@ -26,7 +26,7 @@ from flint import arb
 from pufferflow.verify.balls import ONE, Table, Work, ball, below, decide, exact, largest
 from pufferflow.verify.counts import count_loss
 from pufferflow.verify.model import Model, Values, lower, union
-from pufferflow.verify.parse import Claim, Matrix, Mixing, Proof, Step, require
+from pufferflow.verify.parse import Claim, Matrix, Mixing, Proof, Side, Step, require
 from pufferflow.verify.rules import largest_ratios, overlapping, reweighted
 
 
@@ -40,13 +40,14 @@ def interpret(claim: Claim, work: Work) -> Fraction:
     require(len(proofs) == len(every), f"there are {len(proofs)} proofs for {len(every)} members")
     alone = all(bool(proof.count) == counts for proof in proofs)
     require(alone, "a count alone proves the scale of wasserstein, and no other one")
-    pairs = zip(every, proofs, strict=True)
-    if counts:
-        return max(count_loss(claim, member, proof, work) for member, proof in pairs)
-    require(claim.scale > 0, "without noise a loss is not bounded")
-    return max(
-        loss for member, proof in pairs for loss in Interpreter(claim, member, proof, work).losses()
-    )
+    require(counts or claim.scale > 0, "without noise a loss is not bounded")
+
+    def loss(member: Any, proof: Proof) -> Fraction:
+        if counts:
+            return count_loss(claim, member, proof, work)
+        return max(Interpreter(claim, member, proof, work).losses())
+
+    return max(map(loss, every, proofs))
 
 
 class Interpreter:
@@ -111,14 +112,12 @@ class Interpreter:
             begin = _entrywise(arb.max, begin, table)
         return _entrywise(arb.min, begin, self.count(self.around))
 
-    def tables(self, forward: bool) -> tuple[list[Table], dict[int, Table]]:
+    def tables(self, forward: bool, side: Side) -> tuple[list[Table], dict[int, Table]]:
         """Return E of the nodes with 0, 1, … nodes on a side, and of all others at each phase.
 
         With a period segments begin at any phase, and all nodes are others.
         """
-        side, model = self.proof.forward if forward else self.proof.backward, self.model
-        assert side is not None
-        every = [*side.prefix, *(side.cycle or [])]
+        model, every = self.model, [*side.prefix, *(side.cycle or [])]
         both = any(s.power for s in every) and any(s.witnesses is not None for s in every)
         # a flow may pass through impossible values, which have no ratios
         why = "flows and ratios bound different tables, use one of them"
@@ -155,11 +154,11 @@ class Interpreter:
         elif proof.forward is None or proof.backward is None or around == 0:
             yield self.together
         else:
-            yield from self.program()
+            yield from self.program(proof.forward, proof.backward)
 
-    def program(self) -> Iterator[Fraction]:
+    def program(self, forward: Side, backward: Side) -> Iterator[Fraction]:
         """Yield the losses of nodes with steps of their own, and of all others at each phase."""
-        (early, late), (begun, past) = self.tables(True), self.tables(False)
+        (early, late), (begun, past) = self.tables(True, forward), self.tables(False, backward)
         period, last, around = self.model.period, self.claim.hidden - 1, self.around
         single = {*range(len(begun)), *range(around + 1 - len(early), around + 1)}
         places = [range(node, node + 1) for node in single if 0 <= node <= around]
@@ -167,9 +166,9 @@ class Interpreter:
             places += self.model.late(False, len(begun))
         for nodes in places:
             node, after = nodes.start, around - nodes[-1]
-            forward = early[after] if 0 <= after < len(early) else late[(node + last) % period]
-            backward = begun[node] if node < len(begun) else past[node % period]
-            yield self.read(nodes, forward, backward)
+            ahead = early[after] if 0 <= after < len(early) else late[(node + last) % period]
+            behind = begun[node] if node < len(begun) else past[node % period]
+            yield self.read(nodes, ahead, behind)
 
     def loss(self, revealed: arb, records: int) -> Fraction:
         """Return a bound of the loss of ``records`` and of the leakage of others."""

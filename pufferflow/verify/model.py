@@ -19,9 +19,6 @@ from pufferflow.verify.balls import ONE, ZERO, Row, Table, Work, ball, columns
 from pufferflow.verify.parse import Chain, RowSet, Witnesses, require
 from pufferflow.verify.rules import by_flows, by_tree, entry_bounds
 
-_MAX_SETS = 10_000  # of possible values of the nodes of a chain
-
-
 Values: TypeAlias = frozenset[int]
 
 END = sys.maxsize
@@ -72,7 +69,6 @@ class Model:
             self.row_sets = [past.rows if past else (), member.rows]
             chain = Chain([[[Fraction(1, k)] * k] * k], "any")
         self.k, self.period, self.start = chain.states, chain.period, chain.initial_distribution
-        work.spend(self.k**2 * self.period)
         self.hidden = chain.observations is not None
         self.seen = chain.observations or list(range(self.k))
         self.observations = sorted(set(self.seen))
@@ -93,7 +89,7 @@ class Model:
             values = _support(self.start)
         known: dict[tuple[int, Values], int] = {}
         while (position := (len(known) % self.period, values)) not in known:
-            require(len(known) < _MAX_SETS + self.period, "the values of nodes do not settle")
+            self.work.spend(10 * self.k**2)
             known[position] = len(known)
             if self.period == 1 or self.start != "any":  # else segments begin at any phase
                 values = union(self._following[position[0]][x] for x in values)

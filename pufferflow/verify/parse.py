@@ -6,7 +6,6 @@ is read: :mod:`pufferflow.certificates` describes it. The claim is still unprove
 
 from __future__ import annotations
 
-import json
 import re
 import typing
 from collections.abc import Sequence
@@ -441,25 +440,6 @@ def parse(document: object) -> Claim:
     except RecursionError:
         raise CertificateError("the certificate is nested too deeply") from None
     return found
-
-
-def read_certificate(text: str | bytes) -> object:
-    """Return the parsed JSON of a certificate.
-
-    Raises CertificateError: it is not JSON, or gives a key twice.
-    """
-    try:
-        document: object = json.loads(text, object_pairs_hook=_unique)
-    # not UTF-8, too long an integer, or nested too deeply
-    except (ValueError, RecursionError) as error:
-        raise CertificateError(f"the file is not JSON ({error})") from None
-    return document
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    document = dict(pairs)
-    require(len(document) == len(pairs), "a key is given twice in one object")
-    return document
 
 
 def decimal(number: Fraction, digits: int = 17, rounding: str = ROUND_HALF_EVEN) -> str:

@@ -9,11 +9,10 @@ import numpy as np
 import pandas as pd
 
 import pufferflow as pf
-from pufferflow import verify
 
 ROOMS = (pf.audit, pf.mechanisms, pf.models, pf.networks)
 NAMES = {name: getattr(room, name) for room in ROOMS for name in dir(room)}
-NAMES |= {"np": np, "pd": pd, "pf": pf, "read_certificate": verify.read_certificate}
+NAMES |= {"np": np, "pd": pd, "pf": pf}
 TEXT = Path(__file__).with_name("frozen_families.txt").read_text("utf-8")
 BUILDERS = dict(line.split(" = ", 1) for line in TEXT.replace("\n    ", " ").splitlines())
 """Calls, by the names of the models."""

@@ -308,9 +308,10 @@ def test_tables_of_random_programs_bound_what_is_revealed(seed):
     document, laws, matrices = random_program(seed)
     claim, period, length = parse(document), len(matrices), document["length"]
     cost, informed = 1 / float(document["scale"]), document["side_information"] == "any"
-    run = Interpreter(claim, claim.family.chains[0], claim.proofs[0], Work(1e9))
+    [proof], [member] = claim.proofs, claim.family.chains
+    run = Interpreter(claim, member, proof, Work(1e9))
     with ctx.workprec(128), suppress(CertificateError, UndecidedError):
-        sides = run.tables(True), run.tables(False)
+        sides = run.tables(True, proof.forward), run.tables(False, proof.backward)
         for first, law in product(range(period), laws):
             steps = [matrices[(first + t) % period] for t in range(length - 1)]
             joint = label_law(steps, law, np.arange(len(law)), len(law))

@@ -566,7 +566,7 @@ HOSTILE = {
 @pytest.mark.parametrize("hostile", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_documents_are_refused_in_one_sentence(hostile):
     begun = time.process_time()
-    reason = r"^[^\n]*(over 2.0e\+04 operations; allow|away from step 1 of|do not settle)[^\n]*$"
+    reason = r"^[^\n]*(over 2.0e\+04 operations; allow|away from step 1 of)[^\n]*$"
     with pytest.raises(CertificateError, match=reason):
         pf.verify_certificate(hostile, most_work=20_000)
     assert time.process_time() - begun < 5
@@ -593,7 +593,7 @@ def test_answers_of_the_proved_checker(tmp_path, monkeypatch, code, answer):
     checker.chmod(0o700)
     monkeypatch.setattr(verify, "BUILT", checker)
     if answer and code != 1:
-        assert verify.ask_proved_checker(b"{}") == answer
+        assert verify.ask_proved_checker({}) == answer
     else:
         with pytest.raises(CertificateError, match=answer or "ended without an answer"):
-            verify.ask_proved_checker(b"{}")
+            verify.ask_proved_checker({})

@@ -103,6 +103,23 @@ def test_a_first_small_scale_compiles_nothing_and_has_the_same_bits(tmp_path, mo
     assert before == (numba.config.CACHE_DIR, numba.config.CACHE_LOCATOR_CLASSES)
 
 
+def test_without_machine_code_losses_have_the_same_bits():
+    code = """
+import pufferflow as pf
+for start, query in (("any", pf.audit.CountQuery({1})), ([1, 0], pf.audit.HistogramQuery())):
+    chain = pf.MarkovChain([[0.9, 0.1], [0.9, 0.1]], start)
+    print(pf.privacy_loss(chain, 4, 2.0, query), pf.audit.chain_sensitivity(chain, 4, [0, 1]))
+    print(pf.lower_bound(chain, 4, 1.0).scale, pf.leakage(chain, 4, 1.0).scale)
+"""
+    command, found = [sys.executable, "-c", code], set()
+    for off in ("0", "1"):
+        env = {**os.environ, "NUMBA_DISABLE_JIT": off}
+        found.add(
+            subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout
+        )
+    assert len(found) == 1
+
+
 @pytest.mark.parametrize(
     ("cached", "loaded", "most"), [(False, True, 4000), (True, False, 100), (True, True, 0)]
 )
