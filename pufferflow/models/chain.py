@@ -258,17 +258,15 @@ class MarkovChain(ByValue):
         if kind == "reversible" and not self.is_reversible:
             advice = 'lacking here; use "general" or "auto"'
             raise ChainError(f'eigengap "reversible" needs detailed balance, {advice}')
-        if self.states == 1:
-            return 2.0 if kind == "reversible" else 1.0
         pi = self.stationary_distribution
         if pi.min() < SAFE_MINIMUM:
             return 0.0
         similar = np.sqrt(pi)[:, None] * self.transition_matrix / np.sqrt(pi)
         error = 16.0 * self.states * UNIT_ROUNDOFF + self.stationary_error
         if kind == "reversible":
-            moduli = np.sort(np.abs(np.linalg.eigvalsh((similar + similar.T) / 2)))
+            moduli = np.sort([0.0, *np.abs(np.linalg.eigvalsh((similar + similar.T) / 2))])
             return max(0.0, 2.0 * (1.0 - float(moduli[-2]) - error - self._balance_tolerance))
-        singular = np.linalg.svd(similar, compute_uv=False)
+        singular = [*np.linalg.svd(similar, compute_uv=False), 0.0]  # of one state, too
         return max(0.0, 1.0 - float(singular[1]) ** 2 - error)
 
 
