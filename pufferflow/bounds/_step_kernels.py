@@ -104,58 +104,50 @@ def add_costs(leakages: Any, cost: Any, w: Any) -> float:
 
 @kernel(inner=True)
 def _states(one: Any, other: Any, names: Any, local: Any) -> int:
-    """Number the states in either of two supports, the others −1; return their number."""
+    """Number the states in either of two distributions, the others −1; return their number."""
     n = 0
     for v in range(len(local)):
         local[v] = -1
-        if one[v] or other[v]:
+        if one[v] > 0 or other[v] > 0:
             local[v], names[n] = n, v
             n += 1
     return n
 
 
-@kernel(
-    steps=lambda rows, sets, w, *others: (
-        (others[-1][1] - others[-1][0]) * (1 + len(sets[0]) // len(w) ** 2) * (len(w) + 4) ** 3 // 2
-    )
-)
+@kernel(steps=lambda rows, *others: (others[-1][1] - others[-1][0]) * (len(rows) + 4) ** 3)
 def couple(
     rows: Any,
-    sets: Any,
+    distinct: Any,
     w: Any,
     trees: Any,
     upper: Any,
     tolerance: float,
     places: tuple[int, int],
 ) -> int:
-    """Bound the pairs of values x · k + x' in ``places`` by the best tree of their distributions.
+    """Bound the pairs of values x · k + x' in ``places`` by optimal trees.
 
-    The last best tree serves if its flows are not negative and its potentials feasible up to the
+    A pair's last tree serves if its flows are not negative and its potentials feasible up to the
     ``tolerance`` (not checked if that is negative). Otherwise the search starts from it.
 
     Parameters
     ----------
-    rows : float array, shape (m, k)
-        Distributions.
-    sets : tuple of arrays
-        ``pairs``, int, shape (n, 2): indices of p and of q among them; ``starts``, int, shape (k² +
-        1,): those of the pair of values v are starts[v] … starts[v + 1] − 1; ``distinct``, bool,
-        shape (k, k): pairs of values that may have different distributions, others get 0;
-        ``support``, bool, shape (k, k): the states that can follow each value.
+    rows : float array, shape (k, k)
+        Distribution of the neighbour given each value.
+    distinct : bool array, shape (k, k)
+        Pairs of values that may have different distributions; others get 0.
     w : float array, shape (k, k)
         Costs, zero on the diagonal.
     trees : tuple of int16, int16, int32 and float arrays, shape (k, k, k)
         The trees of all pairs, in the format of :func:`read_tree`. Replaced; without flows if the
         arrays have no entries for these.
     upper : float array, shape (k, k)
-        Filled with the largest bounds that flows prove.
+        Filled with bounds that flows prove.
 
     Returns
     -------
     int
         Number of multiplications.
     """
-    pairs, starts, distinct, support = sets
     k, taken = len(w), 0
     names, local = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64)
     tree, work, order = room(k)
@@ -173,38 +165,31 @@ def couple(
             flows[:] = 0.0
         if not (known and distinct[x, y]):
             continue
-        n, copied, best = _states(support[x], support[y], names, local), False, -1.0
+        n, root = _states(rows[x], rows[y], names, local), -1
         stored = trees[0][x, y], trees[1][x, y], trees[2][x, y], flows
-        for i in range(starts[place], starts[place + 1]):
-            row_p, row_q, root = rows[pairs[i, 0]], rows[pairs[i, 1]], -1
-            bound, taken = -1.0, taken + 20 * n
-            if spans(stored, local, n):
-                root = 0
-                bound = _value_of_tree(row_p, row_q, growth, stored, n, quick)
-            if bound >= 0 and not (tolerance >= 0 and _leaves(growth, stored, n, quick, tolerance)):
-                if bound > best:
-                    best = bound
-                    for j in range(n):
-                        flows[j] = abs(quick[1, j]) if j else 0.0
-                upper[x, y] = max(upper[x, y], bound)
+        taken += 20 * n
+        if spans(stored, local, n):
+            root = 0
+            bound = _value_of_tree(rows[x], rows[y], growth, stored, n, quick)
+            serves = bound >= 0
+            if serves and tolerance >= 0:
+                serves = not _leaves(growth, stored, n, quick, tolerance)
+            if serves:
+                upper[x, y] = bound
+                for i in range(1, n):
+                    flows[i] = abs(quick[1, i])
                 continue
-            taken += (n + 4) ** 3 // 2
-            if n < k and not copied:
-                copied = True
-                for a in range(n):
-                    for b in range(n):
-                        costs[a, b] = w[names[a], names[b]]
-            pair = p, q, costs if n < k else w, n
-            for a in range(n):
-                p[a], q[a] = row_p[names[a]], row_q[names[a]]
-            if root >= 0:
-                root = read_tree(stored, local, n, tree)
-            root, value = solve(pair, root, tree, work, order)
-            if value > best:
-                best = value
-                write_tree(tree, work, order, names, n, stored)
-            bound = proved(pair, root, tree, work, value)
-            upper[x, y] = max(upper[x, y], bound)
+        taken += (n + 4) ** 3 // 2
+        for a in range(n):
+            p[a], q[a] = rows[x, names[a]], rows[y, names[a]]
+            for b in range(n):
+                costs[a, b] = w[names[a], names[b]]
+        if root >= 0:
+            root = read_tree(stored, local, n, tree)
+        pair = p, q, costs, n
+        root, value = solve(pair, root, tree, work, order)
+        write_tree(tree, work, order, names, n, stored)
+        upper[x, y] = proved(pair, root, tree, work, value)
     return taken
 
 
@@ -243,7 +228,7 @@ def _work_of(exact: Any, reweighted: Any, possible: Any, tables: Any, *others: A
 
 @kernel(steps=_work_of)
 def walk(
-    exact: tuple[Any, float, Any, Any, Any],
+    exact: tuple[Any, float, Any, Any],
     reweighted: tuple[Any, Any, Any],
     possible: Any,
     tables: tuple[Any, Any, Any, Any],
@@ -260,12 +245,12 @@ def walk(
 
     Parameters
     ----------
-    exact : tuple of float array, float, bool array and float array, and pairs
+    exact : tuple of float array, float, bool array and float array
         ``rows``, shape (n, k, k) or (1, k, k): distributions of the neighbour given each value of
         the node; the largest relative error of an entry; ``equal``, shape (k, k): pairs of values
-        with surely equal distributions, at every node; ``spreads``, shape (n + 1,): distance of the
-        distribution of each node, from the neighbour of the first on, from the one of the rows
-        (Lemma 7), ∞ if the rows do not apply; and all pairs of rows, as for :func:`couple`.
+        with surely equal distributions, at every node; and ``spreads``, shape (n + 1,): distance of
+        the distribution of each node, from the neighbour of the first on, from the one of the rows
+        (Lemma 7), ∞ if the rows do not apply.
     reweighted : tuple
         ``which``, shape (n,): the table of each node whose neighbour's distribution may be
         reweighted, −1 for none; the tables, roots as for ``reweight``; and blocks of several steps
@@ -293,7 +278,7 @@ def walk(
     int
         The next position, n · k² at the end.
     """
-    (rows, error, equal, spreads, (pairs, starts)), (which, roots, blocks) = exact, reweighted
+    (rows, error, equal, spreads), (which, roots, blocks) = exact, reweighted
     (start, now, before, through), (cost, caps) = tables, limits
     (steps, every, block_roots, extra), (place, left) = blocks, places
     n, k = len(out) - 1, len(start)
@@ -329,9 +314,8 @@ def walk(
         if spreads[step] < np.inf:
             check = step % checks[0] == 0 or step & (step - 1) == 0
             rows_of = rows[min(step, len(rows) - 1)]
-            sets = pairs, starts, distinct & ~equal, rows_of > 0
             tolerance = checks[1] * largest if check else -1.0
-            left -= couple(rows_of, sets, w, trees, now, tolerance, (first, last))
+            left -= couple(rows_of, distinct & ~equal, w, trees, now, tolerance, (first, last))
         for at in range(first, last):
             x, z = at // k, at % k
             bound = 0.0 if equal[x, z] else now[x, z] + more

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pufferflow._util.jit import constant, most_threads
 from pufferflow._util.rounding import UNIT_ROUNDOFF
-from pufferflow._util.types import Bools, Floats, Ints
+from pufferflow._util.types import Bools, Floats
 from pufferflow.bounds._reweighting_kernels import reweight
 from pufferflow.bounds._step_kernels import beyond_stationary, couple
 from pufferflow.models.bounded import RowSets
@@ -48,52 +48,52 @@ class PairBound(Protocol):
         """Return the derivative of the last values by the costs."""
 
 
-class Couplings:
-    """Optimal couplings of pairs of distributions; there may be several for each pair of values.
+class ExactRows:
+    """Known distributions of the neighbour: optimal couplings of every pair.
 
     Parameters
     ----------
-    rows : float array, shape (m, k)
-    pairs, starts : int arrays
-        Indices of two of the ``rows``, for all pairs of values in order; the first index of each
-        pair, and the end.
-    distinct : bool array, shape (k, k)
-        Pairs of values that may have different distributions.
-    support : bool array, shape (k, k)
-        States that can follow each value.
-    margin : float
-        Addend for errors of the rows.
+    rows : float array, shape (k, k)
+        Distribution of the neighbour given each value of the node.
+    error : float
+        Bound on the relative error of each entry, beyond a few roundings; zeros are exact.
+    secret : bool array, shape (k,), optional
+        Values that the node can have; other rows are left out.
+    spread : float
+        Distance of the distribution of the neighbour, and of every node after it, from that of the
+        rows; its addend (Lemma 7) depends on the largest cost.
     """
 
     def __init__(
-        self,
-        rows: Floats,
-        pairs: Ints,
-        starts: Ints,
-        distinct: Bools,
-        support: Bools,
-        margin: float,
+        self, rows: Floats, error: float = 0.0, secret: Bools | None = None, spread: float = 0.0
     ) -> None:
-        self._rows, self._margin, self.work = (
-            constant(rows),
-            margin,
-            len(pairs) * len(distinct) ** 2,
-        )
-        self._sets = constant(pairs), constant(starts), constant(distinct), constant(support)
-        self._distinct: Bools = distinct
+        k = len(rows)
+        self.rows, self.error, self.spread = constant(rows), error, spread
+        self._margin = 4.1 * error + 4 * UNIT_ROUNDOFF
+        secret = np.ones(k, dtype=np.bool_) if secret is None else secret
+        # equal only after rounding?
+        differ: Bools = (rows[:, None, :] != rows[None, :, :]).any(axis=-1) | (error > 0)
+        others: Bools = ~np.eye(k, dtype=np.bool_)
+        self._distinct: Bools = constant(differ & secret[:, None] & secret[None, :] & others)
+        limit = largest_log_ratios(rows, self._distinct) + self._margin + 2 * spread * others
+        self.limit: Floats = limit
 
     @cached_property
     def _trees(self) -> Trees:
-        """The last best trees: tables of k³ entries, made when they are used."""
-        return no_trees(len(self._distinct), flows=True)
+        """The last trees: tables of k³ entries, made when they are used."""
+        return no_trees(len(self.rows), flows=True)
 
     def bound(self, costs: Floats) -> Floats:
-        """As :meth:`PairBound.bound`, the largest over a pair's distributions."""
-        k, tolerance = len(costs), OFF * float(costs.max())
+        """As :meth:`PairBound.bound`."""
+        k, farthest = len(costs), float(costs.max())
         upper, costs = np.zeros((k, k)), constant(costs)
-        given = self._rows, self._sets, costs, self._trees, upper, tolerance
-        for_all_pairs(lambda places: couple(*given, places), k, self.work // k)
-        return np.where(self._distinct, upper + self._margin, 0.0)
+        given = self.rows, self._distinct, costs, self._trees, upper, OFF * farthest
+        for_all_pairs(lambda places: couple(*given, places), k, k**3)
+        bound = np.where(self._distinct, upper + self._margin, 0.0)
+        if self.spread:
+            beyond = beyond_stationary(self.spread, self.spread, farthest)
+            bound = np.where(np.eye(k), 0.0, bound + beyond)
+        return bound
 
     def derivative(self) -> Arcs:
         """As :meth:`PairBound.derivative`."""
@@ -118,44 +118,6 @@ class Couplings:
             yield x, y, parents
 
 
-class ExactRows(Couplings):
-    """Known distributions of the neighbour.
-
-    Parameters
-    ----------
-    rows : float array, shape (k, k)
-        Distribution of the neighbour given each value of the node.
-    error : float
-        Bound on the relative error of each entry, beyond a few roundings; zeros are exact.
-    secret : bool array, shape (k,), optional
-        Values that the node can have; other rows are left out.
-    spread : float
-        Distance of the distribution of the neighbour, and of every node after it, from that of the
-        rows; its addend (Lemma 7) depends on the largest cost.
-    """
-
-    def __init__(
-        self, rows: Floats, error: float = 0.0, secret: Bools | None = None, spread: float = 0.0
-    ) -> None:
-        k = len(rows)
-        self.rows, self.error, self.spread = rows, error, spread
-        secret = np.ones(k, dtype=np.bool_) if secret is None else secret
-        # equal only after rounding?
-        differ: Bools = (rows[:, None, :] != rows[None, :, :]).any(axis=-1) | (error > 0)
-        others: Bools = ~np.eye(k, dtype=np.bool_)
-        distinct: Bools = differ & secret[:, None] & secret[None, :] & others
-        super().__init__(rows, *each_pair(k), distinct, rows > 0, 4.1 * error + 4 * UNIT_ROUNDOFF)
-        self.limit = largest_log_ratios(rows, distinct) + self._margin + 2 * spread * others
-
-    def bound(self, costs: Floats) -> Floats:
-        """As :meth:`PairBound.bound`."""
-        bound = super().bound(costs)
-        if self.spread:
-            beyond = beyond_stationary(self.spread, self.spread, float(costs.max()))
-            bound = np.where(np.eye(len(costs)), 0.0, bound + beyond)
-        return bound
-
-
 class ReweightedRows:
     """Distributions of the neighbour that are known up to any reweighting: Lemma 6, Theorem I1.
 
@@ -175,7 +137,7 @@ class ReweightedRows:
             limit = (both + both.T) * (1 + 64 * UNIT_ROUNDOFF) + margin
         self.roots: Floats = constant(np.where(log_ratios == -np.inf, -1.0, roots))
         self.limit: Floats = np.where(np.eye(k), 0.0, np.fmax(limit, 0.0))
-        self.margin, self.work = margin, k**4
+        self.margin = margin
         self._arcs, self._slopes = np.zeros((k, k), dtype=np.int64), np.zeros((k, k))
 
     def bound(self, costs: Floats) -> Floats:
@@ -212,11 +174,6 @@ def no_trees(k: int, *, flows: bool = False) -> Trees:
     shape = (k, k, k)
     nodes, above, arcs = np.full(shape, -1, np.int16), np.zeros(shape, np.int16), np.zeros(shape)
     return nodes, above, arcs.astype(np.int32), np.zeros(shape if flows else (0, 0, 0))
-
-
-def each_pair(k: int) -> tuple[Ints, Ints]:
-    """Return every pair of k rows once, in the format of :class:`Couplings`."""
-    return np.indices((k, k)).reshape(2, -1).T, np.arange(k * k + 1)
 
 
 def for_all_pairs(kernel: Callable[[tuple[int, int]], object], k: int, work: int) -> None:

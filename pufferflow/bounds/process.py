@@ -21,7 +21,7 @@ from pufferflow.bounds.distribution_sets import (
     conditional,
     reweighted_rows,
 )
-from pufferflow.bounds.robust import MAX_ORDERED_STATES, AffineRows, DistributionSet, VertexRows
+from pufferflow.bounds.robust import AffineRows, DistributionSet
 from pufferflow.bounds.rounds import Cycle
 from pufferflow.bounds.walks import Stretch
 from pufferflow.errors import ChainError
@@ -36,7 +36,8 @@ _EXACT_NODES, _EXACT_STATES = 400, 12
 """Number of early nodes with leakages of their own, in full up to this number of states."""
 _EXACT_STEPS = 3_000
 """Number of records of segments, from all phases of a period."""
-_SETS_WORK, _SETS_NODES = 10**6, 64
+_SETS_NODES = 10
+"""Length of segments all of whose nodes are computed, of families between bounds."""
 
 _NEAR = 0.5
 """Largest spread of a distribution that is near another one."""
@@ -132,9 +133,7 @@ def of_sets(
     coupled = pairs and protection.side_information == "none"
 
     def sets(rows: RowSets) -> DistributionSet:
-        if not coupled:
-            return ReweightedRows(rows.log_ratios())
-        return VertexRows(rows) if k <= MAX_ORDERED_STATES else AffineRows(rows)
+        return AffineRows(rows) if coupled else ReweightedRows(rows.log_ratios())
 
     def blocks(columns: bool) -> Blocks:
         return Blocks(blocks_of_sets(family.rows, length, columns=columns))
@@ -144,8 +143,7 @@ def of_sets(
     if family.backward is not None:
         past.append(sets(family.backward.rows))
     backward = Side(tuple(past), blocks(True))
-    work = sum(each.work for side in (forward, backward) for each in side.sets)
-    exact = length <= max(2, min(_SETS_NODES, _SETS_WORK // max(work, 1)))
+    exact = length <= _SETS_NODES
     return Process(length, window, _different(k), forward, backward, exact, [_every(k)] * 2)
 
 

@@ -1,11 +1,10 @@
 """Leakage through neighbours whose distributions lie in sets; proofs: ``docs/leakage.md``.
 
-For few states the orders of all states give the vertices that matter. For more, the flows of Lemma
-3 from a distribution p to a distribution q, which may depend on both, are g(z, y) for all p and q;
-in addition every unit of a part of p at z goes to y in the share ``surplus``(z, y), and every unit
-of a part of q at y receives from z in the share ``reserve``(y, z). Then the inequality of Lemma 3
-is linear in p and q, and its worst case a greedy sum (Lemma I3): one linear program, and a short
-proof.
+The flows of Lemma 3 from a distribution p to a distribution q, which may depend on both, are
+g(z, y) for all p and q; in addition every unit of a part of p at z goes to y in the share
+``surplus``(z, y), and every unit of a part of q at y receives from z in the share ``reserve``(y,
+z). Then the inequality of Lemma 3 is linear in p and q, and its worst case a greedy sum (Lemma I2):
+one linear program, and a short proof.
 """
 
 from typing import Any, NamedTuple, TypeAlias
@@ -14,53 +13,14 @@ import numpy as np
 
 from pufferflow._util.rounding import UNIT_ROUNDOFF
 from pufferflow._util.types import Floats
-from pufferflow.bounds.distribution_sets import Arcs, Couplings, ExactRows, ReweightedRows
+from pufferflow.bounds.distribution_sets import Arcs, ExactRows, ReweightedRows
 from pufferflow.models.bounded import RowSets
 
-MAX_ORDERED_STATES = 6
-"""Largest number of states for all k! orders."""
 _TOLERANCE = 1e-10
 _LARGEST = 1e100
 _TOGETHER = 4000
 """Columns of programs that are solved as one: a call costs as much as about a hundred columns."""
 _SMALLEST = 2e-9  # HiGHS drops entries of up to 1e-9
-
-
-class VertexRows(Couplings):
-    """The largest leakage over all distributions of given sets (Lemma I2).
-
-    Parameters
-    ----------
-    rows : RowSets
-        Distributions of the neighbour given each value of the node, of at most
-        :data:`MAX_ORDERED_STATES` states.
-    """
-
-    def __init__(self, rows: RowSets) -> None:
-        k, distinct = rows.states, ~np.eye(rows.states, dtype=np.bool_)
-        largest, smallest = ([rows.vertices(x, up) for x in range(k)] for up in (True, False))
-        vertices, where = np.unique(
-            np.concatenate([*largest, *smallest]), axis=0, return_inverse=True
-        )
-        index = where.reshape(2, k, -1)  # by largest or smallest, value and order
-        listed = [np.unique(index[[0, 1], [x, y]].T, axis=0) for x in range(k) for y in range(k)]
-        super().__init__(
-            vertices,
-            np.concatenate(listed).astype(np.int64),
-            np.cumsum([0, *map(len, listed)]),
-            distinct,
-            rows.high() > 0,
-            4.1 * rows.error + 32 * (k + 4) * UNIT_ROUNDOFF,
-        )
-        self.limit = largest_leakages(rows)
-
-
-def largest_leakages(rows: RowSets) -> Floats:
-    """Return bounds, rounded up, of the leakages of pairs at any costs, by their largest ratios."""
-    margin = 4.1 * rows.error + 32 * (rows.states + 4) * UNIT_ROUNDOFF
-    limit = np.maximum(rows.log_ratios().max(axis=2), 0.0) + margin
-    np.fill_diagonal(limit, 0.0)
-    return np.asarray(limit)
 
 
 class RobustFlows(NamedTuple):
@@ -77,7 +37,7 @@ Solved: TypeAlias = tuple[RobustFlows, float, Floats]
 
 
 class AffineRows:
-    """Like ``VertexRows``, with slightly larger bounds: flows are affine in the distributions.
+    """Distributions of the neighbour in given sets: flows that are affine in them (Lemma I2).
 
     Parameters
     ----------
@@ -86,11 +46,12 @@ class AffineRows:
 
     def __init__(self, rows: RowSets) -> None:
         k = rows.states
-        self._rows, self.work = rows, 10**5 * k**3
-        self._weights = np.zeros((k * k, k * k))
+        self._rows, self._weights = rows, np.zeros((k * k, k * k))
         self.flows: dict[Pair, RobustFlows] = {}
         """Flows of the last costs; pairs whose program was not solved are left out."""
-        self.limit = largest_leakages(rows)
+        margin = 4.1 * rows.error + 32 * (k + 4) * UNIT_ROUNDOFF
+        self.limit = np.maximum(rows.log_ratios().max(axis=2), 0.0) + margin
+        np.fill_diagonal(self.limit, 0.0)
 
     def bound(self, costs: Floats) -> Floats:
         """As :meth:`PairBound.bound`."""
@@ -255,5 +216,4 @@ def _read(rows: RowSets, values: Floats, multipliers: Floats, growth: Floats) ->
     return flows, float(values[-1]), weights / values[-1]
 
 
-DistributionSet: TypeAlias = ExactRows | VertexRows | AffineRows | ReweightedRows
-"""Distributions of a neighbour; ``work`` is about the operations of their bound."""
+DistributionSet: TypeAlias = ExactRows | AffineRows | ReweightedRows

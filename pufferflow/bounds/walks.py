@@ -15,7 +15,6 @@ from pufferflow.bounds.blocks import Block
 from pufferflow.bounds.distribution_sets import (
     PORTION,
     Trees,
-    each_pair,
     largest_log_ratios,
 )
 
@@ -77,9 +76,8 @@ class Stretch:
         if spreads is None:
             spreads = np.full(self.count + 1, np.inf if rows is None else 0.0)
         rows = np.zeros((1, k, k)) if rows is None else rows
-        pairs, starts = map(constant, each_pair(k))
         error = 2 * error + 4 * UNIT_ROUNDOFF
-        self._exact = constant(rows), error, constant(equal), constant(spreads), (pairs, starts)
+        self._exact = constant(rows), error, constant(equal), constant(spreads)
         self._limits = limits
         self._which = constant(np.full(self.count, which, dtype=np.int64))
         self._roots = constant(np.reshape(roots, (-1, k, k, k)))

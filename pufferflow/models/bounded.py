@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import permutations
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -14,7 +13,7 @@ from pufferflow._util.checks import check_numbers, check_type
 from pufferflow._util.rounding import SUM_TOLERANCE, UNIT_ROUNDOFF
 from pufferflow._util.types import Floats
 from pufferflow.errors import ChainError
-from pufferflow.models.chain import ANY, MarkovChain, checked_matrix
+from pufferflow.models.chain import ANY, MarkovChain, checked_matrix, common_states
 from pufferflow.models.families import Family
 
 
@@ -29,8 +28,7 @@ class Masses(NamedTuple):
 class RowSets:
     """The row of state x is a sum of ``base[x]`` and of one element of each of ``parts``.
 
-    Intervals have one part, balls in total variation two. *Vertices* are rows whose parts fill the
-    states in an order (``docs/leakage.md``, Lemma I2). Floats have a relative error of a few
+    Intervals have one part, balls in total variation two. Floats have a relative error of a few
     roundings, totals an absolute one of k.
     """
 
@@ -44,7 +42,7 @@ class RowSets:
 
     @property
     def error(self) -> float:
-        """Bound of the relative error of the entries of vertices."""
+        """Bound of the relative error of the entries of rows."""
         return 4 * (1 + len(self.parts)) * UNIT_ROUNDOFF
 
     @property
@@ -58,23 +56,6 @@ class RowSets:
         for widths, totals in self.parts:
             total += np.minimum(widths, totals[:, None] + self._tolerance)
         return np.minimum(total * (1 + self.error), 1.0)
-
-    def vertices(self, row: int, largest: bool) -> Floats:
-        """Return vertices for all orders of the states, shape (k!, k), up to :attr:`error`.
-
-        Entries are rounded up if ``largest``, otherwise down, and the orders reversed.
-        """
-        found, slack = [], self._tolerance if largest else -self._tolerance
-        for order in permutations(range(self.states)):
-            found.append(self.base[row].copy())
-            for widths, totals in self.parts:
-                gone = [-float(totals[row]), -slack]
-                for z in order if largest else order[::-1]:
-                    width = float(widths[row, z])
-                    # rounded once, so that orders with the same vertex give the same numbers
-                    found[-1][z] += min(max(-math.fsum(gone), 0.0), width)
-                    gone.append(width)
-        return np.array(found)
 
     def distances(self) -> Floats:
         """Return bounds of the total variation distance of rows of x and x' ≠ x, rounded up."""
@@ -146,9 +127,7 @@ class IntervalFamily(BoundedFamily):
         self, low: ArrayLike, high: ArrayLike, *, backward: IntervalFamily | None = None
     ) -> None:
         lower, upper = checked_matrix(low, "low"), checked_matrix(high, "high")
-        if lower.shape != upper.shape:
-            sizes = f"low has {len(lower)} rows and high {len(upper)}"
-            raise ChainError(f"{sizes}; give both for the same states")
+        common_states((len(lower), len(upper)), "bounds low and high")
         for i, j in np.argwhere(lower > upper):
             ends = f"low {lower[i, j]} is above high {upper[i, j]}"
             raise ChainError(f"row {i + 1}, column {j + 1}: {ends}; exchange or correct them")

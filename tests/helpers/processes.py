@@ -182,6 +182,17 @@ def total_variation(rng, k, length):
     return Drawn(pf.TotalVariationFamily(matrix, radius), found, np.arange(k))
 
 
+def filled(rows, x, order):
+    """The row of a set whose parts fill the states in this order."""
+    row = rows.base[x].copy()
+    for widths, totals in rows.parts:
+        left = totals[x]
+        for z in order:
+            more = min(left, widths[x, z])
+            row[z], left = row[z] + more, left - more
+    return row
+
+
 def around(rng, found, width):
     """The least intervals that hold all these matrices, and some more."""
     low, high = np.min(found, axis=0), np.max(found, axis=0)

@@ -65,7 +65,7 @@ def test_certificates_of_chains_cost_little(chain, length, epsilon):
 @example(132, 0.3, 10**7)
 @examples(4, 60)
 def test_certificates_of_other_families_cost_little(seed, epsilon, length):
-    """Of sets of rows the engine may use all orders of the values, and blocks of steps."""
+    """Of sets of rows the engine may use blocks of steps."""
     rng = np.random.default_rng(seed)
     family, asked, most = some_family(rng)
     found = pf.leakage(family, length, epsilon, **asked)

@@ -1,6 +1,6 @@
 """Families known by bounds of their rows, by counts, binary intervals, those that mix."""
 
-from itertools import pairwise
+from itertools import pairwise, permutations
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,11 +9,14 @@ import pytest
 from cases import counts, examples
 from hypothesis import given
 from hypothesis import strategies as st
-from processes import around, chains, corner, overlap
+from processes import around, chains, corner, filled, overlap
+from scipy.sparse.csgraph import shortest_path
 from scipy.stats import betabinom, binom
 from shipped_counts import electricity_transitions
 
 import pufferflow as pf
+from pufferflow.bounds.distribution_sets import ExactRows
+from pufferflow.bounds.robust import AffineRows
 from pufferflow.models import confidence_family, mixing_from_counts, mixing_of
 from pufferflow.models.mixing import _variations
 
@@ -64,12 +67,35 @@ def test_bounds_are_made_as_tight_as_the_row_sums_allow():
 def test_a_ball_lies_in_a_box_and_needs_less_noise():
     matrix = 0.1 + 0.6 * np.eye(4)
     ball = pf.TotalVariationFamily(matrix, 0.02)
-    for vertex in ball.rows.vertices(0, largest=True):
+    for order in permutations(range(4)):
+        vertex = filled(ball.rows, 0, order)
         assert vertex.sum() == pytest.approx(1)
         assert np.abs(vertex - matrix[0]).sum() / 2 == pytest.approx(0.02)
         assert np.abs(vertex - matrix[0]).max() <= 0.02 + 1e-9
     box = pf.IntervalFamily(matrix - 0.02, matrix + 0.02)
     assert pf.leakage(ball, 500, 1.0).scale < pf.leakage(box, 500, 1.0).scale
+
+
+@given(st.integers(0, 2**32 - 1))
+@examples(10, 200)
+def test_flows_bound_the_leakage_of_all_rows(seed):
+    """The worst rows fill the states by decreasing and by increasing h, whose order is any."""
+    rng = np.random.default_rng(seed)
+    k, radius = int(rng.integers(2, 5)), rng.choice([0.0, 0.03, 0.3])
+    matrix = rng.dirichlet(np.full(k, 0.7), k)
+    intervals = pf.IntervalFamily(*around(rng, [matrix], radius))
+    costs = shortest_path(rng.choice([0.1, 1.0, 5.0]) * rng.random((k, k)))
+    for family in (intervals, pf.TotalVariationFamily(matrix, radius)):
+        found = AffineRows(family.rows).bound(costs)
+        for x, y in permutations(range(k), 2):
+            most = 0.0
+            for order in permutations(range(k)):
+                rows = matrix.copy()
+                rows[x], rows[y] = (
+                    filled(family.rows, *at) for at in ((x, order), (y, order[::-1]))
+                )
+                most = max(most, ExactRows(rows).bound(costs)[x, y])
+            assert most <= found[x, y] * (1 + 1e-12) + 1e-12
 
 
 def test_seven_states_are_bounded_by_flows_or_without_any_by_ratios(monkeypatch):
