@@ -114,10 +114,11 @@ def check_positive(
 
 
 def check_finite(value: object, name: str) -> float:
-    """Return a finite number as a float; messages do not show it, as it may be a record."""
+    """Return a finite number as a float; messages show nan and inf alone, which are no records."""
     number = _number(value)
     if not math.isfinite(number):
-        raise ParameterError(f"{name} is {named_type(value)}; it must be a finite number")
+        what = str(value) if isinstance(value, float) else named_type(value)
+        raise ParameterError(f"{name} is {what}; it must be a finite number")
     return number
 
 

@@ -17,7 +17,7 @@ EXTRAS = {
 
 
 def load(name: str, purpose: str) -> Any:
-    """Return a module, one of :data:`EXTRAS` or a part of it, that ``what`` needs.
+    """Return a module, one of :data:`EXTRAS` or a part of it, that the ``purpose`` needs.
 
     Raises ParameterError: it is not installed.
     """

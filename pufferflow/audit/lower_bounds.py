@@ -250,7 +250,7 @@ class _Search:
             before, cost = least, self._needed(query, cost)
             if cost < least:
                 best, least = query, cost
-            if not cost < before * (1 - 1e-3):
+            if not cost < before * (1 - 1e-2):
                 break
         return best, least
 

@@ -99,6 +99,11 @@ class Parser(argparse.ArgumentParser):
         for word in (word for word in args if word.startswith("--")):
             if word.endswith("=--"):  # argparse makes an empty list of it
                 raise ParameterError(f"{word.removesuffix('=--')} is '--'; give a value")
+        given = [word.partition("=")[0] for word in args if word.startswith("--")]
+        once = (a for a in self._actions if not isinstance(a, argparse._AppendAction))
+        for name in (name for action in once for name in action.option_strings):
+            if given.count(name) > 1:  # all values but the last would be ignored in silence
+                self.error(f"{name} is given {given.count(name)} times; give it once")
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")

@@ -79,6 +79,8 @@ def _add(ledger: Ledger, arguments: argparse.Namespace) -> None:
         raise LedgerError(f"ledger {ledger.path} is empty; the first release fills it")
     cost, whole = written_number(arguments.cost, "cost"), written_number(arguments.whole, "whole")
     if value is None and arguments.participant is None:
+        if min(cost, whole) < UNBOUNDED:
+            raise ParameterError("--cost and --whole need --participant or --value; name a column")
         cost = whole = UNBOUNDED
     else:
         values = known.values if value is None else (value,)

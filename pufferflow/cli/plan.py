@@ -7,7 +7,7 @@ Example: pufferflow plan --mixing 1h 0.4 --statistic mean-by-hour --bounds 0 3 -
 import argparse
 
 from pufferflow.cli.options import add_options, given, theta_of
-from pufferflow.cli.printing import show, warn
+from pufferflow.cli.printing import as_options, show, warn
 from pufferflow.publish.plan import plan
 
 
@@ -20,4 +20,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     made = plan(theta_of(arguments), **given(arguments, plan))
     warn(made.warnings)
-    show(made.to_dict(), arguments.json, made.lines())
+    show(made.to_dict(), arguments.json, map(as_options, made.lines()))

@@ -8,7 +8,7 @@ import os
 
 from pufferflow.accounting.account import percent
 from pufferflow.cli.options import DRY_RUN, add_options, given, settle_ledger, theta_of
-from pufferflow.cli.printing import show, warn
+from pufferflow.cli.printing import as_options, show, warn
 from pufferflow.publish.files import require_new
 from pufferflow.publish.plan import Plan
 from pufferflow.publish.release import release
@@ -27,7 +27,7 @@ def run(arguments: argparse.Namespace) -> None:
     made = release(theta=theta_of(arguments), **given(arguments, release))
     warn(made.warnings)
     if isinstance(made, Plan):
-        lines = made.lines()
+        lines = [as_options(line) for line in made.lines()]
         if ledger is not None and made.paid is not None:
             share = f"{percent(made.paid.spent)} % would be used"
             lines += [f"ledger    {os.path.basename(ledger)}: {share}"]

@@ -49,13 +49,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--length", type=int, action="append", required=True, help="records; the longest decides")
     add("--side-information", choices=("none", "any"), default="none", help="of the adversary")
     add("--eigengap", choices=gaps, default="auto", help="of mqm-approx")
-    add("--certificate", metavar="FILE", help="write that of a single mechanism and epsilon")
+    add("--certificate", metavar="FILE", help="proof for one epsilon and mechanism (mqm-exact)")
 
 
 def run(arguments: argparse.Namespace) -> None:
     family, lengths = read_public_model(arguments.model).family, arguments.length
     level = level_of(arguments.protect, arguments.side_information)
-    hidden = Level(longest(lengths)) if level.whole else level
+    records = max(longest(length) for length in lengths)  # one by one: an error shows which
+    hidden = Level(records) if level.whole else level
     usual = "group-dp" if level.whole else arguments.certificate and "mqm-exact"
     asked = arguments.mechanism = arguments.mechanism or (usual and [usual])
     if arguments.certificate is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from operator import itemgetter
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from flint import arb, ctx
 
@@ -76,29 +76,6 @@ class GroupSensitivity:
         return divide_up(self.sensitivity, checks.check_epsilon(epsilon))
 
 
-class Databases(NamedTuple):
-    """Names of records, probabilities of databases in each scenario, and their queries."""
-
-    records: tuple[str, ...]
-    scenarios: dict[Hashable, dict[Database, Fraction]]
-    query: dict[Database, Fraction]
-
-    def given_values(self, scenario: Hashable) -> dict[tuple[str, Hashable], Distribution]:
-        """Return the distributions of the query given a record's value, by both."""
-        joint: Any = defaultdict(lambda: defaultdict(Fraction))
-        for database, probability in self.scenarios[scenario].items():
-            for state in zip(self.records, database, strict=True) if probability else ():
-                joint[state][self.query[database]] += probability
-        return {state: exact.normalised(weights) for state, weights in joint.items()}
-
-    def largest_change(self, group: Sequence[int]) -> Fraction:
-        """Return the largest change between databases that differ in one group only."""
-        queries: dict[Database, list[Fraction]] = defaultdict(list)
-        for database, value in self.query.items():
-            queries[tuple(x for i, x in enumerate(database) if i not in group)].append(value)
-        return max(max(values) - min(values) for values in queries.values())
-
-
 class PufferfishFramework:
     """A Pufferfish framework (S, Q, Θ) with the query F to be released, all finite and exact.
 
@@ -137,7 +114,9 @@ class PufferfishFramework:
         """Pairs that must be indistinguishable, each once."""
         if not self.pairs:
             raise ParameterError("there is no pair of secrets, so nothing is protected; give one")
-        self._databases: Databases | None = None
+        self._records: list[str] = []
+        self._databases: dict[Hashable, dict[Database, Fraction]] = {}
+        self._query: dict[Database, Fraction] = {}
 
     def __repr__(self) -> str:
         return f"PufferfishFramework({len(self.distributions)} scenarios, {len(self.pairs)} pairs)"
@@ -157,7 +136,7 @@ class PufferfishFramework:
         record, ``records`` are their names (default: X1, X2, …), and ``query`` is F. The default
         ``pairs`` are any two possible values of one record.
         """
-        return cls._of(_databases(scenarios, query, records), lambda *state: state, pairs)
+        return cls._of(scenarios, query, records, lambda *state: state, pairs)
 
     @classmethod
     def from_table(cls, source: str | os.PathLike[str], pairs: Pairs | None = None) -> Self:
@@ -171,17 +150,47 @@ class PufferfishFramework:
         scenarios, records, query = exact.read_table(source)
         if not records:
             return cls(scenarios, pairs)
-        return cls._of(_databases(scenarios, query.__getitem__, records), "{}={}".format, pairs)
+        return cls._of(scenarios, query.__getitem__, records, "{}={}".format, pairs)
 
     @classmethod
-    def _of(cls, databases: Databases, secret: Callable[..., Any], pairs: Pairs | None) -> Self:
-        given = {name: databases.given_values(name) for name in databases.scenarios}
-        if pairs is None:
-            groups = ((each, record) for each in given.values() for record in databases.records)
-            pairs = _pairs_within([secret(*s) for s in each if s[0] == r] for each, r in groups)
-        named_secrets = {n: {secret(*s): d for s, d in each.items()} for n, each in given.items()}
-        framework = cls(named_secrets, pairs)
-        framework._databases = databases
+    def _of(
+        cls,
+        scenarios: Mapping[Any, Any],
+        query: Callable[[Any], Any],
+        records: Iterable[str] | None,
+        secret: Callable[..., Hashable],
+        pairs: Pairs | None,
+    ) -> Self:
+        """Return the framework of databases; ``secret`` is called with a record and its value."""
+        checks.check_type(scenarios, "scenarios", Mapping)
+        given = {
+            s: exact.probabilities(p, f"the scenario {named(s)}") for s, p in scenarios.items()
+        }
+        databases = dict.fromkeys(database for each in given.values() for database in each)
+        sizes = {len(d) if isinstance(d, tuple) else 0 for d in databases}
+        if len(sizes) > 1 or 0 in sizes:
+            raise ParameterError("databases must be tuples with one entry per record")
+        if not callable(query):
+            kind = checks.named_type(query)
+            raise ParameterError(f"query is {kind}; give a function of a database")
+        queries = {d: written_number(query(d), "the query of a database") for d in databases}
+        size = max(sizes, default=0)  # no scenario is refused with the pairs
+        default = [f"X{i + 1}" for i in range(size)]
+        names = default if records is None else [*map(str, checks.check_list(records, "records"))]
+        if not len(names) == len({*names}) == size:
+            raise ParameterError(f"records must be the names of the {size} records, all different")
+        secrets: dict[Hashable, dict[Hashable, Distribution]] = {}
+        groups: dict[Any, list[Hashable]] = defaultdict(list)
+        for scenario, likely in given.items():
+            joint: Any = defaultdict(lambda: defaultdict(Fraction))
+            for database, p in likely.items():
+                for state in zip(names, database, strict=True) if p else ():
+                    joint[state][queries[database]] += p
+            for state in joint:
+                groups[scenario, state[0]].append(secret(*state))
+            secrets[scenario] = {secret(*s): exact.normalised(w) for s, w in joint.items()}
+        framework = cls(secrets, _pairs_within(groups.values()) if pairs is None else pairs)
+        framework._records, framework._databases, framework._query = names, given, queries
         return framework
 
     def wasserstein(self) -> WassersteinSensitivity:
@@ -257,9 +266,8 @@ class PufferfishFramework:
         independent in every scenario, W for pairs of values of a record is at most this (Theorem
         3.3).
         """
-        if self._databases is None:
+        if not (records := self._records):
             raise ParameterError("group privacy needs distributions of databases; give those")
-        records, scenarios, _ = self._databases
         names = [checks.check_list(g, "a group") for g in checks.check_list(groups, "groups")]
         grouped = [name for group in names for name in group]
         if any(name not in records or grouped.count(name) > 1 for name in grouped):
@@ -267,9 +275,14 @@ class PufferfishFramework:
             raise ParameterError(f"groups must hold records, each one once; {known}")
         names = [group for group in names if group] + [[r] for r in records if r not in grouped]
         positions = [[records.index(name) for name in group] for group in names]
-        changes = [self._databases.largest_change(group) for group in positions]
+        changes = []
+        for group in positions:
+            queries: dict[Database, list[Fraction]] = defaultdict(list)
+            for database, value in self._query.items():
+                queries[tuple(x for i, x in enumerate(database) if i not in group)].append(value)
+            changes.append(max(max(values) - min(values) for values in queries.values()))
         worst = tuple(names[changes.index(max(changes))])
-        independent = all(_are_independent(given, positions) for given in scenarios.values())
+        independent = all(_are_independent(d, positions) for d in self._databases.values())
         return GroupSensitivity(float_up(max(changes)), worst, independent)
 
     def _pair(self, names: Any) -> Pair:
@@ -303,28 +316,6 @@ def _pairs_within(groups: Iterable[list[Hashable]]) -> list[Pair]:
         for pair in combinations(secrets, 2):
             pairs.setdefault(frozenset(pair), pair)
     return list(pairs.values())
-
-
-def _databases(
-    scenarios: Mapping[Any, Any], query: Callable[[Any], Any], records: Iterable[str] | None
-) -> Databases:
-    """Return databases, checked."""
-    checks.check_type(scenarios, "scenarios", Mapping)
-    given = {n: exact.probabilities(d, f"the scenario {named(n)}") for n, d in scenarios.items()}
-    databases = dict.fromkeys(database for each in given.values() for database in each)
-    sizes = {len(d) if isinstance(d, tuple) else 0 for d in databases}
-    if len(sizes) > 1 or 0 in sizes:
-        raise ParameterError("databases must be tuples with one entry per record")
-    if not callable(query):
-        kind = checks.named_type(query)
-        raise ParameterError(f"query is {kind}; give a function of a database")
-    queries = {d: written_number(query(d), "the query of a database") for d in databases}
-    size = max(sizes, default=0)  # no scenario is refused with the pairs
-    default = [f"X{i + 1}" for i in range(size)]
-    names = default if records is None else checks.check_list(records, "records")
-    if not len(names) == len(set(map(str, names))) == size:
-        raise ParameterError(f"records must be the names of the {size} records, all different")
-    return Databases(tuple(map(str, names)), given, queries)
 
 
 def _are_independent(given: Mapping[Database, Fraction], groups: Sequence[Sequence[int]]) -> bool:

@@ -13,7 +13,7 @@ from pufferflow._util.checks import check_numbers, check_type
 from pufferflow._util.rounding import SUM_TOLERANCE, UNIT_ROUNDOFF
 from pufferflow._util.types import Floats
 from pufferflow.errors import ChainError
-from pufferflow.models.chain import ANY, MarkovChain, checked_matrix
+from pufferflow.models.chain import ANY, MarkovChain, checked_matrix, common_states
 from pufferflow.models.families import Family
 
 
@@ -127,9 +127,7 @@ class IntervalFamily(BoundedFamily):
         self, low: ArrayLike, high: ArrayLike, *, backward: IntervalFamily | None = None
     ) -> None:
         lower, upper = checked_matrix(low, "low"), checked_matrix(high, "high")
-        if lower.shape != upper.shape:
-            sizes = f"low has {len(lower)} rows and high {len(upper)}"
-            raise ChainError(f"{sizes}; give both for the same states")
+        common_states((len(lower), len(upper)), "bounds low and high")
         for i, j in np.argwhere(lower > upper):
             ends = f"low {lower[i, j]} is above high {upper[i, j]}"
             raise ChainError(f"row {i + 1}, column {j + 1}: {ends}; exchange or correct them")

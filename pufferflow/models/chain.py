@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import marshal
 from bisect import bisect_right
+from collections.abc import Iterable
 from decimal import Context, localcontext
 from functools import cached_property
 from itertools import combinations
@@ -258,17 +259,15 @@ class MarkovChain(ByValue):
         if kind == "reversible" and not self.is_reversible:
             advice = 'lacking here; use "general" or "auto"'
             raise ChainError(f'eigengap "reversible" needs detailed balance, {advice}')
-        if self.states == 1:
-            return 2.0 if kind == "reversible" else 1.0
         pi = self.stationary_distribution
         if pi.min() < SAFE_MINIMUM:
             return 0.0
         similar = np.sqrt(pi)[:, None] * self.transition_matrix / np.sqrt(pi)
         error = 16.0 * self.states * UNIT_ROUNDOFF + self.stationary_error
         if kind == "reversible":
-            moduli = np.sort(np.abs(np.linalg.eigvalsh((similar + similar.T) / 2)))
+            moduli = np.sort([0.0, *np.abs(np.linalg.eigvalsh((similar + similar.T) / 2))])
             return max(0.0, 2.0 * (1.0 - float(moduli[-2]) - error - self._balance_tolerance))
-        singular = np.linalg.svd(similar, compute_uv=False)
+        singular = [*np.linalg.svd(similar, compute_uv=False), 0.0]  # of one state, too
         return max(0.0, 1.0 - float(singular[1]) ** 2 - error)
 
 
@@ -307,6 +306,15 @@ def _check_labels(*arrays: Any) -> None:
         if one != other and (set(one) == set(other) or not numbered):
             advice = "bring rows, columns and the initial distribution into one order"
             raise ChainError(f"the states have two orders of labels, which are not read; {advice}")
+
+
+def common_states(sizes: Iterable[int], what: str) -> int:
+    """Return the number of states of several chains or matrices; ChainError: they differ."""
+    if len(found := {*sizes}) != 1:
+        different = " and ".join(map(str, sorted(found))) or "no"
+        advice = "give at least one, all with the same states"
+        raise ChainError(f"the {what} have {different} states; {advice}")
+    return found.pop()
 
 
 def checked_start(values: ArrayLike, shape: tuple[int, ...]) -> Floats:

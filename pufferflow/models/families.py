@@ -12,7 +12,7 @@ from pufferflow._util import checks
 from pufferflow._util.rounding import SAFE_MINIMUM
 from pufferflow._util.types import Bools
 from pufferflow.errors import ChainError, ParameterError
-from pufferflow.models.chain import ANY, ByValue, GapKind, MarkovChain
+from pufferflow.models.chain import ANY, ByValue, GapKind, MarkovChain, common_states
 
 STARTS = {"stationary": "its stationary start", "any": "any start", "given": "its given start"}
 """Descriptions of the kinds of initial distributions."""
@@ -113,11 +113,8 @@ class ChainFamily(Family):
         self.chains = tuple(checks.check_list(chains, "chains"))
         for chain in self.chains:
             checks.check_type(chain, "an entry of chains", MarkovChain)
-        if len(sizes := {chain.states for chain in self.chains}) != 1:
-            different = " and ".join(map(str, sorted(sizes))) or "no"
-            advice = "give at least one, all with the same states"
-            raise ChainError(f"the chains have {different} states; {advice}")
-        self.members, self.states = self.chains, self.chains[0].states
+        self.states = common_states((chain.states for chain in self.chains), "chains")
+        self.members = self.chains
 
     def description(self) -> str:
         """Return a description of these chains."""

@@ -148,7 +148,8 @@ def mixing_from_counts(
     return found if several else found[0]
 
 
-def _of_chain(chain: MarkovChain, steps: int) -> tuple[float, float]:
+def _of_chain(chain: MarkovChain, steps: int) -> tuple[float, ...]:
+    """Return the overlaps of one chain, forward and backward."""
     chain = chain.recurrent
     with np.errstate(under="ignore"):
         power, support = matrix_power(chain.transition_matrix, steps)
@@ -162,8 +163,8 @@ def _of_chain(chain: MarkovChain, steps: int) -> tuple[float, float]:
     else:
         ratio = _cross_ratio(power, support) * (1 + 8 * error)
         backward = 2 / (1 + math.sqrt(ratio)) * (1 - 4 * UNIT_ROUNDOFF)
-    known = [min(bound, 1.0) if bound >= SMALLEST_OVERLAP else 0.0 for bound in (forward, backward)]
-    return known[0], known[1]
+    bounds = forward, backward
+    return tuple(min(bound, 1.0) if bound >= SMALLEST_OVERLAP else 0.0 for bound in bounds)
 
 
 def _overlap(rows: Floats) -> float:

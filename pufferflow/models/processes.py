@@ -13,7 +13,13 @@ from pufferflow._util.checks import check_choice, check_list, check_numbers, che
 from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._util.types import Bools, Floats
 from pufferflow.errors import ChainError, ParameterError
-from pufferflow.models.chain import STATIONARY, MarkovChain, checked_distributions, checked_start
+from pufferflow.models.chain import (
+    STATIONARY,
+    MarkovChain,
+    checked_distributions,
+    checked_start,
+    common_states,
+)
 from pufferflow.models.families import STARTS, Family
 from pufferflow.models.powers import followed
 
@@ -198,15 +204,11 @@ class PeriodicChain(Family):
     ) -> None:
         given = check_list(transition_matrices, "transition_matrices")
         parts = [checked_distributions(p, f"transition matrix {i}") for i, p in enumerate(given, 1)]
-        if len(sizes := {len(matrix) for matrix in parts}) != 1:
-            different = " and ".join(map(str, sorted(sizes))) or "no"
-            advice = "give at least one, all with the same states"
-            raise ChainError(f"the transition matrices have {different} states; {advice}")
+        self.states: int = common_states(map(len, parts), "transition matrices")
+        """Number of states, k."""
         self.transition_matrices: Floats = np.stack(parts)
         """P_0, …, P_{p−1}, shape (p, k, k), read-only."""
         self.transition_matrices.flags.writeable = False
-        self.states: int = self.transition_matrices.shape[1]
-        """Number of states, k."""
         self.repeat = check_whole(repeat, "repeat", most=10**6 // len(parts))
         """Consecutive steps of each matrix."""
         self.period = len(parts) * self.repeat

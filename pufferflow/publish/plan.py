@@ -193,21 +193,27 @@ class Design:
             f"{plenty:,} for ±{number(small)}{unit})"
         ]
         place = [own.statistic for own in self.tables].index(statistic)
-        for words in ("1h", "reading"):
+        for words in ("participant", "1h", "reading"):  # of short records the first needs less
             with suppress(ParameterError):  # no noise keeps ε, or no step is known
-                narrower = self.request.level(step, words)
-                fewer = level.whole or (narrower.window or 0) < (level.window or 0)
-                if fewer and not self.at(narrower)[place].is_useless:
-                    helps.append(f"`protect` {narrower.description(step)}")
+                other = self.request.level(step, words)
+                useful = level.whole or (other.window or 0) < (level.window or 0)
+                if useful and not self.at(other)[place].is_useless:
+                    helps.append(f"`protect` {other.description(step)}")
                     break
         if statistic.by != "all":
             sizes, zeros = table.sizes.sum(keepdims=True), table.counts[:1]
             ranges = table.ranges[:1] if statistic.relative else table.ranges.sum(0, keepdims=True)
             if not replace(table, sizes=sizes, counts=zeros, ranges=ranges).is_useless:
                 helps.append(f"no cells ({statistic.name})")
-        if not level.whole and step is not None:
-            days = math.ceil(enough / self.participants * self.longest * step / DAY)
-            helps.append(f"a longer period (at least {days:,} days)")
+        if self.request.share < 1:
+            helps.append("a larger `share`")
+        if not level.whole:
+            longer = math.ceil(enough / self.participants * self.longest)
+            if self.request.how.longest is not None:
+                helps.append(f"a larger `longest` (at least {longer:,})")
+            elif step is not None:
+                days = math.ceil(longer * step / DAY)
+                helps.append(f"a longer period (at least {days:,} day{'s' * (days > 1)})")
         error, size = number(table.middle[0]), number(float(np.median(table.ranges)))
         return (
             f"the error of {statistic.full_name} would be ±{error}{unit} on a public range of "

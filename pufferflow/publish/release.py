@@ -101,6 +101,9 @@ class Agreement:
     def _checked(self) -> Iterator[str]:
         """Raise if the promise would be false; yield warnings."""
         how, steps, theta = self.request.how, self.steps, self.assumed
+        for one in self.statistics:
+            if one.by == "group" and steps.columns["group"] is None:
+                raise ParameterError(f"{one.full_name} needs `group`; name the column of groups")
         k = None if theta is None else theta.states
         if steps.states is None:
             if k is not None or any(isinstance(one, Histogram) for one in self.statistics):

@@ -112,7 +112,8 @@ def parse_range(
         ends.append(math.ceil(moment.timestamp()) - (name == "to"))
     begin, end = ends
     if begin is not None and end is not None and end < begin:
-        raise ParameterError(f"nothing lies between from {shown(first)} and to {shown(last)}")
+        problem = f"nothing lies between from {shown(first)} and to {shown(last)}"
+        raise ParameterError(f"{problem}; give a later end, or an earlier beginning")
     return begin, end
 
 

@@ -122,6 +122,8 @@ def test_a_release_in_six_lines_and_its_ledger(printed, run):
     asked = f"{RELEASE} --protect 1d"
     for dry in ("--dry-run", "--dry-run --simulate 7"):
         assert "a dry run: nothing was drawn" in printed(f"{asked} {dry}")
+    whole = RELEASE.replace("--mixing 1h 0.4", "--protect participant --dry-run")
+    assert "missing model of the readings: give --mixing TIME" in printed(whole)
     assert {*os.listdir()} == {*FILES}
     lines = printed(asked).splitlines()
     assert [line.split()[0] for line in lines] == ["mean:", "protects", "ledger", "safe"]
@@ -135,7 +137,8 @@ def test_a_release_in_six_lines_and_its_ledger(printed, run):
     assert "1 before, 2 now" in run(*limit, "--yes")[1]
     entered = "ledger add pufferflow.ledger mean --participant who --value kW --from 2023-01-01"
     assert "entered as row" in printed(f"{entered} --to 2023-01-31 --cost 1e-9 --whole 0.01")
-    assert run("ledger", "add", "pufferflow.ledger", "all")[0] == 2  # without a bound
+    for more in ([], ["--cost", "0"]):  # without a bound
+        assert run("ledger", "add", "pufferflow.ledger", "all", *more)[0] == 2
     assert printed(f"{asked} --output again").startswith("mean: ±")
 
 

@@ -14,7 +14,6 @@ from inspect import ismodule
 from operator import attrgetter
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import pufferflow as pf
@@ -29,12 +28,6 @@ RELEASES = {"README.md": 2, "docs/statistics.md": 2, "docs/howto/own_data.md": 3
 """How many releases the pages make."""
 ELSEWHERE = ("results/examples/flu_network.csv", "flu.csv", "number.txt", "DATA", "TABLE", "FILE")
 """Files that a page does not make: such commands are parsed only."""
-BROUGHT = {
-    "transition_counts": np.array([[900, 100], [200, 800]]),
-    "low": [[0.85, 0.05], [0.15, 0.75]],
-    "high": [[0.95, 0.15], [0.25, 0.85]],
-}
-"""What the Python shown takes as the reader's own; everything else in it must be defined there."""
 REFERENCE = "".join(path.read_text() for path in sorted((ROOT / "docs/reference").iterdir()))
 FENCE = re.compile(r"^```(sh|python|\{code-cell\} python)\n(.*?)^```", re.M | re.S)
 OPTIONS_OF_CELL = re.compile(r"\A---\n.*?^---\n", re.M | re.S)
@@ -89,7 +82,7 @@ def run(page, namespace, blocks=None):
 def test_a_page_runs_and_its_releases_are_useful(page, tmp_path, monkeypatch):
     pyplot = pytest.importorskip("matplotlib.pyplot")
     monkeypatch.chdir(tmp_path)
-    namespace = dict(BROUGHT, shell=shell)
+    namespace = {"shell": shell}
     if page == "docs/howto/own_data.md":
         run(TUTORIAL, namespace, 1)  # the table that it is about
     run(page, namespace)

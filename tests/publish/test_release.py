@@ -267,6 +267,16 @@ def test_pure_noise_is_refused_and_the_remedies_hold(exact):
     release(meters(people=30), **options | {"protect": protect})
     release(meters(people=30), **options | {"statistics": [coarser]})
 
+    wide = {"statistics": ["mean"], "protect": "100d"}  # above the length of the records
+    with pytest.raises(UselessError, match="`protect` participant"):
+        release(meters(people=50), **wide)
+    release(meters(people=50), **wide | PEOPLE)
+    first = {"statistics": ["mean"], "protect": "1d", "share": 0.5, "longest": 2}
+    with pytest.raises(UselessError, match=r"a larger `share`, a larger `longest`") as refused:
+        release(meters(people=30), **first)
+    (longer,) = map(int, re.findall(r"`longest` \(at least (\d+)\)", str(refused.value)))
+    release(meters(people=30, hours=longer), **first | {"longest": longer})
+
 
 def test_a_sampler_that_is_missing_shows_before_anything_is_paid_for(tmp_path, monkeypatch):
     monkeypatch.setattr("pufferflow._util.optional.find_spec", lambda name: None)

@@ -221,6 +221,14 @@ def test_chains_are_one_file_of_models(tmp_path):
         load_chains(SHIPPED / "sources.csv")
 
 
+def test_readings_in_one_state_are_refused_before_anything_is_computed(tmp_path):
+    path = tmp_path / "kilowatts.csv"
+    path.write_text("unix_ts,WHE\n" + "".join(f"{60 * i},0.{i}\n" for i in range(9)))
+    with pytest.raises(DataError, match="'household' is in one state"):
+        fit_chains(power(path), 0, "stationary")
+    assert fit_chains(power(path, bin_watts=0.3), 0, "any")["household"].states == 3
+
+
 def test_a_sample_survives_saving_and_a_damaged_one_is_refused(tmp_path):
     path, sample = tmp_path / "sample.json", activity()
     sample.save(path)

@@ -83,7 +83,7 @@ def test_the_first_screen_without_the_papers_data(finished):
     synthetic = tidy.read(finished.made / "errors/synthetic.csv", "errors")
     timings = tidy.read(finished.made / "timings/mechanisms.csv", "timings")
     found, gk16, without = lead_sentences(errors, synthetic.assign(status="not applicable"))
-    assert " on walks_2 (data from a file of the user) at ε = 1" in found
+    assert " on walks_2 (a file of the user) at ε = 1" in found
     assert re.fullmatch("GK16 applies to none of 0 settings.* synthetic classes nowhere.", gk16)
     assert without == WITHOUT_DATA
     here = {row.name: row.here for row in summary_rows(COMPARISON, errors, timings)}

@@ -28,7 +28,10 @@ def fit_chains(
     """
     counts = {group: pooled(sample.group(group)).transition_counts for group in sample.groups}
     options: Any = {"smoothing": smoothing, "initial_distribution": initial_distribution}
-    return {group: fit_chain(own, **options)[0] for group, own in counts.items()}
+    chains = {group: fit_chain(own, **options)[0] for group, own in counts.items()}
+    if alone := [group for group, chain in chains.items() if chain.states == 1]:
+        raise DataError(f"{sample.dataset}: {alone[0]!r} is in one state; correct its unit or bins")
+    return chains
 
 
 def describe_chains(sample: Sample, chains: Mapping[str, MarkovChain]) -> pd.DataFrame:

@@ -25,7 +25,7 @@ PAPER_GROUPS = dict(zip(GROUPS, ("cyclists", "older women", "overweight women"),
 LABELS = {
     "bundled": "bundled real data",
     "downloaded": "downloaded real data",
-    "file": "data from a file of the user",
+    "file": "a file of the user",
     "synthetic": "synthetic data",
 }
 LONG_TEXT = 24  # LaTeX columns with longer strings break them into lines

@@ -61,8 +61,8 @@ def discretise(path: str | Path, settings: Mapping[str, Any], dataset: str, labe
     raw = OPENERS[settings["kind"]](path, DEFAULTS | {**settings}, label)
     steps, step = raw.steps, raw.steps.step_seconds or 1
     if settings["kind"] == "power" and steps.value is not None and (steps.value < 0).any():
-        low = steps.value.min()
-        raise DataError(f"{path}: a power of {low:g} is below 0; correct it or leave it blank")
+        at = stamp(steps, int(steps.seconds[(steps.value < 0).argmax()]))
+        raise DataError(f"{path}: the power at {at} is below 0; correct it or leave it blank")
     everybody = participants(steps, raw.split_after_seconds / step)
     for person in everybody:
         some = person.observations < 2 or person.transition_counts.any()
@@ -70,10 +70,8 @@ def discretise(path: str | Path, settings: Mapping[str, Any], dataset: str, labe
             problem = f"has no two rows that are {step} s apart, the step of the others"
             raise DataError(f"{path}: participant {person.name!r} {problem}; resample to one step")
     if not any(person.transition_counts.any() for person in everybody):
-        problem = (
-            f"{steps.rows:,} row(s), and no two with values that are one step ({step} s) apart"
-        )
-        raise DataError(f"{path}: {problem}, so no transition to count; give longer records")
+        problem = f"no two of {steps.rows:,} row(s) have values one step ({step} s) apart"
+        raise DataError(f"{path}: {problem}; give longer records")
     first, last = (stamp(steps, at) for at in steps.extent or (0, steps.rows - 1))
     known = {"name": Path(path).name, "column": steps.columns["value"], "rows": steps.rows}
     known |= {"people": len(everybody), "first": first, "last": last}
@@ -103,8 +101,7 @@ def count_runs(
     """
     given = DEFAULTS | {**settings, "edges": edges}
     raw = OPENERS[settings["kind"]](path, given, settings.get("source", "file"))
-    triples = path_counts(raw.steps, 3)
-    both = triples, path_counts(raw.steps, hourly=True)
+    both = path_counts(raw.steps, 3), path_counts(raw.steps, hourly=True)
     return dict(zip(raw.steps.groups, map(Runs, *both), strict=True))
 
 
