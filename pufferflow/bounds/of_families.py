@@ -159,15 +159,15 @@ def _(family: MixingFamily, length: int, protection: Protection) -> list[Part]:
 @loss_bounds.register
 def _(family: HiddenChain, length: int, protection: Protection) -> list[Part]:
     hidden, histories = family.chain.states, family.histories
-    asked = protection.side_information == "any"
-    informed = asked and histories is not None and histories.shape[1] > 1
-    if informed and hidden <= MAX_HISTORIES:
+    order = 1 if histories is None else histories.shape[1]
+    compared = order > 1 and protection.side_information == "any"
+    if compared and hidden <= MAX_HISTORIES:
         (bound,) = _bounds(of_histories, family, length, protection)
         return [Part(family, bound)]
     part = _of_chain(family, family, hidden, length, protection)
-    if informed and part.bound is not None:
+    if compared and part.bound is not None:
         limit = f"where there are at most {MAX_HISTORIES}, not {hidden}"
-        part = part._replace(why=f"histories of several observations are compared {limit}")
+        part = part._replace(why=f"histories of {order} observations are compared {limit}")
     return [part]
 
 

@@ -12,7 +12,7 @@ of P^n, kept with it.
 
 import math
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from heapq import heappop, heappush
 from itertools import pairwise
 from typing import Literal, NamedTuple, TypeAlias
@@ -245,7 +245,7 @@ class QuiltSearch:
 
     def _all_nodes(self) -> list[tuple[float, int, int, int]]:
         """Return ranges of all nodes, as a heap; ranges of equal nodes come first."""
-        first, stride, end, early = self.supports.settled, self.supports.period, self.length, []
+        first, stride, end, early = self.supports.settled, self._stride, self.length, []
         if first > 1:
             early.append((-self._trivial, 1, min(first - 1, end), 1))
         while first <= end:
@@ -258,6 +258,18 @@ class QuiltSearch:
             early += [(-self._trivial, n, last - (last - n) % stride, stride) for n in starts]
             first = last + 1
         return [(-math.inf, (end + 1) // 2, (end + 1) // 2, 1), *early]
+
+    @cached_property
+    def _stride(self) -> int:
+        """Return the multiple of the period with the smallest moves of the distributions."""
+        period = stride = self.supports.period
+        if self.chain.start == "given" and self.length > self.supports.settled:
+            node = self.supports.settled + 8 * period * self.chain.states
+            distribution = self._distribution(node)
+            multiples = range(period, 2 * period * self.chain.states + 1, period)
+            moves = [self._moves(distribution, node, n, 1) for n in multiples]
+            stride = multiples[np.maximum(moves, CONVERGED).argmin()]
+        return stride
 
     def nodes(self, first: int, last: int = 0, stride: int = 1) -> Nodes:
         """Return every ``stride``-th of the nodes first..last; a single one by default."""
