@@ -14,14 +14,13 @@ from flint import ctx
 from pufferflow.audit.counts import TIE, chain_sensitivity
 from pufferflow.bounds.of_families import MAX_STATES
 from pufferflow.bounds.roots import crossing
-from pufferflow.certificates.programs import Document, Writer, early_nodes
+from pufferflow.certificates.programs import Document, Writer
 from pufferflow.errors import CertificateError, ChainError, ParameterError
 from pufferflow.influence.quilts import QuiltSearch
 from pufferflow.models.bounded import BoundedFamily
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import BinaryInterval, ChainFamily, Family
 from pufferflow.models.mixing import MixingFamily
-from pufferflow.models.processes import PeriodicChain
 from pufferflow.verify import MAX_WORK, PRECISIONS, proved_loss
 from pufferflow.verify.balls import UndecidedError, Work
 from pufferflow.verify.interpret import Interpreter
@@ -29,7 +28,7 @@ from pufferflow.verify.parse import VERSION, Claim, Proof, parse, read, require
 
 _SLACK = "1e-9"
 """Slack above 2^-30, that of the plans of :mod:`pufferflow.audit.counts`."""
-_NEARLY, _CLOSELY, _LESS_CLOSELY = 1e-13, 1e-5, 1e-4
+_NEARLY, _CLOSELY = 1e-13, 1e-4
 """Excess that ends the trials: for closed forms and quilts, for programs, for long ones."""
 _ENOUGH = 1.005
 """Excess that does not justify a longer proof."""
@@ -138,14 +137,10 @@ def _proofs(noise: Any, family: Family) -> Iterator[tuple[float, float, Proofs]]
         require(states <= MAX_STATES, why + "fewer states")
         if scale * epsilon >= length:
             yield scale, _NEARLY, partial(_alike, {})
-        known, early, near = list[Any](), [(0, 0)], _CLOSELY
+        known = list[Any]()
         if isinstance(family, BoundedFamily):
             known = [family.rows, family.backward and family.backward.rows]
-        elif not isinstance(family, PeriodicChain):
-            members = chains or [family]
-            early = [early_nodes(chain, noise, 1 / len(members)) for chain in members]
-            near = _LESS_CLOSELY if any(map(any, early)) else near
-        yield scale, near, partial(_programs, known, early)
+        yield scale, _CLOSELY, partial(_programs, known)
         if chains and not informed:
             search = partial(QuiltSearch, window=noise.window)
             least = max(search(c, length, epsilon).worst_node().score for c in chains)
@@ -179,10 +174,10 @@ def _quilts(chains: Sequence[MarkovChain], exact: Claim) -> list[Document]:
     raise CertificateError(f"{PRECISIONS[-1]} bits do not distinguish small probabilities from 0")
 
 
-def _programs(known: list[Any], early: list[tuple[int, int]], exact: Claim) -> list[Document]:
-    pairs = zip(exact.family.members, early, strict=True)
+def _programs(known: list[Any], exact: Claim) -> list[Document]:
+    every = exact.family.members
     with ctx.workprec(PRECISIONS[0]):
-        return [Writer(exact, member, known, single).program() for member, single in pairs]
+        return [Writer(exact, member, known, 1 / len(every)).program() for member in every]
 
 
 def quilts_of_chain(chain: MarkovChain, exact: Any, claim: Claim) -> list[list[int | None]]:

@@ -68,8 +68,8 @@ class StatisticOptions:
 
     statistics: Sequence[str] = shows(
         ("histogram",),
-        "Any of histogram, mean, sum, exceedances, durations, transitions, most-frequent, also in "
-        "cells: mean-by-hour (weekday, month, group); several share the noise.",
+        "Any of histogram (the default), mean, sum, exceedances, durations, transitions, "
+        "most-frequent, also in cells: mean-by-hour (weekday, month, group); several share noise.",
         "NAME",
     )
     bounds: Sequence[float] | None = shows(None, "Values are clipped to these.", ("LOW", "HIGH"))
@@ -85,11 +85,11 @@ class GuaranteeOptions:
 
     protect: str | int = hides(
         "reading",
-        "What is protected: any one reading, any window of time such as 1h or 7d (or so many "
-        "readings), or everything of one participant.",
+        "What is protected: any one reading (the default), any window of time such as 1h or 7d (or "
+        "so many readings), or everything of one participant.",
         "WHAT",
     )
-    side_information: str = hides("none", "Readings that the adversary has: none or any.", "WHICH")
+    side_information: str = hides("none", "Adversary's readings: none (default) or any.", "WHICH")
     delta: float | None = hides(None, "Odds may change by more with this probability.", "DELTA")
 
 
@@ -110,9 +110,7 @@ class ReleaseOptions:
     new_values: bool = pays(False, "Enter a value column new to the ledger.")
     output: PathLike | None = writes(None, "New folder; publish/ is safe to publish.", "FOLDER")
     figure: bool = writes(True, "Draw the figure.")
-    registry: str | None = writes(
-        None, "Also write a record for the OpenDP Deployments Registry, of this curator.", "CURATOR"
-    )
+    registry: str | None = writes(None, "Write OpenDP's registry.yaml for this curator.", "CURATOR")
     seed: int | None = writes(None, "Simulate with this seed: for planning, not private.", "SEED")
     dry_run: bool = writes(False, "Check everything, show errors; charge nothing.")
 

@@ -62,7 +62,9 @@ def takes_options(*records: type, only: str = "") -> Callable[[Function], Functi
             keyword = Parameter(one.name, Parameter.KEYWORD_ONLY, default=default)
             known[one.name] = keyword.replace(annotation=one.type)
             meaning = textwrap.fill(one.metadata["meaning"], 92, break_on_hyphens=False)
-            lines += [f"{one.name} : {one.type}", textwrap.indent(meaning, "    ")]
+            kind = one.type.__name__ if isinstance(one.type, type) else one.type
+            usual = "" if one.default in (MISSING, None) else f", default {one.default!r}"
+            lines += [f"{one.name} : {kind}{usual}", textwrap.indent(meaning, "    ")]
 
         @wraps(function)
         def checked(*arguments: Any, **options: Any) -> Any:
