@@ -17,7 +17,7 @@ all nodes on one side of it.
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from functools import cache, cached_property
-from itertools import permutations
+from itertools import permutations, product
 from operator import mul
 from typing import Any
 
@@ -212,7 +212,8 @@ class Interpreter:
             node = model.observed(nodes, growth)
             alone = node.excess / self.cost.exp()  # the record itself is counted in the end
             node._replace(excess=alone).lower(table, self.proof.table(index, len(every)), growth)
-        pairs = permutations(range(len(every)), 2)
+        # windows with the same first value may differ in the last ones
+        pairs = ((i, j) for i, j in product(range(len(every)), repeat=2) if i != j or w > 1)
         return self.loss(largest([ONE, *(table[i][j] for i, j in pairs)]), w)
 
     # -- RATIO -------------------------------------------------------------------------------------

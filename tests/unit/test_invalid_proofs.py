@@ -89,6 +89,13 @@ def test_the_first_and_the_last_value_of_a_window_are_two_pairs():
     assert worst_loss(short) <= float(pf.verify_certificate(short).loss) * (1 + 1e-6)
 
 
+def test_windows_with_the_same_first_value_differ_in_the_last_ones():
+    """The first record is certain; the second one tells the two after it."""
+    family = chain([["0", "0.5", "0.5"], ["0", "1", "0"], ["0", "0", "1"]], ["1", "0", "0"])
+    side = {"prefix": [{"power": 1}] * 2}
+    least(claim(family, 4, 4, 1, program(side, side), window=2), 4)
+
+
 def test_the_first_and_the_last_record_of_a_window_have_phases_of_their_own():
     """Each of 1 and 2 becomes 3 or 4 as it was, and reveals c ahead; 3 and 4 reveal c behind."""
     same, fair = [[0, 0, 1, 0], [0, 0, 0, 1], *[[0, 0, 0.5, 0.5]] * 2], [[0.5, 0.5, 0, 0]] * 4
