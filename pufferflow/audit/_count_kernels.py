@@ -25,7 +25,7 @@ ROUNDING = 2.0**-42
 """Relative error of computed products of densities, in their comparison."""
 
 
-@kernel()
+@kernel(inner=True)
 def _carried(value: float, base: Any, m: float, e: Any) -> tuple[float, Any]:
     """Return value · 2^base + m · 2^e, the value kept from 2^(−332) to about 2^300."""
     if m > 0:
@@ -38,7 +38,7 @@ def _carried(value: float, base: Any, m: float, e: Any) -> tuple[float, Any]:
     return value, base
 
 
-@kernel()
+@kernel(inner=True)
 def _log(value: float, base: Any) -> float:
     """Return the natural logarithm of value · 2^base."""
     if value == 0:
@@ -70,7 +70,7 @@ def prepend_record(rows: Numbers, moves: Ints, given: Numbers) -> Numbers:
     return sums, bases
 
 
-@kernel()
+@kernel(inner=True)
 def _parts(m: Floats, e: Ints) -> list[tuple[int, Any, Floats]]:
     """Return parts of at most ``SPREAD`` bits: first index, exponent and floats of each."""
     parts = []
@@ -198,20 +198,20 @@ def movable(first: Numbers, second: Numbers, slack: float, reach: int) -> bool:
 # and s_uv ≥ −√(s_uu s_vv) for all u and v. All arrays hold logarithms.
 
 
-@kernel()
+@kernel(inner=True)
 def _margin(a: float, tolerance: float) -> float:
     """Return the margin by which a logarithm must exceed ``a`` to be proved no smaller."""
     return tolerance * (1 + 2.0**-8 * abs(a)) if a > -np.inf else 0.0
 
 
-@kernel()
+@kernel(inner=True)
 def _own(p: float, q: float, f: float, g: float, tolerance: float) -> float:
     """Return log p q (g − f), rounded down; −∞ if that is not proved positive."""
     over = f + _margin(f, tolerance) - g
     return p + q + g + math.log(-math.expm1(over)) if over < 0 and p + q > -np.inf else -np.inf
 
 
-@kernel()
+@kernel(inner=True)
 def exceeds(p: Any, q: Any, f: Any, g: Any, tolerance: float) -> tuple[bool, float]:
     """Return whether F ≤ G is unproved for mixtures of two starts, with this ``tolerance``.
 
@@ -233,7 +233,7 @@ def exceeds(p: Any, q: Any, f: Any, g: Any, tolerance: float) -> tuple[bool, flo
     return np.logaddexp(more, root) < less, (max(left, -1e6) - max(right, -1e6)) / 2
 
 
-@kernel()
+@kernel(inner=True)
 def never_above(p: Floats, q: Floats, f: Floats, g: Floats, tolerance: float) -> bool:
     """Return whether F ≤ G is proved for all initial distributions, with this ``tolerance``."""
     for u in range(len(p)):
@@ -269,7 +269,7 @@ def raise_shift(sizes: Floats, sums: Any, shift: int, tolerance: float) -> int:
     return shift
 
 
-@kernel()
+@kernel(inner=True)
 def _mixed(p: Any, f: Any, odds: float) -> float:
     """Return log F of a mixture of two starts."""
     (first, other), weight = f, p[1] - p[0] + odds

@@ -21,7 +21,7 @@ Products that underflow, at most 5e-324 each, are much smaller than the product 
 _TIE = 1e-13
 
 
-@kernel()
+@kernel(inner=True)
 def _step(rows: Any, values: Any, inside: Any, low: float, out: Any) -> int:
     """Fill ``out`` with Σ_y values[y] D[y] · rows[y] over a power of 2, and return its exponent."""
     k = len(out)
@@ -55,7 +55,7 @@ def pull_back(transposed: Any, end: Any, sets: Any, low: float, least: float, va
     return power
 
 
-@kernel()
+@kernel(inner=True)
 def _choose(first: Any, second: Any, values: Any, low: float, inside: Any) -> None:
     """Maximise (first · D · values)/(second · D · values) over the set.
 

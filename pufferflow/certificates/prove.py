@@ -29,11 +29,9 @@ from pufferflow.verify.parse import VERSION, Claim, Proof, parse, read, require
 _SLACK = "1e-9"
 """Slack above 2^-30, that of the plans of :mod:`pufferflow.audit.counts`."""
 _NEARLY, _CLOSELY = 1e-13, 1e-4
-"""Excess that ends the trials: for closed forms and quilts, for programs, for long ones."""
-_ENOUGH = 1.005
-"""Excess that does not justify a longer proof."""
-_TRIALS, _HOPELESS, _JUMP = 15, 2, Fraction("1.02")
-"""Number of trial scales, loss over ε that ends the search, and its value if none is proved."""
+"""Excess that ends the trials: for closed forms and quilts, and for programs."""
+_TRIALS, _JUMP = 15, Fraction("1.02")
+"""Number of trial scales, and the loss over ε if none is proved."""
 _MAX_PHASES = 40_000
 """Largest number of phases times squared states; beyond it a proof takes minutes."""
 _MAX_RANGES, _PARTS, _KNOWN_QUILTS = 5_000, 8, 12
@@ -48,6 +46,10 @@ def prove(noise: Any, family: Family) -> Document:
 
     Raises ParameterError: there is no proof, with the reason.
     """
+    most, refused = 2 * noise.scale, ""
+    if noise.mechanism == "entry-dp":  # other records reveal nothing, up to rounding
+        most, protects = noise.scale * (1 + 1e-8), "1/epsilon protects none; use mqm-exact"
+        refused = f"its records are correlated, and for correlated ones {protects}"
     try:
         document: Document = {
             "certificate": "pufferflow",
@@ -58,47 +60,36 @@ def prove(noise: Any, family: Family) -> Document:
             "length": max(noise.count.lengths) if noise.count else noise.length,
             "window": noise.window,
             "side_information": noise.side_information,
-            "scale": repr(noise.scale),
-            "proofs": [],
         }
-        best, refused, most = None, "", 2 * noise.scale
-        if noise.mechanism == "entry-dp":  # other records reveal nothing, up to rounding
-            protects = "for correlated ones 1/epsilon protects none; use mqm-exact"
-            refused, most = f"its records are correlated, and {protects}", noise.scale * (1 + 1e-8)
         for least, near, proofs in _proofs(noise, family):
-            if best and least >= most:
-                continue
             try:
-                best = _smallest(document | {"scale": repr(least)}, max(least, most), near, proofs)
+                return _smallest(document, least, max(least, most), near, proofs)
             except (CertificateError, ParameterError) as error:
                 refused = refused or str(error)
-            most = float(best["scale"]) if best else most
-            if best and most <= _ENOUGH * noise.scale:
-                break
-        if best is None:
-            raise ParameterError(refused)
-        return best
+        raise ParameterError(refused)
     except (ChainError, CertificateError, ParameterError, ValueError) as error:
         raise ParameterError(f"no certificate for {noise.mechanism}: {error}") from error
 
 
-def _smallest(document: Document, most: float, near: float, proofs: Proofs) -> Document:
-    """Return the certificate with about the smallest provable scale, at most ``most``.
+def _smallest(
+    document: Document, least: float, most: float, near: float, proofs: Proofs
+) -> Document:
+    """Return the certificate with about the smallest provable scale from ``least`` to ``most``.
 
-    The first trial is the document's scale, the smallest one; other losses are relatively ``near``
-    ε. Raises CertificateError: there is none, with the reason.
+    The first trial is ``least``, other losses are relatively ``near`` ε. Raises CertificateError:
+    there is none, with the reason.
     """
-    least, exact = float(document["scale"]), parse(document)
+    exact = parse(document | {"scale": repr(least), "proofs": []})
     highest = 1 / least if least else math.inf
-    best, trials = None, 0
+    found, tried = list[Document](), set[float]()
     why = "no bound of the loss near this scale is at most epsilon"
 
     def loss(cost: float) -> float:
         """Return the loss over ε."""
-        nonlocal best, why, trials
-        trials, scale = trials + 1, min(1 / cost, most) if cost < highest else least
-        if trials > _TRIALS:
-            raise CertificateError(why)
+        nonlocal why
+        scale = min(1 / cost, most) if cost < highest else least
+        require(scale not in tried and len(tried) < _TRIALS, why)
+        tried.add(scale)
         claim = replace(exact, scale=Fraction(repr(scale)))
         try:
             made = proofs(claim)
@@ -106,18 +97,15 @@ def _smallest(document: Document, most: float, near: float, proofs: Proofs) -> D
             ratio = proved_loss(claim)[0] / claim.epsilon
         except (CertificateError, UndecidedError) as error:
             why, ratio = str(error), _JUMP
-        if ratio > _HOPELESS or (ratio > 1 and scale == most):
-            raise CertificateError(why)
         if ratio > 1:
             return max(float(ratio), math.nextafter(1, 2))
-        best = document | {"scale": repr(scale), "proofs": made}
+        found.append(document | {"scale": repr(scale), "proofs": made})
         return float(ratio)
 
     with suppress(CertificateError):
         crossing(loss, 1.0, highest, highest, near, above=False)
-    if best is None:
-        raise CertificateError(why)
-    return best
+    require(bool(found), why)
+    return min(found, key=lambda made: float(made["scale"]))
 
 
 def _proofs(noise: Any, family: Family) -> Iterator[tuple[float, float, Proofs]]:

@@ -13,8 +13,8 @@ from pufferflow._util.checks import check_numbers, check_type
 from pufferflow._util.rounding import SUM_TOLERANCE, UNIT_ROUNDOFF
 from pufferflow._util.types import Floats
 from pufferflow.errors import ChainError
-from pufferflow.models.chain import ANY, MarkovChain, checked_matrix, common_states
-from pufferflow.models.families import Family
+from pufferflow.models.chain import ANY, MarkovChain, checked_matrix
+from pufferflow.models.families import Family, common_states
 
 
 class Masses(NamedTuple):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import marshal
 from bisect import bisect_right
-from collections.abc import Iterable
 from decimal import Context, localcontext
 from functools import cached_property
 from itertools import combinations
@@ -306,15 +305,6 @@ def _check_labels(*arrays: Any) -> None:
         if one != other and (set(one) == set(other) or not numbered):
             advice = "bring rows, columns and the initial distribution into one order"
             raise ChainError(f"the states have two orders of labels, which are not read; {advice}")
-
-
-def common_states(sizes: Iterable[int], what: str) -> int:
-    """Return the number of states of several chains or matrices; ChainError: they differ."""
-    if len(found := {*sizes}) != 1:
-        different = " and ".join(map(str, sorted(found))) or "no"
-        advice = "give at least one, all with the same states"
-        raise ChainError(f"the {what} have {different} states; {advice}")
-    return found.pop()
 
 
 def checked_start(values: ArrayLike, shape: tuple[int, ...]) -> Floats:

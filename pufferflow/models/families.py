@@ -1,6 +1,6 @@
 """Families Θ, the chains that an adversary may have as prior; secrets and side information."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from inspect import getattr_static
 from numbers import Real
@@ -12,7 +12,7 @@ from pufferflow._util import checks
 from pufferflow._util.rounding import SAFE_MINIMUM
 from pufferflow._util.types import Bools
 from pufferflow.errors import ChainError, ParameterError
-from pufferflow.models.chain import ANY, ByValue, GapKind, MarkovChain, common_states
+from pufferflow.models.chain import ANY, ByValue, GapKind, MarkovChain
 
 STARTS = {"stationary": "its stationary start", "any": "any start", "given": "its given start"}
 """Descriptions of the kinds of initial distributions."""
@@ -102,6 +102,15 @@ class Family(ByValue):
     def eigengap(self, kind: GapKind) -> float:
         """Return the smallest eigengap over Θ (Algorithm 4); ChainError: no ``chains``."""
         return min(chain.eigengap(kind) for chain in finite_chains(self))
+
+
+def common_states(sizes: Iterable[int], what: str) -> int:
+    """Return the number of states of several chains or matrices; ChainError: they differ."""
+    if len(found := {*sizes}) != 1:
+        different = " and ".join(map(str, sorted(found))) or "no"
+        advice = "give at least one, all with the same states"
+        raise ChainError(f"the {what} have {different} states; {advice}")
+    return found.pop()
 
 
 class ChainFamily(Family):

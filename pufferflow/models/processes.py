@@ -13,14 +13,8 @@ from pufferflow._util.checks import check_choice, check_list, check_numbers, che
 from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._util.types import Bools, Floats
 from pufferflow.errors import ChainError, ParameterError
-from pufferflow.models.chain import (
-    STATIONARY,
-    MarkovChain,
-    checked_distributions,
-    checked_start,
-    common_states,
-)
-from pufferflow.models.families import STARTS, Family
+from pufferflow.models.chain import STATIONARY, MarkovChain, checked_distributions, checked_start
+from pufferflow.models.families import STARTS, Family, common_states
 from pufferflow.models.powers import followed
 
 

@@ -19,7 +19,7 @@ from pufferflow.publish.noise import Noise, calibrate, deviation, impact_label, 
 from pufferflow.publish.request import GuaranteeOptions, Request, StatisticOptions, Theta
 from pufferflow.publish.result import NoisyTable
 from pufferflow.publish.statistics import LABELS, Table
-from pufferflow.publish.texts import number
+from pufferflow.publish.texts import number, plural
 from pufferflow.records.options import made_from, reads, shows, takes_options
 from pufferflow.records.states import StateSpace
 from pufferflow.records.units import seconds_of, steps_of
@@ -213,7 +213,7 @@ class Design:
                 helps.append(f"a larger `longest` (at least {longer:,})")
             elif step is not None:
                 days = math.ceil(longer * step / DAY)
-                helps.append(f"a longer period (at least {days:,} day{'s' * (days > 1)})")
+                helps.append(f"a longer period (at least {plural(days, 'day')})")
         error, size = number(table.middle[0]), number(float(np.median(table.ranges)))
         return (
             f"the error of {statistic.full_name} would be ±{error}{unit} on a public range of "

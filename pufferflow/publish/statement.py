@@ -97,8 +97,8 @@ def _published(made: Release) -> Iterator[str]:
     when = f", {when}{base}" if when else ""
     cohort = f", the cohort {made.how.cohort}" if made.how.cohort else ""
     yield f"Computed from {plural(made.readings.number, 'reading')} of {who}{when}{cohort}."
-    if made.readings.step_seconds:
-        yield f"A reading is taken every {duration(made.readings.step_seconds)}."
+    if step := made.readings.step_seconds:
+        yield f"A reading is taken every {duration(step).removeprefix('1 ')}."
     if made.readings.zone:
         yield f"Hours and days are those of {made.readings.zone}."
     yield (
@@ -118,7 +118,8 @@ def _protected(made: Release) -> Iterator[str]:
         yield "This holds for any dependence between readings and any side information."
         return
     if window > 1 and (step := made.readings.step_seconds):
-        yield f"That is any {window:,} readings in a row, one every {duration(step)}."
+        each = duration(step).removeprefix("1 ")
+        yield f"That is any {window:,} readings in a row, one every {each}."
     known = made.level.side_information
     yield f"This holds against an adversary with {known} of the other readings as side information."
 

@@ -170,6 +170,7 @@ def test_names_of_states_are_in_their_order_and_without_numbers():
 
 SAID = (
     ({}, "What is protected", "2.72 (ε = 1). That is any 48 readings in a row, one every 30 m"),
+    ({"step_seconds": 60}, "What was published", "A reading is taken every minute."),
     ({}, "Under which assumption", f"follow {OVERLAP}."),
     ({"limit": 2.0}, "What adds up", "Together they keep ε = 2, the limit in force on this date"),
     ({"first": None, "last": None}, "What adds up", "adds up for ever"),
