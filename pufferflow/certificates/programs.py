@@ -15,7 +15,7 @@ from pufferflow.bounds.solver import beginning, post_fixed_point
 from pufferflow.verify import MAX_WORK
 from pufferflow.verify.balls import Table, Work, below
 from pufferflow.verify.interpret import Interpreter
-from pufferflow.verify.model import END, Node
+from pufferflow.verify.model import Node
 from pufferflow.verify.parse import Claim, Matrix, Proof, Step, Witnesses, read, require
 
 # relative excess: decimals and exact rows differ slightly from floats
@@ -81,10 +81,8 @@ class Writer:
         document["backward"], past = self._side(False)
         plain = model.hidden and model.period == 1 and not model.informed
         if plain and run.claim.hidden == 1:
-            middle = self.around // 2
-            single = middle <= len(document["backward"]["prefix"])
-            nodes = range(middle, middle + 1 if single else END)
-            node = model.observed(nodes, run.growth(run.count(0)))
+            middle = range(self.around // 2, self.around // 2 + 1)
+            node = model.observed(middle, run.growth(run.count(0)))
             if node.rows:
                 rows = self._coupled(True, node)
                 rows.bound(forward + past + self.costs)
@@ -92,7 +90,9 @@ class Writer:
         return document
 
     def _add(self, found: list[Any]) -> int:
-        """Add witnesses, and return their index."""
+        """Return the index of witnesses, which are added if they are new."""
+        if found in self.witnesses:
+            return self.witnesses.index(found)
         self.witnesses.append(found)
         self.parsed.append(read(Witnesses, found, "witnesses"))
         return len(self.witnesses) - 1
@@ -101,12 +101,10 @@ class Writer:
         """Return one side, and the leakages of a node in the middle."""
         model, run, sets, power = self.model, self.run, self.model.row_sets, 0
         far = model.node(forward, model.late(forward, self.around)[0], _growth(self.most))
-        coupled = not sets or (bool(far.rows) and self.k <= _MAX_COUPLED)
-        if not (coupled and far.rows and far.excess == 1 and (forward or not sets)):
-            power, bound = self._power(forward)
-            if sets and coupled:  # flows throughout, or ratios throughout if their bound is smaller
-                coupled = bool(self._late(forward, self.around, True, 0).max() <= bound.max())
-                power = 0 if coupled else power
+        coupled = bool(far.rows) and not (sets and self.k > _MAX_COUPLED)
+        if not (coupled and far.excess == 1):
+            power = self._power(forward)
+        coupled |= not sets  # early nodes may have known distributions where late ones have not
         many = self._early(forward, coupled, power)
         single = [range(j, j + 1) for j in range(1, many + 1)]
         prefix, tables = self._steps(forward, run.count(0), single, coupled, power)
@@ -125,28 +123,18 @@ class Writer:
     def _steps(
         self, forward: bool, start: Table, places: list[range], coupled: bool, power: int
     ) -> tuple[list[Document], list[Table]]:
-        """Return steps for successive places, and the tables that they prove.
-
-        Single nodes get the shortest steps whose bounds are about the smallest.
-        """
-        steps, tables, logs, old = list[Document](), [start], [_logs(start)], -1
-
-        def prove(step: Document) -> Table:
-            return self.run.step(forward, nodes, Step(**step), tables)
-
+        """Return steps for successive places, and the tables that they prove."""
+        steps, tables, logs = list[Document](), [start], [_logs(start)]
         for nodes in places:
-            place, early = self._best(forward, nodes, coupled, power, logs), len(nodes) == 1
-            trees, ratios = self._through(place, logs)
-            most = np.minimum(trees, ratios) + _ENOUGH * self.cost * early
-            step = Document(witnesses=old)
-            if not (early and old >= 0 and (_logs(prove(step)) <= most).all()):
-                alone, step = bool((ratios <= most).all()), Document()
-                if not alone:
-                    step["witnesses"] = old = self._add(_witnesses(place.ways[0].rows, self.k))
-                if place.ways and (alone or (trees > most).any()):
-                    step["power"] = place.ways[-1].steps
+            place = self._best(forward, nodes, coupled, power, logs)
+            (trees, ratios), step = self._through(place, logs), Document()
+            if (trees < ratios).any():
+                found = _witnesses(place.ways[0].rows, self.k)
+                step["witnesses"] = self._add(found)
+            if (ratios < trees).any():
+                step["power"] = place.ways[-1].steps
             steps.append(step)
-            tables.append(prove(step))
+            tables.append(self.run.step(forward, nodes, Step(**step), tables))
             logs.append(_logs(tables[-1]))
         return steps, tables
 
@@ -186,11 +174,11 @@ class Writer:
         widest = float((before[-1] + self.costs).max())
         places = [self._place(forward, nodes, coupled, m, widest) for m in powers]
 
-        def leakages(place: Place) -> tuple[float, float]:
+        def largest(place: Place) -> float:
             found = np.minimum(*self._through(place, before))
-            return float(found.max()), float(found.sum())
+            return float(found.max(initial=0, where=~place.outside))
 
-        return min(places, key=leakages)
+        return min(places, key=largest)
 
     def _place(
         self, forward: bool, nodes: range, coupled: bool, power: int, widest: float
@@ -217,9 +205,8 @@ class Writer:
         rows = np.zeros_like(self.cap)
         rows[: len(node.rows)] = _floats(node.rows)
         if not np.array_equal(self._last.rows, rows):  # otherwise the last trees are nearly best
-            possible = np.array([x in node.values for x in range(self.k)])
             # an error: equal rows have a tree too
-            self._last = ExactRows(rows, 1e-15, possible)
+            self._last = ExactRows(rows, 1e-15, np.asarray(rows.any(axis=1)))
         return self._last
 
     def _reweighted(self, forward: bool, phase: int, power: int) -> list[ReweightedRows]:
@@ -246,17 +233,17 @@ class Writer:
                 trees = np.fmin(trees, table)
         return trees, ratios
 
-    def _power(self, forward: bool) -> tuple[int, Floats]:
-        """Return the number of steps with the smallest leakage, and that leakage."""
-        model, power, best, m = self.model, 1, self.cap, 1
+    def _power(self, forward: bool) -> int:
+        """Return the number of steps with the smallest leakage."""
+        model, power, least, m = self.model, 1, math.inf, 1
         most = min(self.around, _FARTHEST if model.period == 1 else model.period)
         most = 1 if model.hidden and model.informed else most
-        while m <= most and (m - 1) * self.cost < best.max():
-            bound = self._late(forward, self.around, False, m)
-            if bound.max() < best.max() * (1 - _ENOUGH):
-                power, best = m, bound
+        while m <= most and (m - 1) * self.cost < least:
+            bound = float(self._late(forward, self.around, False, m).max())
+            if bound < least * (1 - _ENOUGH):
+                power, least = m, bound
             m *= 2
-        return power, best
+        return power
 
     def _late(
         self, forward: bool, first: int, coupled: bool, power: int, floor: Floats | float = 0.0
