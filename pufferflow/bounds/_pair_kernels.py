@@ -19,6 +19,8 @@ _FAR = 4
 """A tree serves as a start if at most one in this number of its potentials changes."""
 _LONG, _AFRESH = 30.0, 32
 """Length of an edge, and number of steps, after which distributions are recomputed."""
+_STEPS = 30
+"""Number of steps per state after which a search ends. Loops along a tree end after n states."""
 
 
 @kernel(inner=True)
@@ -192,8 +194,9 @@ def _restart(pair: Any, root: int, tree: Any, work: Any, order: Any) -> int:
             high += p[v] > q[v]
         for v in range(n):  # without a distribution for x' all may be larger
             u[v], parent[v] = np.inf if p[v] > q[v] and high < n else 0.0, -1
-    while changed:  # paths get shorter, which ends as no cost is negative
-        changed = _repaired(pair, tree, work, order)
+    for _ in range(n):  # no cost is negative, so shortest paths have fewer than n arcs
+        if not _repaired(pair, tree, work, order):
+            break
     largest = 0
     for v in range(n):
         component[v] = v
@@ -295,14 +298,14 @@ def solve(pair: Any, root: int, tree: Any, work: Any, order: Any) -> Any:
     """
     (_, _, w, n), (parent, up) = pair, tree
     u, flow, line, inside = work[0], work[3], order[0], order[3]
-    turned, value, afresh, step = w, 0.0, True, 0
+    turned, value, afresh = w, 0.0, True
     root = _restart(pair, root, tree, work, order)
-    while True:
+    for step in range(_STEPS * n + 100):
         if afresh:
             climb(pair, root, tree, work, order)
             value = weigh(pair, tree, work, order)
         leaving = _negative(flow, root, n)
-        if leaving < 0 or step > 30 * n + 100:
+        if leaving < 0:
             if afresh:
                 return root, value
             afresh = True
@@ -320,14 +323,15 @@ def solve(pair: Any, root: int, tree: Any, work: Any, order: Any) -> Any:
         least, inner, outer = _nearest(turned if falling else w, u, n, inside, work[4], falling)
         parent[leaving] = -1
         _attach(inner, outer, not falling, parent, up)
-        step += 1
-        afresh = least > _LONG or step % _AFRESH == 0
+        afresh = least > _LONG or step % _AFRESH == _AFRESH - 1
         if not afresh:
             change = -least if falling else least
             for v in range(n):
                 u[v] += change if inside[v] else 0.0
             _move(leaving, inner, n, tree, order)
             _tilt(n, change, tree, work, order)
+    climb(pair, root, tree, work, order)
+    return root, weigh(pair, tree, work, order)
 
 
 @kernel(inner=True)

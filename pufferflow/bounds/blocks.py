@@ -91,11 +91,11 @@ class Blocks:
         """Return bounds of all leakages for a mechanism with cost c, (k, k), at most ``cap``."""
         if self.stacked is None or not cost:
             return cap
-        every, low, alpha = self.stacked, cost, cost + float(cap.max())
-        steps, limits, distances, *_ = every
+        steps, limits, distances, *_ = self.stacked
         worst = Block(steps, limits.max(axis=(1, 2), keepdims=True))
         if distances is not None:
             worst = worst._replace(distance=distances.max(axis=(1, 2), keepdims=True))
+        low, alpha = cost, cost + float(cap.max())
         # an α = c + leakage that the blocks map to at most itself is a bound
         while alpha > low * (1 + 1e-5):
             middle = math.sqrt(low * alpha)
@@ -103,8 +103,8 @@ class Blocks:
                 alpha = middle
             else:
                 low = middle
-        cap = np.minimum(cap, every.leakages(alpha, cost).min(axis=0) * (1 + 8 * UNIT_ROUNDOFF))
-        before = math.inf
+        image = self.stacked.leakages(alpha, cost).min(axis=0)
+        cap, before = np.minimum(cap, image * (1 + 8 * UNIT_ROUNDOFF)), math.inf
         while self.pairwise and cap.sum() < before * (1 - 3e-4):
             before = float(cap.sum())
             for block in self.pairwise:

@@ -7,17 +7,11 @@ import numpy as np
 
 from pufferflow._util.rounding import UNIT_ROUNDOFF
 from pufferflow._util.types import Floats
-from pufferflow.bounds.distribution_sets import (
-    ExactRows,
-    ReweightedRows,
-    no_trees,
-)
+from pufferflow.bounds.distribution_sets import ExactRows, no_trees
 from pufferflow.bounds.process import Process, Side
-from pufferflow.bounds.robust import DistributionSet
 from pufferflow.bounds.roots import TOLERANCE, Loss, scale_below
 from pufferflow.bounds.rounds import Cycle, at_once
 from pufferflow.bounds.solver import beginning, post_fixed_point
-from pufferflow.bounds.walks import Stretch
 from pufferflow.models.powers import largest_after
 
 _SLOWLY = 5e-4
@@ -107,20 +101,7 @@ class _Leakages:
         self._starts: list[Floats] = []  # leakages of the last c, in units of it
         k = len(process.distance)
         self._zeros, self._away = np.zeros((k, k)), 1 - np.eye(k)
-        self._trees = no_trees(k if side.early is not None or process.exact else 0)
-        self._all = side.early
-        if process.exact and side.early is None:
-            self._all = self._every_node(side.sets)
-
-    def _every_node(self, sets: tuple[DistributionSet, ...]) -> Stretch | None:
-        """Return all of them as one stretch, if the kernel has a step for such sets."""
-        possible = np.ones((self._process.around + 1, len(self._zeros)), dtype=np.bool_)
-        (rows,) = sets if len(sets) == 1 else (None,)
-        if isinstance(rows, ExactRows):
-            return Stretch(possible, rows.rows[None], rows.error)
-        if isinstance(rows, ReweightedRows):
-            return Stretch(possible, which=0, roots=[rows.roots])
-        return None
+        self._trees = no_trees(k if side.early is not None else 0)
 
     def tables(self, cost: float) -> list[Floats]:
         """Return leakages through 0, 1, … nodes: all, or early ones and a bound.
@@ -128,8 +109,8 @@ class _Leakages:
         The bound holds for every later node.
         """
         process, (costs, cap) = self._process, self._limits(cost)
-        if self._all is not None:
-            stored, _ = self._all.walk(self._zeros, costs, cap, self._trees)
+        if self.side.early is not None:
+            stored, _ = self.side.early.walk(self._zeros, costs, cap, self._trees)
             found = list(stored.astype(np.float64))
         else:
             found = [self._zeros]

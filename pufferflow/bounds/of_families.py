@@ -117,23 +117,7 @@ class MixingLoss:
         return factor
 
 
-class _Least(NamedTuple):
-    """The smallest of several bounds of the same loss."""
-
-    bounds: tuple[LossBound, ...]
-
-    def loss(self, cost: float) -> Loss:
-        return min((bound.loss(cost) for bound in self.bounds), key=lambda loss: loss.value)
-
-    def scale(self, epsilon: float, upper: float) -> tuple[float, int] | None:
-        best = None
-        for bound in self.bounds:
-            if (found := bound.scale(epsilon, upper)) is not None:
-                best, upper = found, found[0]
-        return best
-
-
-LossBound: TypeAlias = ProcessLoss | MixingLoss | _Least
+LossBound: TypeAlias = ProcessLoss | MixingLoss
 """Upper bounds of the loss of all c-DP mechanisms, and smallest scales by them."""
 
 
@@ -175,14 +159,16 @@ def _(family: MixingFamily, length: int, protection: Protection) -> list[Part]:
 @loss_bounds.register
 def _(family: HiddenChain, length: int, protection: Protection) -> list[Part]:
     hidden, histories = family.chain.states, family.histories
+    order = 1 if histories is None else histories.shape[1]
+    compared = order > 1 and protection.side_information == "any"
+    if compared and hidden <= MAX_HISTORIES:
+        (bound,) = _bounds(of_histories, family, length, protection)
+        return [Part(family, bound)]
     part = _of_chain(family, family, hidden, length, protection)
-    if part.bound is None or protection.side_information == "none" or histories is None:
-        return [part]
-    if hidden > MAX_HISTORIES:
+    if compared and part.bound is not None:
         limit = f"where there are at most {MAX_HISTORIES}, not {hidden}"
-        why = f"histories of {histories.shape[1]} observations are compared {limit}"
-        return [part._replace(why=why)]
-    return [Part(family, _Least((part.bound, *_bounds(of_histories, family, length, protection))))]
+        part = part._replace(why=f"histories of {order} observations are compared {limit}")
+    return [part]
 
 
 @loss_bounds.register

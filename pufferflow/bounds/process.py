@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -239,6 +240,7 @@ class _ChainProcess:
         k = chain.states
         most = early if k <= _EXACT_STATES else max(1, _EXACT_WORK // k**3)
         self.early = min(self.count, early, most) if pairs else 1
+        self.exact = pairs and self.early == self.count
         self.error = 2 * chain.stationary_error + 4 * UNIT_ROUNDOFF
         self.reversal: Floats | None = None
         if chain.is_irreducible and not self.informed:
@@ -288,7 +290,7 @@ class _ChainProcess:
             np.not_equal.outer(seen, seen)[None],
             forward,
             backward,
-            self.pairs and self.early == self.count,
+            self.exact,
             [*(self.possible if backward.early else self.possible[:1]), later],
             last=followed(np.eye(k, dtype=np.bool_), self.matrix > 0, self.window - 1),
             observed=observed,
@@ -305,14 +307,26 @@ class _ChainProcess:
 
     def _forward(self) -> Side:
         if self.informed:
-            return Side((reweighted_rows(self.matrix),) * self.pairs, self._blocks(self.matrix))
-        rows = (ExactRows(self.matrix),) * self.pairs
-        return Side(rows, Blocks(blocks_of(self.matrix, 0.0, self.count)))
+            rows = reweighted_rows(self.matrix)
+            early = self._every_node(which=0, roots=[rows.roots])
+            return Side((rows,) * self.pairs, self._blocks(self.matrix), early)
+        blocks = Blocks(blocks_of(self.matrix, 0.0, self.count))
+        return Side((ExactRows(self.matrix),) * self.pairs, blocks, self._every_node(self.matrix))
+
+    def _every_node(
+        self, rows: Floats | None = None, error: float = 0.0, **reweighted: Any
+    ) -> Stretch | None:
+        """Return all nodes of a short chain, whose steps are equal."""
+        if not self.exact:
+            return None
+        possible = np.ones((self.count, self.chain.states), dtype=np.bool_)
+        return Stretch(possible, None if rows is None else rows[None], error, **reweighted)
 
     def _backward(self) -> Side:
         if self.chain.start == "stationary" and self.reversal is not None:
             blocks = Blocks(blocks_of(self.reversal, self.error, self.count))
-            return Side((ExactRows(self.reversal, self.error),) * self.pairs, blocks)
+            every = self._every_node(self.reversal, self.error)
+            return Side((ExactRows(self.reversal, self.error),) * self.pairs, blocks, every)
         pairwise = self.pairs and self.early > 1 and not self.informed
         blocks = self._blocks(self.matrix.T, pairwise=pairwise)
         if not self.pairs:

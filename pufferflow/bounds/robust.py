@@ -121,7 +121,7 @@ def solve(rows: RowSets, pairs: list[Pair], growth: Floats) -> list[Solved | Non
 
     k, parts = rows.states, 2 * len(rows.parts)
     columns = k * k + parts * (2 * k * k + k) + 1
-    if not float(growth.max()) < _LARGEST:  # beyond the precision of the program
+    if not pairs or not float(growth.max()) < _LARGEST:  # beyond the precision of the program
         return [None] * len(pairs)
     if len(pairs) > (most := max(1, _TOGETHER // columns)):
         some = (pairs[start : start + most] for start in range(0, len(pairs), most))

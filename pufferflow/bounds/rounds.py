@@ -34,7 +34,7 @@ _NEAR = 1e-3, 8.0
 """Margins above leakages at another c, in units of it, and per relative change of c."""
 _PASSES = 40
 _STEPS = 4_000
-_SLOW = 0.3
+_SLOW = 0.97  # changes of faster convergence may turn, and extrapolation then diverges
 _FEW = 4
 
 

@@ -81,7 +81,7 @@ def max_influence(initial: Floats, left: Floats, right: Floats) -> tuple[float, 
 def middle_of(low: int, high: int) -> int:
     """Return where to cut [low, high], low < high: the roundest number, for few powers of P."""
     differing, step = (low - 1) ^ (high - 1), 1
-    while step <= differing // 2:
+    while step <= differing // 2:  # at most 62 times
         step *= 2
     return (high - 1) // step * step
 

@@ -11,7 +11,7 @@ import numpy as np
 import plain_influence
 import pytest
 from cases import examples, seeds
-from certificate_truth import chain, claim
+from certificate_truth import chain, claim, worst_loss
 from flint import arb, ctx
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,7 +22,7 @@ import pufferflow as pf
 from pufferflow.errors import CertificateError
 from pufferflow.verify.balls import UndecidedError, Work
 from pufferflow.verify.counts import _copositive, _movable
-from pufferflow.verify.interpret import Interpreter
+from pufferflow.verify.interpret import Interpreter, interpret
 from pufferflow.verify.model import END, Model
 from pufferflow.verify.parse import Balls, Chain, Flows, Intervals, Mixing, parse
 from pufferflow.verify.rules import by_flows, by_tree, largest_ratios, overlapping, reweighted
@@ -324,3 +324,16 @@ def test_tables_of_random_programs_bound_what_is_revealed(seed):
                     given = {x: part / part.sum() for x, part in enumerate(own) if part.any()}
                     for (x, y), found in revealed(given, cost, informed):
                         assert float(table[x][y].log()) >= found * (1 - 1e-6) - 1e-9
+
+
+@pytest.mark.parametrize("seed", seeds(20, 2000))
+def test_losses_of_random_programs_are_true(seed):
+    """Of single records and windows, of values and of what is seen of them."""
+    document, _, matrices = random_program(seed)
+    [known] = document["family"]["chains"]
+    if seed % 2:
+        known["observations"] = [x // 2 for x in range(matrices.shape[1])]
+    document["window"] = 1 + seed % 3
+    with ctx.workprec(128), suppress(CertificateError, UndecidedError):
+        loss = float(interpret(parse(document), Work(1e9)))
+        assert worst_loss(document, seed) <= loss * (1 + 1e-6) + 1e-9
