@@ -15,7 +15,7 @@ from pufferflow.bounds.solver import beginning, post_fixed_point
 from pufferflow.verify import MAX_WORK
 from pufferflow.verify.balls import Table, Work, below
 from pufferflow.verify.interpret import Interpreter
-from pufferflow.verify.model import END, Node
+from pufferflow.verify.model import Node
 from pufferflow.verify.parse import Claim, Matrix, Proof, Step, Witnesses, read, require
 
 # relative excess: decimals and exact rows differ slightly from floats
@@ -45,10 +45,14 @@ class Way(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A node, or all late ones: ways to bound their leakages; pairs of values they cannot have."""
+    """A node, or all late ones: ways to bound their leakages; pairs of values they cannot have.
+
+    ``exact``: the distributions of the neighbour are known without an error.
+    """
 
     ways: list[Way]
     outside: Bools
+    exact: bool
 
 
 class Writer:
@@ -81,10 +85,8 @@ class Writer:
         document["backward"], past = self._side(False)
         plain = model.hidden and model.period == 1 and not model.informed
         if plain and run.claim.hidden == 1:
-            middle = self.around // 2
-            single = middle <= len(document["backward"]["prefix"])
-            nodes = range(middle, middle + 1 if single else END)
-            node = model.observed(nodes, run.growth(run.count(0)))
+            middle = range(self.around // 2, self.around // 2 + 1)
+            node = model.observed(middle, run.growth(run.count(0)))
             if node.rows:
                 rows = self._coupled(True, node)
                 rows.bound(forward + past + self.costs)
@@ -92,65 +94,53 @@ class Writer:
         return document
 
     def _add(self, found: list[Any]) -> int:
-        """Add witnesses, and return their index."""
+        """Return the index of witnesses, which are added if they are new."""
+        if found in self.witnesses:
+            return self.witnesses.index(found)
         self.witnesses.append(found)
         self.parsed.append(read(Witnesses, found, "witnesses"))
         return len(self.witnesses) - 1
 
     def _side(self, forward: bool) -> tuple[Document, Floats]:
         """Return one side, and the leakages of a node in the middle."""
-        model, run, sets, power = self.model, self.run, self.model.row_sets, 0
-        far = model.node(forward, model.late(forward, self.around)[0], _growth(self.most))
-        coupled = not sets or (bool(far.rows) and self.k <= _MAX_COUPLED)
-        if not (coupled and far.rows and far.excess == 1 and (forward or not sets)):
-            power, bound = self._power(forward)
-            if sets and coupled:  # flows throughout, or ratios throughout if their bound is smaller
-                coupled = bool(self._late(forward, self.around, True, 0).max() <= bound.max())
-                power = 0 if coupled else power
-        many = self._early(forward, coupled, power)
+        model, run, power = self.model, self.run, 0
+        far = self._place(forward, model.late(forward, self.around)[0], 0, self.most)
+        if not far.exact:
+            power = self._power(forward)
+        many = self._early(forward, power)
         single = [range(j, j + 1) for j in range(1, many + 1)]
-        prefix, tables = self._steps(forward, run.count(0), single, coupled, power)
+        prefix, tables = self._steps(forward, run.count(0), single, power)
         if many == self.around:
             return {"prefix": prefix}, _logs(tables[-1])
         # at least those of all nodes at this distance from a late one
         floor = np.maximum.reduce([_logs(table) for table in tables[-max(power, 1) :]])
-        guess = self._late(forward, many + 1, coupled, power, floor)
+        guess = self._late(forward, many + 1, power, floor)
         stated = [[f"{a * (1 + 4e-10):.10g}" for a in row] for row in guess.tolist()]
         begin = run.begin(tables[-max(power, 1) :], read(Matrix, stated, "start"))
         late = model.late(forward, many + 1)
-        cycle, (*_, last) = self._steps(forward, begin, late, coupled, power)
+        cycle, (*_, last) = self._steps(forward, begin, late, power)
         require(below(last, begin), "no period ends at or below its start near this scale")
         return {"prefix": prefix, "start": stated, "cycle": cycle}, guess
 
     def _steps(
-        self, forward: bool, start: Table, places: list[range], coupled: bool, power: int
+        self, forward: bool, start: Table, places: list[range], power: int
     ) -> tuple[list[Document], list[Table]]:
-        """Return steps for successive places, and the tables that they prove.
-
-        Single nodes get the shortest steps whose bounds are about the smallest.
-        """
-        steps, tables, logs, old = list[Document](), [start], [_logs(start)], -1
-
-        def prove(step: Document) -> Table:
-            return self.run.step(forward, nodes, Step(**step), tables)
-
+        """Return steps for successive places, and the tables that they prove."""
+        steps, tables, logs = list[Document](), [start], [_logs(start)]
         for nodes in places:
-            place, early = self._best(forward, nodes, coupled, power, logs), len(nodes) == 1
-            trees, ratios = self._through(place, logs)
-            most = np.minimum(trees, ratios) + _ENOUGH * self.cost * early
-            step = Document(witnesses=old)
-            if not (early and old >= 0 and (_logs(prove(step)) <= most).all()):
-                alone, step = bool((ratios <= most).all()), Document()
-                if not alone:
-                    step["witnesses"] = old = self._add(_witnesses(place.ways[0].rows, self.k))
-                if place.ways and (alone or (trees > most).any()):
-                    step["power"] = place.ways[-1].steps
+            place = self._best(forward, nodes, power, logs)
+            (trees, ratios), step = self._through(place, logs), Document()
+            if (trees < ratios).any():
+                found = _witnesses(place.ways[0].rows, self.k)
+                step["witnesses"] = self._add(found)
+            if (ratios < trees).any():
+                step["power"] = place.ways[-1].steps
             steps.append(step)
-            tables.append(prove(step))
+            tables.append(self.run.step(forward, nodes, Step(**step), tables))
             logs.append(_logs(tables[-1]))
         return steps, tables
 
-    def _early(self, forward: bool, coupled: bool, power: int) -> int:
+    def _early(self, forward: bool, power: int) -> int:
         """Return the number of nodes with steps of their own.
 
         All have if leakages grow up to the middle; otherwise those before the distributions are
@@ -159,10 +149,10 @@ class Writer:
         model, logs, many = self.model, [0 * self.cap], 0
         most = min(self.around, self.many, _EARLY[-1])
         if most == self.around and model.period == 1:
-            late = self._late(forward, most, coupled, power).max() * (1 - _ENOUGH)
+            late = self._late(forward, most, power).max() * (1 - _ENOUGH)
             while len(logs) <= most // 2 and logs[-1].max() < late:
                 nodes = range(len(logs), len(logs) + 1)
-                place = self._best(forward, nodes, coupled, power, logs)
+                place = self._best(forward, nodes, power, logs)
                 table = np.minimum.reduce(self._through(place, logs))
                 logs.append(np.minimum(table, len(logs) * self.cost))
             if len(logs) > most // 2:
@@ -175,40 +165,37 @@ class Writer:
 
     # -- leakages, in floats -----------------------------------------------------------------------
 
-    def _best(
-        self, forward: bool, nodes: range, coupled: bool, power: int, before: list[Floats]
-    ) -> Place:
+    def _best(self, forward: bool, nodes: range, power: int, before: list[Floats]) -> Place:
         """Return a place with the power, up to this one, whose leakages are smallest."""
         most = min(power, len(before))
         powers = [m for m in _POWERS if m <= most] or [0]
         if len(nodes) > 1:
             powers = [power if self.model.period == 1 else most]
         widest = float((before[-1] + self.costs).max())
-        places = [self._place(forward, nodes, coupled, m, widest) for m in powers]
+        places = [self._place(forward, nodes, m, widest) for m in powers]
 
-        def leakages(place: Place) -> tuple[float, float]:
+        def largest(place: Place) -> float:
             found = np.minimum(*self._through(place, before))
-            return float(found.max()), float(found.sum())
+            return float(found.max(initial=0, where=~place.outside))
 
-        return min(places, key=leakages)
+        return min(places, key=largest)
 
-    def _place(
-        self, forward: bool, nodes: range, coupled: bool, power: int, widest: float
-    ) -> Place:
+    def _place(self, forward: bool, nodes: range, power: int, widest: float) -> Place:
         """Return a place whose ratios are those of a node ``power`` steps away, 0 for none.
 
         ``widest`` is the largest leakage of its neighbour, c included.
         """
         model, ways = self.model, list[Way]()
         node = model.node(forward, nodes, _growth(widest))
-        if coupled and node.rows:
+        if node.rows and not (model.row_sets and self.k > _MAX_COUPLED):
             extra = math.log(min(float(node.excess), 1e300))
             ways = [Way(self._coupled(forward, node), extra, 1)]
-        if power and not (ways and node.excess == 1):
+        exact = bool(ways and node.excess == 1)
+        if power and not exact:
             found = self._ratios(forward, nodes.start % model.period, power)
             ways += [Way(rows, (power - 1) * self.cost, power) for rows in found]
         possible = np.array([x in node.values for x in range(self.k)])
-        return Place(ways, ~(possible[:, None] & possible) & (self.away > 0))
+        return Place(ways, ~(possible[:, None] & possible) & (self.away > 0), exact)
 
     def _coupled(self, forward: bool, node: Node) -> AffineRows | ExactRows:
         """Return the known distributions of a node's neighbour."""
@@ -217,9 +204,8 @@ class Writer:
         rows = np.zeros_like(self.cap)
         rows[: len(node.rows)] = _floats(node.rows)
         if not np.array_equal(self._last.rows, rows):  # otherwise the last trees are nearly best
-            possible = np.array([x in node.values for x in range(self.k)])
             # an error: equal rows have a tree too
-            self._last = ExactRows(rows, 1e-15, possible)
+            self._last = ExactRows(rows, 1e-15, np.asarray(rows.any(axis=1)))
         return self._last
 
     def _reweighted(self, forward: bool, phase: int, power: int) -> list[ReweightedRows]:
@@ -246,25 +232,33 @@ class Writer:
                 trees = np.fmin(trees, table)
         return trees, ratios
 
-    def _power(self, forward: bool) -> tuple[int, Floats]:
-        """Return the number of steps with the smallest leakage, and that leakage."""
-        model, power, best, m = self.model, 1, self.cap, 1
+    def _power(self, forward: bool) -> int:
+        """Return the number of steps with the smallest leakage."""
+        model, power, least, m = self.model, 1, math.inf, 1
         most = min(self.around, _FARTHEST if model.period == 1 else model.period)
         most = 1 if model.hidden and model.informed else most
-        while m <= most and (m - 1) * self.cost < best.max():
-            bound = self._late(forward, self.around, False, m)
-            if bound.max() < best.max() * (1 - _ENOUGH):
-                power, best = m, bound
+        while m <= most and (m - 1) * self.cost < least:
+            bound = float(self._late(forward, self.around, m, trees=False).max())
+            if bound < least * (1 - _ENOUGH):
+                power, least = m, bound
             m *= 2
-        return power, best
+        return power
 
     def _late(
-        self, forward: bool, first: int, coupled: bool, power: int, floor: Floats | float = 0.0
+        self,
+        forward: bool,
+        first: int,
+        power: int,
+        floor: Floats | float = 0.0,
+        *,
+        trees: bool = True,
     ) -> Floats:
         """Return leakages of at least ``floor`` that a period maps to at most themselves."""
-        single, phases = self.model.period == 1, enumerate(self.model.late(forward, first), 1)
-        powers = ((power if single else min(power, i), nodes) for i, nodes in phases)
-        places = [self._place(forward, nodes, coupled, m, self.most) for m, nodes in powers]
+        single, places = self.model.period == 1, list[Place]()
+        for i, nodes in enumerate(self.model.late(forward, first), 1):
+            place = self._place(forward, nodes, power if single else min(power, i), self.most)
+            ways = [way for way in place.ways if trees or isinstance(way.rows, ReweightedRows)]
+            places.append(place._replace(ways=ways))
         extra, now = self.away * _MARGIN * self.cost, self.cap
         if single:
             floor = np.minimum(np.where(places[0].outside, np.inf, floor), self.cap)

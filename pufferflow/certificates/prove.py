@@ -37,7 +37,8 @@ _MAX_PHASES = 40_000
 _MAX_RANGES, _PARTS, _KNOWN_QUILTS = 5_000, 8, 12
 """Largest number of ranges of one chain with quilts, single nodes included, and of quilts tried."""
 
-Proofs: TypeAlias = Callable[[Claim], list[Document]]
+Proofs: TypeAlias = Callable[[Claim, int], Document]
+"""The proof of a claim for the member of the family with a number."""
 Form: TypeAlias = tuple[int | None, int | None]
 
 
@@ -92,7 +93,7 @@ def _smallest(
         tried.add(scale)
         claim = replace(exact, scale=Fraction(repr(scale)))
         try:
-            made = proofs(claim)
+            made = _made(proofs, claim)
             claim = replace(claim, proofs=read(list[Proof], made, "proofs"))
             ratio = proved_loss(claim)[0] / claim.epsilon
         except (CertificateError, UndecidedError) as error:
@@ -114,9 +115,10 @@ def _proofs(noise: Any, family: Family) -> Iterator[tuple[float, float, Proofs]]
     chains = family.chains if isinstance(family, ChainFamily | BinaryInterval) else ()
     informed = noise.side_information != "none"
     if noise.mechanism == "group-dp" or isinstance(family, MixingFamily):
-        yield scale, _NEARLY, partial(_alike, {})
+        yield scale, _NEARLY, _together
     elif noise.count is not None:
-        yield scale, _NEARLY, partial(_alike, {"count": _count(noise, family.chains)})
+        count = _count(noise, family.chains)
+        yield scale, _NEARLY, lambda claim, number: {"count": count}
     elif noise.mechanism == "leakage" or (noise.mechanism == "entry-dp" and informed):
         states, period = family.states or 1, getattr(family, "period", 1)
         why = f"a period of {period} phases of {states} states takes too long to prove; give fewer"
@@ -124,19 +126,19 @@ def _proofs(noise: Any, family: Family) -> Iterator[tuple[float, float, Proofs]]
         why = f"{states} states; couplings are proved for at most {MAX_STATES}, use mqm-exact or "
         require(states <= MAX_STATES, why + "fewer states")
         if scale * epsilon >= length:
-            yield scale, _NEARLY, partial(_alike, {})
+            yield scale, _NEARLY, _together
         known = list[Any]()
         if isinstance(family, BoundedFamily):
             known = [family.rows, family.backward and family.backward.rows]
-        yield scale, _CLOSELY, partial(_programs, known)
+        yield scale, _CLOSELY, partial(_program, known)
         if chains and not informed:
             search = partial(QuiltSearch, window=noise.window)
             least = max(search(c, length, epsilon).worst_node().score for c in chains)
-            yield max(scale, least), _NEARLY, partial(_quilts, chains)
+            yield max(scale, least), _NEARLY, partial(quilts_of_chain, chains)
     else:
         why = "quilts prove scales of chains with one matrix; use leakage or group-dp"
         require(bool(chains), why)
-        yield scale, _NEARLY, partial(_quilts, chains)
+        yield scale, _NEARLY, partial(quilts_of_chain, chains)
 
 
 def _count(noise: Any, chains: Sequence[MarkovChain]) -> Document:
@@ -149,31 +151,31 @@ def _count(noise: Any, chains: Sequence[MarkovChain]) -> Document:
     return {"weights": weights, "lengths": lengths, "W": reach, "slack": slack}
 
 
-def _alike(proof: Document, exact: Claim) -> list[Document]:
-    return [proof] * len(exact.family.members)
-
-
-def _quilts(chains: Sequence[MarkovChain], exact: Claim) -> list[Document]:
-    looser = replace(exact, scale=exact.scale * (1 + Fraction(1, 2**64)))  # balls around ε serve
-    pairs = list(zip(chains, exact.family.members, strict=True))
+def _made(proofs: Proofs, claim: Claim) -> list[Document]:
+    """Return a proof for every member of the family."""
     for precision in PRECISIONS:
         with suppress(UndecidedError), ctx.workprec(precision):
-            return [{"quilts": quilts_of_chain(*pair, looser)} for pair in pairs]
+            return [proofs(claim, number) for number in range(len(claim.family.members))]
     raise CertificateError(f"{PRECISIONS[-1]} bits do not distinguish small probabilities from 0")
 
 
-def _programs(known: list[Any], exact: Claim) -> list[Document]:
-    every = exact.family.members
-    with ctx.workprec(PRECISIONS[0]):
-        return [Writer(exact, member, known, 1 / len(every)).program() for member in every]
+def _together(claim: Claim, number: int) -> Document:
+    return {}
 
 
-def quilts_of_chain(chain: MarkovChain, exact: Any, claim: Claim) -> list[list[int | None]]:
+def _program(known: list[Any], claim: Claim, number: int) -> Document:
+    every = claim.family.members
+    return Writer(claim, every[number], known, 1 / len(every)).program()
+
+
+def quilts_of_chain(chains: Sequence[MarkovChain], claim: Claim, number: int) -> Document:
     """Return ranges of nodes with a quilt each whose losses are at most ε, as far as possible.
 
     The search in floats proposes quilts, the verifier's rules check them. Ranges that no known
     quilt serves are cut, single nodes get the best one, which is added to the known ones.
     """
+    chain, exact = chains[number], claim.family.members[number]
+    claim = replace(claim, scale=claim.scale * (1 + Fraction(1, 2**64)))  # for balls around ε
     loss = Interpreter(claim, exact, Proof(), Work(MAX_WORK)).quilt
     search = QuiltSearch(chain, claim.length, float(claim.epsilon), "exact", claim.window)
     windows, most, worst = claim.windows, claim.epsilon * claim.scale, search.worst_node()
@@ -209,7 +211,7 @@ def quilts_of_chain(chain: MarkovChain, exact: Any, claim: Claim) -> list[list[i
         why = f"more than {_MAX_RANGES} ranges of nodes have quilts of their own"
         require(len(found) < _MAX_RANGES, why)
         found.append((first, last, form))
-    return [[first, last, *form] for first, last, form in found]
+    return {"quilts": [[first, last, *form] for first, last, form in found]}
 
 
 _SUMS = {"low": (0, 1), "high": (1, np.inf)}
