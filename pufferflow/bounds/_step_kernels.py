@@ -254,7 +254,7 @@ def walk(
     reweighted : tuple
         ``which``, shape (n,): the table of each node whose neighbour's distribution may be
         reweighted, −1 for none; the tables, roots as for ``reweight``; and blocks of several steps
-        to such distributions: steps, number of nodes between uses, roots, and addends.
+        to such distributions: steps, roots, and addends.
     possible : bool array, shape (n + 1, k)
         Values that the neighbour of the first node, and each node, can have.
     tables : tuple of float arrays, shape (k, k)
@@ -280,7 +280,7 @@ def walk(
     """
     (rows, error, equal, spreads), (which, roots, blocks) = exact, reweighted
     (start, now, before, through), (cost, caps) = tables, limits
-    (steps, every, block_roots, extra), (place, left) = blocks, places
+    (steps, block_roots, extra), (place, left) = blocks, places
     n, k = len(out) - 1, len(start)
     w, arcs, slopes = np.empty((k, k)), np.empty((k, k), dtype=np.int64), np.empty((k, k))
     distinct = np.empty((k, k), dtype=np.bool_)
@@ -302,7 +302,7 @@ def walk(
             reweight(roots[which[step]], w, 0.0, (through, arcs, slopes), (0, k * k))
             left -= 5 * k**4
             for b in range(len(steps)):
-                if steps[b] <= step + 1 and (step + 1) % every[b] == 0:
+                if steps[b] <= step + 1:
                     add_costs(out[step + 1 - steps[b]], cost, w)
                     reweight(block_roots[b], w, extra[b], (through, arcs, slopes), (0, k * k))
                     left -= 5 * k**4

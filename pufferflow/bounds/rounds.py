@@ -78,7 +78,7 @@ class Cycle:
         return np.arange(piece * r + 1, (piece + 1) * r + 1) % self.chain.period
 
     def nodes(self, phases: Ints, blocks: Sequence[Block] = ()) -> Stretch:
-        """Return nodes at these phases, in order, with blocks of steps at regular distances."""
+        """Return nodes at these phases, in order, with blocks of steps between them."""
         chain, steps = self.chain, phases if self.forward else phases - 1
         before = phases[:1] + (1 if self.forward else -1)
         possible: Bools = chain.possible[np.concatenate([before, phases]) % chain.period]
@@ -87,7 +87,7 @@ class Cycle:
         if not self.known:
             weights = matrices if self.forward else matrices.transpose(0, 2, 1)
             roots = [reweighted_rows(table).roots for table in weights]
-            return Stretch(possible, which=which, roots=roots, blocks=blocks, every=False)
+            return Stretch(possible, which=which, roots=roots, blocks=blocks)
         if self.forward:
             return Stretch(possible, matrices[which] if len(matrices) > 1 else matrices)
         given = chain.stationary_distributions[steps % chain.period]

@@ -49,8 +49,6 @@ class Stretch:
         As :attr:`ReweightedRows.roots`.
     blocks : sequence of Block
         Blocks to such distributions some steps away.
-    every : bool
-        Whether blocks are used at every node, or once per their number of steps.
     """
 
     def __init__(
@@ -63,7 +61,6 @@ class Stretch:
         which: Ints | int = -1,
         roots: Sequence[Floats] = (),
         blocks: Sequence[Block] = (),
-        every: bool = True,
     ) -> None:
         self.count, k = len(possible) - 1, possible.shape[1]
         self.possible: Bools = constant(possible)
@@ -82,12 +79,10 @@ class Stretch:
         self._which = constant(np.full(self.count, which, dtype=np.int64))
         self._roots = constant(np.reshape(roots, (-1, k, k, k)))
         self._blocks = list(blocks)
-        steps = np.array([block.steps for block in blocks], dtype=np.int64)
         far = [block.rows for block in blocks if block.rows is not None]
         self._margins = np.array([rows.margin for rows in far])
         self._stacked: tuple[Any, ...] = (
-            constant(steps),
-            constant(np.ones_like(steps) if every else steps),
+            constant(np.array([block.steps for block in blocks], dtype=np.int64)),
             constant(np.array([rows.roots for rows in far]).reshape(-1, k, k, k)),
         )
 
