@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -180,7 +181,7 @@ def quilts_of_chain(chains: Sequence[MarkovChain], claim: Claim, number: int) ->
     search = QuiltSearch(chain, claim.length, float(claim.epsilon), "exact", claim.window)
     windows, most, worst = claim.windows, claim.epsilon * claim.scale, search.worst_node()
     left, right = worst.left, worst.right
-    known: list[Form] = [(left, right), (None, right), (left, None), (None, None)]
+    known: list[Form] = [(None, right), (left, right), (left, None), (None, None)]
     begin, end, found = (left or 0) + 1, windows - (right or 0), list[tuple[int, int, Form]]()
     rest = [(end + 1, windows), (begin, end), (1, begin - 1)]
     while rest:
@@ -196,8 +197,9 @@ def quilts_of_chain(chains: Sequence[MarkovChain], claim: Claim, number: int) ->
         )
         form = next((form for form in fits if loss(first, last, *form) <= claim.epsilon), None)
         if form is None and first < last:
-            size = (last - first) // _PARTS + 1
-            rest += [(n, min(n + size - 1, last)) for n in range(first, last + 1, size)][::-1]
+            size, far = (last - first) // _PARTS + 1, _PARTS * first  # early nodes differ most
+            cuts = [far] if far <= last else range(first + size, last + 1, size)
+            rest += [(n, end - 1) for n, end in pairwise([first, *cuts, last + 1])][::-1]
             continue
         if form is None:
             best = search.best_quilt(search.nodes(first))
