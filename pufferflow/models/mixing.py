@@ -143,7 +143,7 @@ def mixing_from_counts(
         family = confidence_family(side, each)
         smoothed = side + (side.sum(axis=1, keepdims=True) == 0)  # never left: any row
         rows = smoothed / smoothed.sum(axis=1, keepdims=True)
-        ways.append(1 - _variations(family, rows, asked))
+        ways.append(np.nextafter(1 - _variations(family, rows, asked), 0.0))  # rounded down
     found = [Overlaps(m, *(float(way[m]) for way in ways)) for m in asked]
     return found if several else found[0]
 

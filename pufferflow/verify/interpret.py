@@ -204,9 +204,9 @@ class Interpreter:
             for xs in every
         ]
         if (index := self.proof.observations) is not None:
-            plain = w == 1 and model.period == 1 and not model.informed
-            why = "observations have trees only if a window is one record, none is known, and one"
-            require(plain, f"{why} matrix serves all")
+            plain = model.hidden and w == 1 and model.period == 1 and not model.informed
+            why = "observations of hidden states have trees, for windows of one record, if none is"
+            require(plain, f"{why} known and one matrix serves all")
             self.work.spend(12 * k * len(every) ** 2)
             growth = self.growth(_entrywise(mul, forward, backward))
             node = model.observed(nodes, growth)

@@ -340,14 +340,19 @@ def test_a_tree_of_observations_costs_what_their_distribution_may_be_off():
 
 
 def test_observations_have_trees_only_where_their_distribution_is_known():
-    for family, asked in ((TWO, "none"), (BITS["chains"][0], "any")):
-        seen = {"chains": [family | {"observations": [0, 1]}]}
+    hidden = {"observations": [0, 1]}
+    for family, names, asked in (
+        (TWO, hidden, "none"),
+        (BITS["chains"][0], hidden, "any"),
+        (BITS["chains"][0], {}, "none"),
+    ):
+        seen = {"chains": [family | names]}
         side = cycle(2, 1, *[{"power": 1}] * len(family["transition_matrices"]))
         proof = program(side, side, [TREES])
         document = claim(seen, 9, 9, 1, proof, side_information=asked)
         accepted(document)
         proof["observations"] = 0
-        rejected(document, "observations have trees only if a window is one record")
+        rejected(document, "observations of hidden states have trees")
 
 
 def test_one_state_hides_a_record_for_c():
