@@ -104,10 +104,9 @@ class Writer:
 
     def _side(self, forward: bool) -> tuple[Document, Floats]:
         """Return one side, and the leakages of a node in the middle."""
-        model, run, power = self.model, self.run, 0
+        model, run = self.model, self.run
         far = self._place(forward, model.late(forward, self.around)[0], 0, self.most)
-        if not far.exact:
-            power = self._power(forward)
+        power = 0 if far.exact else self._power(forward)
         many = self._early(forward, power)
         single = [range(j, j + 1) for j in range(1, many + 1)]
         prefix, tables = self._steps(forward, run.count(0), single, power)
@@ -137,8 +136,7 @@ class Writer:
             (trees, ratios), step = self._through(place, logs), Document()
             slack = _ENOUGH * self.cost * (len(nodes) == 1)
             if (trees < ratios).any():
-                found = _witnesses(place.ways[0].rows, self.k)
-                step["witnesses"] = self._add(found)
+                step["witnesses"] = self._add(_witnesses(place.ways[0].rows, self.k))
             if (ratios + slack < trees).any():
                 step["power"] = place.ways[-1].steps
             steps.append(step)
