@@ -136,9 +136,7 @@ class _Leakages:
         """Return a bound for all nodes after one with leakages ``floor``, the least of all sets."""
         tail = cap
         for number, rows in enumerate(self.side.sets):
-            early = isinstance(rows, ExactRows) and self.side.early is not None
-            least = floor if early else self._zeros
-            found = post_fixed_point(rows, costs, cap, self._starts[number] * cost, floor=least)
+            found = post_fixed_point(rows, costs, cap, self._starts[number] * cost, floor=floor)
             self._starts[number] = found / cost
             tail = np.minimum(tail, found)
             if isinstance(rows, ExactRows) and rows.spread < 1e-7 * cost:
