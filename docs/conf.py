@@ -12,7 +12,7 @@ sys.path.append(str(HERE / "_extensions"))
 # tutorials call `pufferflow`
 os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
-os.environ["TQDM_DISABLE"] = "1"  # a page does not move
+os.environ["TQDM_DELAY"] = "1000000"  # a page does not move: bars wait for so many seconds
 
 _about = tomllib.loads((HERE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 project = _about["name"]

@@ -1,5 +1,15 @@
-"""``python -m pufferflow``."""
+"""``python -m pufferflow``, and the command ``pufferflow``."""
 
-from pufferflow.cli import main
 
-raise SystemExit(main())
+def main() -> int:
+    """Run the command line of the process, return the exit code."""
+    try:
+        from pufferflow import cli
+
+        return cli.main()
+    except KeyboardInterrupt:  # while modules are loaded
+        return 130
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

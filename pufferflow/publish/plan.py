@@ -180,12 +180,20 @@ class Design:
                 ]
                 if asked:
                     warnings += tuple(self.remedies(table) for table in tables if table.is_useless)
+                    warnings += self.noisier(tables)
             except ParameterError as error:
                 note = str(error)
             for table, facts in zip(self.tables, found, strict=True):
                 row = {"statistic": table.statistic.full_name, "protect": level.description(step)}
                 rows.append(row | facts | {"note": note, "asked": asked})
         return Plan(tuple(rows), self.request.epsilon, warnings, paid)
+
+    def noisier(self, tables: Sequence[NoisyTable]) -> tuple[str, ...]:
+        """Return a sentence if less noise than that of these tables protects participants."""
+        least, own = (sum(t.middle[1] for t in each) for each in (self.at(Level(None)), tables))
+        protecting = "Protecting all readings of a participant would take less noise than"
+        known = self.level.description(self.step_seconds)
+        return (f"{protecting} {known}, and no assumption about time.",) * (least < own)
 
     def remedies(self, table: NoisyTable) -> str:
         """Return one sentence: this table of the release is useless, and computed remedies."""

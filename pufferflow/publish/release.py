@@ -220,7 +220,7 @@ class Prepared(Agreement):
             assumed=tuple(assumption_of(theta, records)),
             documents=documents,
             how=replace(how, ledger=None, output=None),  # a release names no file
-            warnings=self.warnings,
+            warnings=self.warnings + self.design.noisier(tables),
         )
 
     def drawn(self, paid: Paid | None) -> Release:

@@ -55,6 +55,12 @@ def test_a_signal_ends_a_command_without_a_word(tmp_path, which):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_interrupt_while_modules_are_loaded_ends_without_a_word(tmp_path):
+    (tmp_path / "numpy.py").write_text("raise KeyboardInterrupt")
+    done = subprocess.run([*COMMAND, "--version"], cwd=tmp_path, capture_output=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+
+
 def test_names_that_are_no_text(tmp_path):
     """POSIX allows any bytes in the name of a file."""
     rows = "".join(f"2024-01-01T{m // 60:02}:{m % 60:02}Z,{m * 37 % 900}\n" for m in range(300))
@@ -119,7 +125,7 @@ def test_scales_of_all_mechanisms(printed):
 
 
 def test_a_release_in_six_lines_and_its_ledger(printed, run):
-    asked = f"{RELEASE} --protect 1d"
+    asked = f"{RELEASE} --protect 2h"
     for dry in ("--dry-run", "--dry-run --simulate 7"):
         assert "a dry run: nothing was drawn" in printed(f"{asked} {dry}")
     whole = RELEASE.replace("--mixing 1h 0.4", "--protect participant --dry-run")
@@ -132,9 +138,9 @@ def test_a_release_in_six_lines_and_its_ledger(printed, run):
     assert printed("ledger show pufferflow.ledger --json")["spent_percent"] > 50
     digest = printed("ledger verify pufferflow.ledger").split()[-1]
     assert "is as it was then" in printed(f"ledger verify pufferflow.ledger --noted {digest}")
-    limit = ("ledger", "set-limit", "pufferflow.ledger", "1d", "2")
+    limit = ("ledger", "set-limit", "pufferflow.ledger", "2h", "3")
     assert "add --yes to change it" in run(*limit)[2]
-    assert "1 before, 2 now" in run(*limit, "--yes")[1]
+    assert "1 before, 3 now" in run(*limit, "--yes")[1]
     entered = "ledger add pufferflow.ledger mean --participant who --value kW --from 2023-01-01"
     assert "entered: " in printed(f"{entered} --to 2023-01-31 --cost 1e-9 --whole 0.01")
     for more in ([], ["--cost", "0"]):  # without a bound
@@ -143,6 +149,17 @@ def test_a_release_in_six_lines_and_its_ledger(printed, run):
     rows = printed("ledger show pufferflow.ledger --json")["releases"]
     begins = {"2024-01-01T00:00:00Z", "2023-01-01T00:00:00Z"}
     assert ([row["number"] for row in rows], {row["from"] for row in rows}) == ([1, 2, 3], begins)
+
+
+def test_less_noise_that_protects_more_is_named_by_plans_and_releases(printed, run):
+    """Of one day's records, a day is all readings of a participant."""
+    facts = "--step 30min --participants 200 --period 1d --mixing 1h 0.4 --statistic mean"
+    said = "warning: Protecting all readings of a participant would take less noise than"
+    for words in (f"plan {facts} --bounds 0 3", f"{RELEASE} --dry-run", RELEASE):
+        assert run(*words.split(), "--protect", "1d")[2] == (
+            f"pufferflow: {said} 1d, and no assumption about time.\n"
+        )
+    printed(f"{RELEASE.replace('--mixing 1h 0.4', '--protect participant')} --ledger l --output o")
 
 
 def test_a_release_with_a_delta_and_its_ledger(printed, run):
