@@ -71,18 +71,18 @@ def read_bounded(path: PathLike, most: int = MAX_BYTES) -> bytes:
     return content
 
 
-def check_output(path: PathLike, *others: PathLike | None, replace: bool = False) -> Path:
+def check_output(path: PathLike, *others: PathLike | None) -> Path:
     """Return the path of a file that can be written without the loss of another one.
 
     ``others`` are read or written, too. Raises DataError: it is one of these, its folder does not
-    exist, or it exists itself; with ``replace`` it may be JSON, which is written again.
+    exist, or it exists itself.
     """
     target = check_path(path, "output")
     check_folder(target)
     if any(_is_same(target, other) for other in others if other is not None):
         raise DataError(f"{target} is read or written, too; give the output another name")
-    if os.path.lexists(target) and not (replace and _is_json(target)):
-        raise DataError(f"{target} exists already{', not as JSON' * replace}; give another name")
+    if os.path.lexists(target):
+        raise DataError(f"{target} exists already; give another name")
     return target
 
 
@@ -99,11 +99,3 @@ def _is_same(one: PathLike, other: PathLike) -> bool:
         return os.path.samefile(one, other)
     except OSError:
         return os.path.realpath(one) == os.path.realpath(other)
-
-
-def _is_json(path: Path) -> bool:
-    """Return whether a file is empty or begins like an object of JSON."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return file.read(1) in (b"", b"{")

@@ -152,8 +152,8 @@ class Ledger(os.PathLike[str]):
                 for one in book.promises.values()
             ],
             "releases": [
-                vars(entry) | {"number": n, "time": book.rows[n - 1].time, "made": n in book.made}
-                for n, entry in book.releases.items()
+                vars(entry) | {"number": n, "time": book.rows[i - 1].time, "made": i in book.made}
+                for n, (i, entry) in enumerate(book.releases.items(), 1)
             ],
         }
         return dict(json.loads(canonical(document)))  # costs as strings

@@ -223,20 +223,14 @@ _SUMS = {"low": (0, 1), "high": (1, np.inf)}
 def exact_family(theta: Family) -> Document:
     """Return the family in the format of certificates: rows divided by their exact sums."""
     [(kind, terms)] = theta.document().items()
-    chains = [chain.document() for chain in theta.members]
-    if kind in {"hidden", "periodic"}:
-        chains = [terms]
-    if not chains:
+    single = [terms] if kind in {"hidden", "periodic"} else []
+    if not (chains := single or [chain.document() for chain in theta.members]):
         return {kind: _exact(terms)}
-    return {"chains": [_exact(_chain(chain)) for chain in chains]}
-
-
-def _chain(terms: Document) -> Document:
-    """Return a chain; each phase of a period has a step of its own."""
-    matrices = terms.get("transition_matrices") or [terms["transition_matrix"]]
-    every = np.repeat(matrices, terms.get("repeat", 1), axis=0).tolist()
-    kept = {name: terms[name] for name in ("initial_distribution", "observations") if name in terms}
-    return {"transition_matrices": every} | kept
+    for chain in chains:  # each phase of a period has a step of its own
+        every = chain.pop("transition_matrices", None) or [chain.pop("transition_matrix")]
+        repeated = np.repeat(every, chain.pop("repeat", 1), axis=0)
+        chain["transition_matrices"] = repeated.tolist()
+    return {"chains": _exact(chains)}
 
 
 def _exact(value: Any, name: str = "") -> Any:

@@ -46,8 +46,7 @@ def run(arguments: argparse.Namespace) -> None:
             share = f"{percent(spent)} % of its limits" if spent else "no release has set a limit"
             last = [f"ledger        {os.path.basename(options['ledger'])}: {share}", *last]
     else:
-        if arguments.model is not None:
-            check_output(output, table, replace=True)
+        check_output(output, table)
         made = fit(**options)
         made.save(output)
         last = [f"wrote {output}: it contains confidential counts, so only you may read it"]

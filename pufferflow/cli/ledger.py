@@ -52,12 +52,13 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _show(ledger: Ledger, arguments: argparse.Namespace) -> None:
     content = ledger.to_dict()
-    step = (content["population"] or {}).get("step_seconds")
+    known = content["population"] or {"step_seconds": None, "time_base": "none"}
+    zone = "Z" * (known["time_base"] == "utc")  # without it times are local, as in the table
     for row in (*content["promises"], *content["releases"]):
-        row["protect"] = row["level"] and Level(**row["level"]).description(step)
+        row["protect"] = row["level"] and Level(**row["level"]).description(known["step_seconds"])
     for row in content["releases"]:
         for name, time in (("from", row["charge"]["first"]), ("to", row["charge"]["last"])):
-            row[name] = None if time is None else str(np.datetime64(time, "s"))
+            row[name] = None if time is None else f"{np.datetime64(time, 's')}{zone}"
     columns = ("number", "made", "from", "to", "protect", "epsilon", "query")
     delta = ("delta",) * any("delta" in row for row in content["promises"])
     lines = [*table(content["promises"], ("protect", "epsilon", *delta, "spent_percent")), ""]
@@ -94,7 +95,7 @@ def _add(ledger: Ledger, arguments: argparse.Namespace) -> None:
     entry = Entry(known, charge, None, None, arguments.query)
     with reserved(ledger, Terms(entry, new_values=arguments.yes)) as paid:
         assert paid is not None
-        print(f"entered as row {paid.number}: {percent(paid.spent)} % is spent")
+        print(f"entered: {percent(paid.spent)} % is spent")
 
 
 def _set_limit(ledger: Ledger, arguments: argparse.Namespace) -> None:

@@ -87,7 +87,8 @@ def theta_of(arguments: argparse.Namespace) -> PublicModel | None:
     """Return Θ, None if none is given; warn of long computations."""
     if arguments.mixing is not None:
         time, overlap = arguments.mixing
-        return PublicModel(mixing(time, float(written_number(overlap, "overlap"))))
+        given = written_number(overlap, "the OVERLAP of --mixing TIME OVERLAP (1h 0.4)")
+        return PublicModel(mixing(time, float(given)))
     if arguments.chain is None:
         return None
     model = read_public_model(arguments.chain)
@@ -102,5 +103,7 @@ def settle_ledger(arguments: argparse.Namespace) -> None:
     without = "seed" * hasattr(arguments, "seed") or "no_ledger" * arguments.no_ledger
     if without and hasattr(arguments, "ledger"):
         raise ParameterError(f"`{without}` keeps no account; leave `ledger` out")
+    if arguments.no_ledger and hasattr(arguments, "share"):
+        raise ParameterError("`share` is of a ledger's budget; leave it, or `no_ledger`, out")
     if not without and not hasattr(arguments, "ledger"):
         arguments.ledger = default_ledger(arguments.source)

@@ -26,6 +26,7 @@ def run(arguments: argparse.Namespace) -> None:
     folder, ledger = require_new(arguments.output), getattr(arguments, "ledger", None)
     made = release(theta=theta_of(arguments), **given(arguments, release))
     warn(made.warnings)
+    answer = made.to_dict()
     if isinstance(made, Plan):
         lines = [as_options(line) for line in made.lines()]
         if ledger is not None and made.paid is not None:
@@ -33,5 +34,6 @@ def run(arguments: argparse.Namespace) -> None:
             lines += [f"ledger    {os.path.basename(ledger)}: {share}"]
         lines += [DRY_RUN]
     else:
+        answer["folder"] = str(folder)
         lines = made.lines("" if ledger is None else os.path.relpath(ledger), str(folder))
-    show(made.to_dict(), arguments.json, lines)
+    show(answer, arguments.json, lines)

@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> None:
     usual = "group-dp" if level.whole else arguments.certificate and "mqm-exact"
     asked = arguments.mechanism = arguments.mechanism or (usual and [usual])
     if arguments.certificate is not None:
-        check_output(arguments.certificate, arguments.model, replace=True)
+        check_output(arguments.certificate, arguments.model)
         if len(arguments.epsilon) > 1 or len(asked) > 1:
             raise ParameterError("--certificate needs a single --epsilon and a single --mechanism")
         work = scale_work(asked[0], family, lengths, certified=True)

@@ -22,7 +22,7 @@ from pufferflow.publish.statistics import LABELS, Table
 from pufferflow.publish.texts import number, plural
 from pufferflow.records.options import made_from, reads, shows, takes_options
 from pufferflow.records.states import StateSpace
-from pufferflow.records.units import seconds_of, steps_of
+from pufferflow.records.units import seconds_of, steps_of, text_of
 
 DAY = 86_400
 PERIODS = {"hour": DAY, "weekday": 7 * DAY, "month": 365 * DAY}
@@ -109,11 +109,15 @@ def plan(
         space = StateSpace.numeric([*range(1, check_whole(known.states, "states", 2))])
     tables = []
     for statistic in request.statistics:
-        if steps * step < PERIODS.get(statistic.by, 0):
+        whole = PERIODS.get(statistic.by, 1)
+        if steps * step < whole:
             raise ParameterError(
                 f"the period is too short for {statistic.full_name}: it must have every "
                 f"{statistic.by}; give a longer `period`"
             )
+        if whole > 1 and step % whole == 0:
+            same = f"with a `step` of {text_of(step)} all readings have the same {statistic.by}"
+            raise ParameterError(f"{same}; plan {statistic.name} instead, or give a shorter one")
         cells = LABELS.get(statistic.by, tuple(map(str, range(groups))))
         each = (steps - (statistic.name == "transitions")) * participants // len(cells)
         sizes = np.full(len(cells), max(1, each))

@@ -136,10 +136,13 @@ def test_a_release_in_six_lines_and_its_ledger(printed, run):
     assert "add --yes to change it" in run(*limit)[2]
     assert "1 before, 2 now" in run(*limit, "--yes")[1]
     entered = "ledger add pufferflow.ledger mean --participant who --value kW --from 2023-01-01"
-    assert "entered as row" in printed(f"{entered} --to 2023-01-31 --cost 1e-9 --whole 0.01")
+    assert "entered: " in printed(f"{entered} --to 2023-01-31 --cost 1e-9 --whole 0.01")
     for more in ([], ["--cost", "0"]):  # without a bound
         assert run("ledger", "add", "pufferflow.ledger", "all", *more)[0] == 2
-    assert printed(f"{asked} --output again").startswith("mean: ±")
+    assert printed(f"{asked} --output again --json")["folder"] == "again"
+    rows = printed("ledger show pufferflow.ledger --json")["releases"]
+    begins = {"2024-01-01T00:00:00Z", "2023-01-01T00:00:00Z"}
+    assert ([row["number"] for row in rows], {row["from"] for row in rows}) == ([1, 2, 3], begins)
 
 
 def test_a_release_with_a_delta_and_its_ledger(printed, run):
@@ -150,12 +153,12 @@ def test_a_release_with_a_delta_and_its_ledger(printed, run):
     assert (promise["delta"], row["charge"]["cost"], "rho" in row["charge"]) == (1e-6, "0", True)
     assert printed("ledger show new").startswith("protect  epsilon  delta  spent_percent\n")
     entered = "ledger add new mean --participant who --value kW --cost 0 --from 2023-01-01"
-    assert "entered as row" in printed(f"{entered} --to 2023-01-31 --rho 1e-9 --delta 1e-12")
+    assert "entered: " in printed(f"{entered} --to 2023-01-31 --rho 1e-9 --delta 1e-12")
     whole = "--protect participant --share 0.5 --delta 1e-6 --accept-noise --ledger two"
     printed(f"{RELEASE} {whole} --output two.release")
     tiny = "ledger add two mean --participant who --value kW --cost 0 --whole 0 --rho 1e-30"
     assert run(*tiny.split())[0] == 2  # of all readings of a participant it has no bound
-    assert "entered as row" in printed(f"{tiny} --whole-rho 1e-26")
+    assert "entered: " in printed(f"{tiny} --whole-rho 1e-26")
     limit = "ledger", "set-limit", "new", "reading", "1", "--yes"
     assert "raise it" in run(*limit)[2]  # Gaussian noise keeps no promise without a delta
     assert "1 before, 1 now" in run(*limit, "--delta", "1e-5")[1]
