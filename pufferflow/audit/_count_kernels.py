@@ -24,6 +24,8 @@ SPREAD = 400
 ROUNDING = 2.0**-42
 """Relative error of computed products of densities, in their comparison."""
 
+_ROUNDS = 2_000  # of a search whose steps double: floats end before
+
 
 @kernel(inner=True)
 def _carried(value: float, base: Any, m: float, e: Any) -> tuple[float, Any]:
@@ -300,7 +302,7 @@ def raise_gap(node: int, given: Any, tolerance: float, gaps: Floats, place: Ints
             f = values[u, x, w], values[v, x, w]
             low = values[u, y, w], values[v, y, w]
             step = 2 * ROUNDING
-            while True:
+            for _ in range(_ROUNDS):
                 level = gaps[1]
                 more, odds = exceeds(p, q, f, (low[0] + level, low[1] + level), ROUNDING)
                 if not more:
@@ -314,3 +316,5 @@ def raise_gap(node: int, given: Any, tolerance: float, gaps: Floats, place: Ints
                 else:  # unproved inequalities may hold
                     gaps[1] += step
                     step *= 2
+            else:  # nothing is proved
+                gaps[1] = np.inf

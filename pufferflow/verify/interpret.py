@@ -23,9 +23,9 @@ from typing import Any
 
 from flint import arb
 
-from pufferflow.verify.balls import ONE, Table, Work, ball, below, decide, exact, largest
+from pufferflow.verify.balls import ONE, Table, Work, ball, below, columns, decide, exact, largest
 from pufferflow.verify.counts import count_loss
-from pufferflow.verify.model import Model, Values, lower, union
+from pufferflow.verify.model import END, Model, Values, lower, union
 from pufferflow.verify.parse import Claim, Matrix, Mixing, Proof, Side, Step, require
 from pufferflow.verify.rules import largest_ratios, overlapping, reweighted
 
@@ -244,8 +244,9 @@ class Interpreter:
             forward = self._ratios(True, right, model.everything)
         if left is not None:
             sources = union(model.sets(range(nodes.start - left, nodes.stop - left)))
-            of_node = zip(*self._of_nodes(nodes), strict=True)
-            backward = _entrywise(mul, self._ratios(False, left, sources), of_node)
+            # those of a first node serve all later ones
+            of_node = self._of_nodes(nodes if len(nodes) == 1 else range(nodes.start, END))
+            backward = _entrywise(mul, self._ratios(False, left, sources), columns(of_node))
         return self.read(nodes, forward, backward)
 
     def _ratios_of_rows(self, forward: bool, n: int, values: Values) -> Table:

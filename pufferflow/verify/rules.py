@@ -124,7 +124,7 @@ def largest_ratios(weights: Iterable[Row]) -> Table:
     return [[ONE if p is q else most(p, q) for q in given] for p in given]
 
 
-# -- sets of distributions (Lemma I3) --------------------------------------------------------------
+# -- sets of distributions (Lemma I2) --------------------------------------------------------------
 
 
 def by_flows(p: RowSet, q: RowSet, flows: Witness, growth: Table) -> arb:
