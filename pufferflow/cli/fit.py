@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "pufferflow fit TABLE [options]"
     add = add_options(parser, fit, fit_privately)
     add(GUARANTEE, "--private", action="store_true", help="Protect whole participants with noise.")
-    default = "Model file (default: TABLE.chain.json or TABLE.private.json)."
+    default = "New model file (default: TABLE.chain.json or TABLE.private.json)."
     add(OUTPUT, "--output", dest="model", metavar="FILE", help=default)
 
 

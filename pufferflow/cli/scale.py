@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--length", type=int, action="append", required=True, help="records; the longest decides")
     add("--side-information", choices=("none", "any"), default="none", help="of the adversary")
     add("--eigengap", choices=gaps, default="auto", help="of mqm-approx")
-    add("--certificate", metavar="FILE", help="proof for one epsilon and mechanism (mqm-exact)")
+    add("--certificate", metavar="FILE", help="new proof for one epsilon and mechanism (mqm-exact)")
 
 
 def run(arguments: argparse.Namespace) -> None:

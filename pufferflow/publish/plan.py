@@ -115,10 +115,12 @@ def plan(
                 f"the period is too short for {statistic.full_name}: it must have every "
                 f"{statistic.by}; give a longer `period`"
             )
-        if whole > 1 and step % whole == 0:
+        cells = LABELS.get(statistic.by, tuple(map(str, range(groups))))
+        if whole > 1:  # with steps of 2h every other hour occurs
+            cells = cells[: whole // math.gcd(step, whole)]
+        if whole > 1 == len(cells):
             same = f"with a `step` of {text_of(step)} all readings have the same {statistic.by}"
             raise ParameterError(f"{same}; plan {statistic.name} instead, or give a shorter one")
-        cells = LABELS.get(statistic.by, tuple(map(str, range(groups))))
         each = (steps - (statistic.name == "transitions")) * participants // len(cells)
         sizes = np.full(len(cells), max(1, each))
         stretches = np.minimum(sizes, participants)

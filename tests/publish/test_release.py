@@ -278,6 +278,16 @@ def test_pure_noise_is_refused_and_the_remedies_hold(exact):
     release(meters(people=30, hours=longer), **first | {"longest": longer})
 
 
+@pytest.mark.parametrize("hours", [1, 2, 5, 12])
+def test_a_plan_is_of_the_cells_that_occur(hours):
+    """What it says of a table, which it does not see, is what a dry run says."""
+    every = meters(hours=840).iloc[::hours]
+    options = {"statistics": ["mean-by-hour", "histogram-by-weekday"], "bounds": (0, 3)}
+    tried = release(every, **options, edges=[1], dry_run=True)
+    known = {"step": f"{hours}h", "period": "35d", "participants": 20, "states": 2}
+    assert pf.plan(MIXING, **options, **known).rows == tried.rows
+
+
 def test_a_sampler_that_is_missing_shows_before_anything_is_paid_for(tmp_path, monkeypatch):
     monkeypatch.setattr("pufferflow._util.optional.find_spec", lambda name: None)
     with pytest.raises(ParameterError, match=r"opendp, which is not installed.*publish"):
