@@ -306,6 +306,9 @@ def test_scale_and_verify(tmp_path, run, monkeypatch):
     assert (code, certified) == (0, run(*approx)[1])  # that scale, not the least
     assert json.loads(out.read_text())["scale"] == repr(json.loads(certified)[0]["scale"])
     assert run("verify", out)[0] == 0
+    code, _, refused = run(*asked, "--certificate", out)
+    assert (code, "exists" in refused) == (2, True)
+    out.unlink()
     assert "12.934051086186921" in run(*asked, "--certificate", out)[1]
     said = "mqm-exact at epsilon 1 for 1 chain of 2 states, segments of up to 100 records: protects"
     said += (
