@@ -146,7 +146,9 @@ def solve(rows: RowSets, pairs: list[Pair], growth: Floats) -> list[Solved | Non
     )
     if solution.status == 0:
         found = solution.x.reshape(count, -1), -solution.ineqlin.marginals.reshape(count, -1)
-        return [_read(rows, *each, growth) for each in zip(*found, strict=True)]
+        every = zip(*found, strict=True)
+        # no ratio is 0: a program beyond its precision has no solution
+        return [_read(rows, *each, growth) if each[0][-1] > 0 else None for each in every]
     if count == 1:
         return [None]
     return [solve(rows, [pair], growth)[0] for pair in pairs]  # perhaps a single pair fails
