@@ -83,7 +83,10 @@ def leakage_loss(
         Laplace scale of a 1-Lipschitz query; for several releases of the same records with scales
         σ_k, 1/scale is Σ 1/σ_k.
 
-    Raises ParameterError: an argument is out of range.
+    Raises
+    ------
+    ParameterError
+        An argument is out of range.
     """
     records = longest(length)
     # the largest change by one record, rounded up

@@ -118,7 +118,7 @@ def plan(
         cells = LABELS.get(statistic.by, tuple(map(str, range(groups))))
         if whole > 1:  # with steps of 2h every other hour occurs
             cells = cells[: whole // math.gcd(step, whole)]
-        if whole > 1 == len(cells):
+        if whole > 1 and len(cells) == 1:
             same = f"with a `step` of {text_of(step)} all readings have the same {statistic.by}"
             raise ParameterError(f"{same}; plan {statistic.name} instead, or give a shorter one")
         each = (steps - (statistic.name == "transitions")) * participants // len(cells)

@@ -98,13 +98,18 @@ def _published(made: Release) -> Iterator[str]:
     cohort = f", the cohort {made.how.cohort}" if made.how.cohort else ""
     yield f"Computed from {plural(made.readings.number, 'reading')} of {who}{when}{cohort}."
     if step := made.readings.step_seconds:
-        yield f"A reading is taken every {duration(step).removeprefix('1 ')}."
+        yield f"A reading is taken {_every(step)}."
     if made.readings.zone:
         yield f"Hours and days are those of {made.readings.zone}."
     yield (
         "Noise impact compares the error with the public range of a value: LOW below 2\u00a0%, "
         "MEDIUM below 10\u00a0%, HIGH below 50\u00a0%, VERY HIGH from 50\u00a0% on."
     )
+
+
+def _every(step: int) -> str:
+    """Return a step of so many seconds, as in "every minute" or "every 15 minutes"."""
+    return f"every {duration(step).removeprefix('1 ')}"
 
 
 def _protected(made: Release) -> Iterator[str]:
@@ -118,8 +123,7 @@ def _protected(made: Release) -> Iterator[str]:
         yield "This holds for any dependence between readings and any side information."
         return
     if window > 1 and (step := made.readings.step_seconds):
-        each = duration(step).removeprefix("1 ")
-        yield f"That is any {window:,} readings in a row, one every {each}."
+        yield f"That is any {window:,} readings in a row, one {_every(step)}."
     known = made.level.side_information
     yield f"This holds against an adversary with {known} of the other readings as side information."
 

@@ -434,7 +434,9 @@ def parse(document: object) -> Claim:
     require(known, "this is not a certificate of pufferflow: the key certificate is missing")
     version = document.get("version")  # type: ignore[attr-defined]
     ours = type(version) is int and version == VERSION
-    require(ours, f"version is {_brief(version)}; this program reads {VERSION}")
+    old = "it was made before 1.0; make it again"
+    why = old if version == 1 else f"this program reads {VERSION}"
+    require(ours, f"version is {_brief(version)}; {why}")
     try:
         found: Claim = read(Claim, document, "the certificate")
     except RecursionError:
