@@ -2,7 +2,7 @@
 
 import math
 from fractions import Fraction
-from functools import cache, partial
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from flint import arb
 from pufferflow._util.types import Bools, Floats
 from pufferflow.bounds.distribution_sets import ExactRows, PairBound, ReweightedRows
 from pufferflow.bounds.robust import AffineRows, RobustFlows
-from pufferflow.bounds.solver import post_fixed_point
+from pufferflow.bounds.solver import beginning, post_fixed_point
 from pufferflow.verify import MAX_WORK
 from pufferflow.verify.balls import Table, Work
 from pufferflow.verify.model import Model, Node
@@ -61,6 +61,7 @@ class Writer:
         unsure = model.informed or model.start == "any"  # ratios of k⁴ pairs
         work = 1000 * self.k**6 if known else (12 + 2 * self.k * unsure) * self.k**3
         self.many = min(self.around, int(share * _MAX_WORK / work), _EARLY[-1])
+        self.early = [n for n in _EARLY if n <= self.many]
         self._affine = cache(lambda forward: AffineRows(known[not forward]))
         self._ratios, self._last = cache(self._reweighted), ExactRows(np.eye(self.k))
 
@@ -87,7 +88,7 @@ class Writer:
 
     def _side(self, forward: bool) -> tuple[Document, Floats]:
         """Return one side, and the leakages of a node in the middle."""
-        ends = range(1, 2), self.model.late(forward, self.many + 1)[0]
+        ends = range(1, 2), self.model.late(forward, self.early[-1] + 1)[0]
         known = all(self._nearly(forward, nodes) for nodes in ends)
         power = 0 if known else self._power(forward)
         many = self._early(forward, power)
@@ -112,7 +113,7 @@ class Writer:
         All have if leakages grow up to the middle; otherwise those before the distributions are
         nearly stationary, if there are not too many.
         """
-        model, tables, many = self.model, [0 * self.away], 0
+        model, tables = self.model, [0 * self.away]
         if self.many == self.around and model.period == 1:
             late = min(self._late(forward, self.many, m).max() for m in {0, power})
             while len(tables) <= self.many // 2 and tables[-1].max() < late * (1 - _ENOUGH):
@@ -120,7 +121,7 @@ class Writer:
                 tables.append(self._step(forward, node, power, tables)[1])
             if len(tables) > self.many // 2:
                 return self.many
-        for many in (n for n in _EARLY if n <= self.many):
+        for many in self.early:
             late = model.late(forward, many + 1)[0]
             if self._nearly(forward, late):
                 break
@@ -250,13 +251,16 @@ class Writer:
             else self._known(forward, nodes, self.most)
             for i, nodes in enumerate(places, 1)
         ]
-        cap, extra = self._cap(places[0]), self.away * _MARGIN * self.cost
+        now = cap = self._cap(places[0])
+        extra = self.away * _MARGIN * self.cost
         if single:
             floor = np.minimum(np.where(self._outside(forward, places[0]), np.inf, floor), cap)
-            fixed = partial(post_fixed_point, costs=self.costs, cap=cap, start=floor, floor=floor)
-            found = (fixed(rows, extra=extra + more * self.away) for rows, more, _ in every[0])
-            return np.asarray(np.minimum.reduce([cap, *found]))
-        now = cap
+            for rows, more, _ in every[0]:
+                start = np.clip(beginning(rows, self.around) * self.cost, floor, cap)
+                given = rows, self.costs, cap, start
+                found = post_fixed_point(*given, extra=extra + more * self.away, floor=floor)
+                now = np.minimum(now, found)
+            return now
         for _ in range(_ROUNDS):
             tables = [now]
             for nodes, ways in zip(places, every, strict=True):

@@ -101,7 +101,7 @@ def _smallest(
             rough = replace(claim, epsilon=2 * claim.epsilon)
             ratio = proved_loss(rough)[0] / claim.epsilon
         except (CertificateError, UndecidedError) as error:
-            why, ratio = str(error), _JUMP
+            why, ratio = f"near this scale {error}", _JUMP
         if ratio > 1:
             return max(float(ratio), math.nextafter(1, 2))
         found.append(document | {"scale": repr(scale), "proofs": made})
