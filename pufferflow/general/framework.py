@@ -3,7 +3,7 @@
 import math
 import os
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -109,8 +109,11 @@ class PufferfishFramework:
         self.distributions = {name: _given_secrets(d, name) for name, d in distributions.items()}
         """The exact distributions, as given."""
         if pairs is None:
-            pairs = _pairs_within(map(list, self.distributions.values()))
-        self.pairs = tuple({self._pair(given): None for given in checks.check_list(pairs, "pairs")})
+            pairs = _pairs_within(self.distributions.values())
+        once: dict[frozenset[Hashable], Pair] = {}
+        for pair in map(self._pair, checks.check_list(pairs, "pairs")):
+            once.setdefault(frozenset(pair), pair)
+        self.pairs = tuple(once.values())
         """Pairs that must be indistinguishable, each once."""
         if not self.pairs:
             raise ParameterError("there is no pair of secrets, so nothing is protected; give one")
@@ -153,14 +156,7 @@ class PufferfishFramework:
         return cls._of(scenarios, query.__getitem__, records, "{}={}".format, pairs)
 
     @classmethod
-    def _of(
-        cls,
-        scenarios: Mapping[Any, Any],
-        query: Callable[[Any], Any],
-        records: Iterable[str] | None,
-        secret: Callable[..., Hashable],
-        pairs: Pairs | None,
-    ) -> Self:
+    def _of(cls, scenarios: Any, query: Any, records: Any, secret: Any, pairs: Any) -> Self:
         """Return the framework of databases; ``secret`` is called with a record and its value."""
         checks.check_type(scenarios, "scenarios", Mapping)
         given = {
@@ -307,15 +303,12 @@ def _given_secrets(given: Any, scenario: Hashable) -> dict[Hashable, Distributio
     return {secret: exact.distribution(each, where[secret]) for secret, each in given.items()}
 
 
-def _pairs_within(groups: Iterable[list[Hashable]]) -> list[Pair]:
-    """Return any two secrets of one group, each pair once."""
-    pairs: dict[frozenset[Hashable], Pair] = {}
+def _pairs_within(groups: Iterable[Collection[Hashable]]) -> Iterator[Pair]:
+    """Yield any two secrets of each group."""
     for secrets in groups:
         work = math.comb(len(secrets), 2) * PAIR_WORK
         afford(work, f"all pairs of {len(secrets):,} secrets", "give some")
-        for pair in combinations(secrets, 2):
-            pairs.setdefault(frozenset(pair), pair)
-    return list(pairs.values())
+        yield from combinations(secrets, 2)
 
 
 def _are_independent(given: Mapping[Database, Fraction], groups: Sequence[Sequence[int]]) -> bool:

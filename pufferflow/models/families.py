@@ -119,11 +119,10 @@ class ChainFamily(Family):
     kind = "chains"
 
     def __init__(self, chains: Sequence[MarkovChain]) -> None:
-        self.chains = tuple(checks.check_list(chains, "chains"))
+        self.chains = self.members = tuple(checks.check_list(chains, "chains"))
         for chain in self.chains:
             checks.check_type(chain, "an entry of chains", MarkovChain)
         self.states = common_states((chain.states for chain in self.chains), "chains")
-        self.members = self.chains
 
     def description(self) -> str:
         """Return a description of these chains."""

@@ -133,14 +133,9 @@ class HiddenChain(Family):
         # a hidden state is a state with the current duration of its visit
         longer = np.cumsum(lasts[:, ::-1], axis=1)[:, ::-1]  # it lasts at least n
         state, age = np.nonzero(longer)
-        ends = lasts[state, age] / longer[state, age]
-        goes_on = np.append(age[1:] > 0, False)
-        ends[~goes_on] = 1.0
-        first = np.flatnonzero(age == 0)
-        matrix = np.zeros((len(state),) * 2)
-        matrix[:, first] = ends[:, None] * jumps[state]
-        stays = np.flatnonzero(ends < 1)
-        matrix[stays, stays + 1] += 1 - ends[stays]
+        ends = lasts[state, age] / longer[state, age]  # 1 at the longest duration
+        first, matrix = np.flatnonzero(age == 0), np.diag(1 - ends[:-1], 1)
+        matrix[:, first] += ends[:, None] * jumps[state]
         start = initial_distribution
         if not isinstance(start, str):
             begin, start = checked_start(start, (len(jumps),)), np.zeros(len(state))
@@ -224,7 +219,7 @@ class PeriodicChain(Family):
 
         Possible values have at least 1e-300. Raises ChainError: it is not unique.
         """
-        whole, found = self._whole_period[0], np.empty((self.period, self.states))
+        whole, found = self._whole_period, np.empty((self.period, self.states))
         now, possible = whole.stationary_distribution, whole.initial_support
         with np.errstate(under="ignore"):
             for phase in range(self.period):
@@ -236,15 +231,14 @@ class PeriodicChain(Family):
         return found
 
     @cached_property
-    def _whole_period(self) -> tuple[MarkovChain, bool]:
-        """The chain of the records at phase 0, and whether none of its probabilities underflows."""
+    def _whole_period(self) -> MarkovChain:
+        """The chain of the records at phase 0; probabilities that underflow are 1e-300."""
         whole, possible = np.eye(self.states), np.eye(self.states, dtype=np.bool_)
         with np.errstate(under="ignore"):
             for matrix in self.transition_matrices:
                 whole = whole @ np.linalg.matrix_power(matrix, self.repeat)
                 possible = followed(possible, matrix > 0, self.repeat)
-        chain = MarkovChain(np.where(possible, np.maximum(whole, 1e-300), 0.0))
-        return chain, bool((whole[possible] >= SAFE_MINIMUM).all())
+        return MarkovChain(np.where(possible, np.maximum(whole, 1e-300), 0.0))
 
     @property
     def stationary_error(self) -> float:
@@ -255,8 +249,8 @@ class PeriodicChain(Family):
         stationary distribution by at most 2kη, and the elimination adds its own. It is infinite if
         a probability of the whole period underflows.
         """
-        k, n = self.states, self.period
-        if not self._whole_period[1]:
+        k, n, whole = self.states, self.period, self._whole_period.transition_matrix
+        if whole[whole > 0].min() < SAFE_MINIMUM:
             return math.inf
         return (2 * k + 1) * n * (k + 6) * UNIT_ROUNDOFF + (n + 8.0 * k**3) * UNIT_ROUNDOFF
 
