@@ -108,10 +108,9 @@ class PufferfishFramework:
             raise ParameterError("there is no scenario; give at least one")
         self.distributions = {name: _given_secrets(d, name) for name, d in distributions.items()}
         """The exact distributions, as given."""
-        if pairs is None:
-            pairs = _pairs_within(self.distributions.values())
+        asked = _pairs_within(self.distributions.values()) if pairs is None else pairs
         once: dict[frozenset[Hashable], Pair] = {}
-        for pair in map(self._pair, checks.check_list(pairs, "pairs")):
+        for pair in map(self._pair, checks.check_list(asked, "pairs")):
             once.setdefault(frozenset(pair), pair)
         self.pairs = tuple(once.values())
         """Pairs that must be indistinguishable, each once."""
@@ -176,16 +175,15 @@ class PufferfishFramework:
         if not len(names) == len({*names}) == size:
             raise ParameterError(f"records must be the names of the {size} records, all different")
         secrets: dict[Hashable, dict[Hashable, Distribution]] = {}
-        groups: dict[Any, list[Hashable]] = defaultdict(list)
+        groups: list[list[Hashable]] = []
         for scenario, likely in given.items():
             joint: Any = defaultdict(lambda: defaultdict(Fraction))
             for database, p in likely.items():
                 for state in zip(names, database, strict=True) if p else ():
                     joint[state][queries[database]] += p
-            for state in joint:
-                groups[scenario, state[0]].append(secret(*state))
+            groups += [[secret(*state) for state in joint if state[0] == name] for name in names]
             secrets[scenario] = {secret(*s): exact.normalised(w) for s, w in joint.items()}
-        framework = cls(secrets, _pairs_within(groups.values()) if pairs is None else pairs)
+        framework = cls(secrets, _pairs_within(groups) if pairs is None else pairs)
         framework._records, framework._databases, framework._query = names, given, queries
         return framework
 
@@ -316,9 +314,9 @@ def _are_independent(given: Mapping[Database, Fraction], groups: Sequence[Sequen
 
     It suffices to compare positive probabilities, as they sum to 1.
     """
-    likely = {database: p for database, p in given.items() if p}
     parts, masses = [itemgetter(*group) for group in groups], defaultdict[Any, Fraction](Fraction)
-    for database, p in likely.items():
+    for database, p in given.items():
         for part in parts:
             masses[part, part(database)] += p
-    return all(p == math.prod(masses[part, part(d)] for part in parts) for d, p in likely.items())
+    likely = [(database, p) for database, p in given.items() if p]
+    return all(p == math.prod(masses[part, part(d)] for part in parts) for d, p in likely)

@@ -220,8 +220,7 @@ class MarkovChain(ByValue):
         if pi.min() < SAFE_MINIMUM:
             needs = f"the time reversal needs stationary probabilities of at least {SAFE_MINIMUM}"
             raise ChainError(f"{needs}, not {pi.min():.3g}")
-        with np.errstate(under="ignore"):
-            reversal: Floats = self.transition_matrix.T * pi / pi[:, None]
+        reversal: Floats = self.transition_matrix.T * pi / pi[:, None]
         reversal.flags.writeable = False
         return reversal
 
@@ -313,8 +312,7 @@ def checked_start(values: ArrayLike, shape: tuple[int, ...]) -> Floats:
     start = check_numbers(values, f"the {name}", ChainError)
     if start.shape != shape:
         raise ChainError(f"the {name} has shape {start.shape}; give one of shape {shape}")
-    vector: Floats = checked_distributions(start.reshape(1, -1), name, 1)[0]
-    return vector
+    return np.asarray(checked_distributions(start.reshape(1, -1), name, 1)[0])
 
 
 def checked_matrix(

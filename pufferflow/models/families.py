@@ -48,8 +48,7 @@ class Family(ByValue):
     """A class Θ of processes; subclasses override the attributes that differ."""
 
     chains: tuple[MarkovChain, ...] = ()
-    """Finitely many chains whose largest noise scale is that of the whole family, if there are any.
-    """
+    """Finitely many chains whose largest noise scale is that of Θ, if there are any."""
     members: tuple[MarkovChain, ...] = ()
     """All chains of Θ if there are finitely many, otherwise none."""
     states: int | None = None

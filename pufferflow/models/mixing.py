@@ -43,9 +43,7 @@ class MixingFamily(Family):
     steps: int = 60
     """m, at least 1."""
     overlap: float = 0.4
-    """α, above 0 and at most 1, as its shortest decimal. At 1 records m steps apart are
-    independent.
-    """
+    """α in (0, 1], as its shortest decimal; at 1 records m steps apart are independent."""
     time: str | None = None
     """m as a time, such as "1h", which :meth:`in_steps` converts."""
 
@@ -151,8 +149,7 @@ def mixing_from_counts(
 def _of_chain(chain: MarkovChain, steps: int) -> tuple[float, ...]:
     """Return the overlaps of one chain, forward and backward."""
     chain = chain.recurrent
-    with np.errstate(under="ignore"):
-        power, support = matrix_power(chain.transition_matrix, steps)
+    power, support = matrix_power(chain.transition_matrix, steps)
     # largest number of roundings of an entry of a product of non-negative matrices
     error = (steps + 1) * (chain.states + 6) * UNIT_ROUNDOFF
     forward = _overlaps(power).min() * (1 - 2 * error)
@@ -161,8 +158,8 @@ def _of_chain(chain: MarkovChain, steps: int) -> tuple[float, ...]:
         reversed_rows = power.T * initial[None, :] / initial[:, None]
         backward = _overlaps(reversed_rows).min() * (1 - 2 * error - 2 * chain.stationary_error)
     else:
-        ratio = _cross_ratio(power, support) * (1 + 8 * error)
-        backward = 2 / (1 + math.sqrt(ratio)) * (1 - 4 * UNIT_ROUNDOFF)
+        root = math.exp(-_log_cross_ratio(power, support) / 2) * (1 - 8 * error)
+        backward = 2 * root / (1 + root) * (1 - 4 * UNIT_ROUNDOFF)
     bounds = min(float(forward), 1.0), min(float(backward), 1.0)
     return tuple(bound if bound >= SMALLEST_OVERLAP else 0.0 for bound in bounds)
 
@@ -172,8 +169,8 @@ def _overlaps(rows: Floats) -> Floats:
     return np.array([np.minimum(row, rows).sum(axis=1) for row in rows])
 
 
-def _cross_ratio(matrix: Floats, support: Bools) -> float:
-    """Return the largest P(y, x) P(y', x')/(P(y, x') P(y', x)) of possible values x, x'.
+def _log_cross_ratio(matrix: Floats, support: Bools) -> float:
+    """Return the largest log P(y, x) P(y', x')/(P(y, x') P(y', x)) of possible values x, x'.
 
     ``support`` marks the positive entries; if one underflows to 0 the result is ∞.
     """
@@ -182,8 +179,7 @@ def _cross_ratio(matrix: Floats, support: Bools) -> float:
         return math.inf
     logs = np.log(possible)
     spreads = [np.ptp(logs - column[:, None], axis=0).max() for column in logs.T]
-    largest = float(max(spreads)) * (1 + 1e-12) + 1e-14
-    return math.exp(largest) if largest < 700 else math.inf
+    return float(max(spreads)) * (1 + 1e-12) + 1e-14
 
 
 def _variations(family: IntervalFamily, rows: Floats, steps: Sequence[int]) -> Floats:
@@ -191,15 +187,14 @@ def _variations(family: IntervalFamily, rows: Floats, steps: Sequence[int]) -> F
     most, k = max(steps), len(rows)
     tolerance = 1e-9  # above all roundings of up to 100,000 products, each of k + 6 of them
     # τ_n; max s_l − min s_l; e_n
-    bounds, spreads, errors = np.ones(most + 1), np.empty(most), np.zeros((most, k))
+    bounds, spreads, errors = np.ones(most + 1), np.empty(most), np.zeros((most + 1, k))
     power, distances, drift = np.eye(k), 1 - np.eye(k), np.zeros(k)
     moved, others = _farthest(family, rows, distances), ~np.eye(k, dtype=np.bool_)
     for n in range(1, most + 1):
         spreads[n - 1] = np.ptp(moved)
         drift = rows @ drift + moved
         error = (drift + spreads[n - 1 :: -1] @ errors[:n]) * (1 + tolerance)
-        if n < most:
-            errors[n] = np.minimum(error, 1.0)
+        errors[n] = np.minimum(error, 1.0)
         power = power @ rows
         if n in steps or n % (1 << max(n.bit_length() - 4, 0)) == 0:  # at least 8 from n to 2n
             distances = np.clip(1 - _overlaps(power), 0.0, 1.0) + tolerance  # total variation
