@@ -78,7 +78,7 @@ class RowSets:
         return np.where(above[:, None] == 0, -np.inf, table)
 
 
-def greedy(widths: Floats, totals: Floats, values: Floats, *, largest: bool) -> Floats:
+def greedy(widths: Floats, totals: Floats, values: Floats, largest: bool) -> Floats:
     """Return the largest or smallest Σ_z e(z)·values(z, y), 0 ≤ e ≤ widths with these sums, by y.
 
     Shapes are (…, k), (…) and (…, k, m), the result is (…, m).

@@ -262,11 +262,11 @@ class MarkovChain(ByValue):
             return 0.0
         similar = np.sqrt(pi)[:, None] * self.transition_matrix / np.sqrt(pi)
         error = 16.0 * self.states * UNIT_ROUNDOFF + self.stationary_error
-        if kind == "reversible":
-            moduli = np.sort([0.0, *np.abs(np.linalg.eigvalsh((similar + similar.T) / 2))])
-            return max(0.0, 2.0 * (1.0 - float(moduli[-2]) - error - self._balance_tolerance))
         singular = [*np.linalg.svd(similar, compute_uv=False), 0.0]  # of one state, too
-        return max(0.0, 1.0 - float(singular[1]) ** 2 - error)
+        second = float(singular[1])
+        if kind == "reversible":  # singular values are absolute eigenvalues
+            return max(0.0, 2.0 * (1.0 - second - error - self._balance_tolerance))
+        return max(0.0, 1.0 - second**2 - error)
 
 
 def _stationary(matrix: Floats) -> Floats:
