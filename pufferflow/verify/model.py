@@ -98,7 +98,7 @@ class Model:
     @cached_property
     def _closed(self) -> Values:
         """Return the values of the only closed class at the first phase; none if there are more."""
-        self.work.spend(self.k**3)
+        self.work.spend(self.k**3 // 2)
         reached = balls.certain((self.power(self.period, 0) + 1) ** self.k)
         closed = frozenset.intersection(*map(support, reached))
         known = bool(closed) or self.start != "stationary"
@@ -142,7 +142,7 @@ class Model:
     @cached_property
     def stationary(self) -> Table:
         """Return the stationary distribution at every phase, up to a factor."""
-        self.work.spend(self.k**3 * self.period)
+        self.work.spend(self.k**3 // 2 * self.period)
         whole = balls.certain(self.power(self.period, 0))
         first, *others = sorted(self._closed)  # the first has weight 1
         leaves = {y: sum((whole[y][x] for x in self._closed - {y}), ZERO) for y in others}
