@@ -164,12 +164,11 @@ class MarkovChain(ByValue):
         """Greatest common divisor of all cycle lengths; ChainError if the chain is reducible."""
         if not self.is_irreducible:
             raise ChainError("the period is defined for irreducible chains, not for this one")
-        edges, steps = self.transition_matrix > 0, np.zeros(self.states, dtype=np.int64)
-        seen = now = np.arange(self.states) == 0
-        while not seen.all():  # steps from the first state to each
-            now = edges[now].any(axis=0) & ~seen
-            seen = seen | now
-            steps[~seen | now] += 1
+        edges, n = self.transition_matrix > 0, 0
+        steps = np.where(np.arange(self.states) == 0, 0, self.states)  # from the first state
+        while (now := steps == n).any():
+            n += 1
+            steps[edges[now].any(axis=0) & (steps > n)] = n
         rows, columns = np.nonzero(edges)
         return int(np.gcd.reduce(steps[rows] + 1 - steps[columns]))
 
@@ -188,11 +187,12 @@ class MarkovChain(ByValue):
 
         Raises ChainError: there are several closed classes, so it is not unique.
         """
-        if (classes := len(self._closed_classes)) > 1:
-            fault = f"the chain has {classes} closed classes of states"
+        inside, *others = self._closed_classes
+        if others:
+            fault = f"the chain has {1 + len(others)} closed classes of states"
             advice = 'give another initial_distribution, such as "any"'
             raise ChainError(f"the stationary distribution is not unique: {fault}; {advice}")
-        inside, distribution = self._closed_classes[0], np.zeros(self.states)
+        distribution = np.zeros(self.states)
         distribution[inside] = _stationary(self.transition_matrix[np.ix_(inside, inside)])
         distribution.flags.writeable = False
         return distribution
@@ -220,8 +220,7 @@ class MarkovChain(ByValue):
         if pi.min() < SAFE_MINIMUM:
             needs = f"the time reversal needs stationary probabilities of at least {SAFE_MINIMUM}"
             raise ChainError(f"{needs}, not {pi.min():.3g}")
-        with np.errstate(under="ignore"):
-            reversal: Floats = self.transition_matrix.T * pi / pi[:, None]
+        reversal: Floats = self.transition_matrix.T * pi / pi[:, None]
         reversal.flags.writeable = False
         return reversal
 
@@ -313,8 +312,7 @@ def checked_start(values: ArrayLike, shape: tuple[int, ...]) -> Floats:
     start = check_numbers(values, f"the {name}", ChainError)
     if start.shape != shape:
         raise ChainError(f"the {name} has shape {start.shape}; give one of shape {shape}")
-    vector: Floats = checked_distributions(start.reshape(1, -1), name, 1)[0]
-    return vector
+    return np.asarray(checked_distributions(start.reshape(1, -1), name, 1)[0])
 
 
 def checked_matrix(

@@ -48,8 +48,7 @@ class Family(ByValue):
     """A class Θ of processes; subclasses override the attributes that differ."""
 
     chains: tuple[MarkovChain, ...] = ()
-    """Finitely many chains whose largest noise scale is that of the whole family, if there are any.
-    """
+    """Finitely many chains whose largest noise scale is that of Θ, if there are any."""
     members: tuple[MarkovChain, ...] = ()
     """All chains of Θ if there are finitely many, otherwise none."""
     states: int | None = None
@@ -119,11 +118,10 @@ class ChainFamily(Family):
     kind = "chains"
 
     def __init__(self, chains: Sequence[MarkovChain]) -> None:
-        self.chains = tuple(checks.check_list(chains, "chains"))
+        self.chains = self.members = tuple(checks.check_list(chains, "chains"))
         for chain in self.chains:
             checks.check_type(chain, "an entry of chains", MarkovChain)
         self.states = common_states((chain.states for chain in self.chains), "chains")
-        self.members = self.chains
 
     def description(self) -> str:
         """Return a description of these chains."""
