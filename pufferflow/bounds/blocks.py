@@ -222,13 +222,8 @@ def _product(first: RowSets, second: RowSets) -> RowSets:
 
 def _extreme(rows: RowSets, values: Floats, *, largest: bool) -> Floats:
     """Return the largest or smallest p·h of each state's rows p and the columns h of ``values``."""
-    found: Floats = rows.base @ values
-    for part in rows.parts:
-        found = found + [
-            greedy(widths, total, values, largest)
-            for widths, total in zip(part.widths, part.totals, strict=True)
-        ]
-    return found
+    parts = (greedy(*part, values[None], largest) for part in rows.parts)
+    return np.asarray(sum(parts, rows.base @ values))
 
 
 def _grid(length: int) -> list[int]:
