@@ -9,7 +9,6 @@ proved (``docs/proofs.md``).
 """
 
 from dataclasses import dataclass
-from decimal import ROUND_CEILING
 from fractions import Fraction
 
 from flint import ctx
@@ -52,7 +51,7 @@ class Verification:
 
     def decimals(self, digits: int = 17) -> str:
         """Return the loss as a decimal, rounded up."""
-        return decimal(self.loss, digits, ROUND_CEILING)
+        return decimal(self.loss, digits)
 
 
 def verify_certificate(document: object, *, most_work: float = MAX_WORK) -> Verification:
