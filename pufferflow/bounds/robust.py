@@ -16,7 +16,7 @@ import numpy as np
 from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._util.types import Floats, Ints
 from pufferflow.bounds.distribution_sets import Arcs, ExactRows, ReweightedRows
-from pufferflow.models.bounded import RowSets
+from pufferflow.models.bounded import RowSets, greedy
 
 if TYPE_CHECKING:
     from highspy import Highs, HighsBasis, HighsLp
@@ -124,19 +124,6 @@ class AffineRows:
         needed = above[every, store] + (beyond * growth[:, store].T).sum(axis=1)
         ratios = np.fmax(np.maximum(solved.ratios, 1.0), needed / below[every, store])
         return np.asarray(np.log(ratios) * (1 + 8 * UNIT_ROUNDOFF) + rounding + rows.error * 4.1)
-
-
-def greedy(widths: Floats, totals: Floats, values: Floats, largest: bool) -> Floats:
-    """Return the largest (smallest) Σ_z e(z)·values(z, y), 0 ≤ e ≤ widths with these sums, by y.
-
-    Shapes are (…, k), (…) and (…, k, m); the result has shape (…, m).
-    """
-    order = np.argsort(-values if largest else values, axis=-2, kind="stable")
-    slack = 8 * widths.shape[-1] * UNIT_ROUNDOFF * (1 if largest else -1)
-    wide = np.take_along_axis(widths[..., None], order, axis=-2)
-    before = np.cumsum(wide, axis=-2) - wide
-    taken = np.minimum(wide, np.maximum(totals[..., None, None] + slack - before, 0.0))
-    return np.asarray((taken * np.take_along_axis(values, order, axis=-2)).sum(axis=-2))
 
 
 # -- the linear programs ---------------------------------------------------------------------------

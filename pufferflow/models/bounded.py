@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -24,7 +23,6 @@ class Masses(NamedTuple):
     totals: Floats
 
 
-@dataclass(frozen=True)
 class RowSets:
     """The row of state x is a sum of ``base[x]`` and of one element of each of ``parts``.
 
@@ -32,23 +30,14 @@ class RowSets:
     roundings, totals an absolute one of k.
     """
 
-    base: Floats
-    parts: tuple[Masses, ...]
-
-    @property
-    def states(self) -> int:
+    def __init__(self, base: Floats, parts: tuple[Masses, ...]) -> None:
+        self.base, self.parts = base, parts
+        self.states = len(base)
         """Number of states, k."""
-        return len(self.base)
-
-    @property
-    def error(self) -> float:
+        self.error = 4 * (1 + len(parts)) * UNIT_ROUNDOFF
         """Bound of the relative error of the entries of rows."""
-        return 4 * (1 + len(self.parts)) * UNIT_ROUNDOFF
-
-    @property
-    def _tolerance(self) -> float:
+        self._tolerance = 8 * self.states * UNIT_ROUNDOFF
         """Bound of the error of a sum of widths."""
-        return 8 * self.states * UNIT_ROUNDOFF
 
     def high(self) -> Floats:
         """Upper bounds of the entries, shape (k, k)."""
@@ -78,7 +67,7 @@ class RowSets:
         return np.where(above[:, None] == 0, -np.inf, table)
 
 
-def greedy(widths: Floats, totals: Floats, values: Floats, *, largest: bool) -> Floats:
+def greedy(widths: Floats, totals: Floats, values: Floats, largest: bool) -> Floats:
     """Return the largest or smallest Σ_z e(z)·values(z, y), 0 ≤ e ≤ widths with these sums, by y.
 
     Shapes are (…, k), (…) and (…, k, m), the result is (…, m).

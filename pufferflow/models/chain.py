@@ -78,24 +78,24 @@ class MarkovChain(ByValue):
         """Kind of initial distribution: given, stationary or any."""
         self.given: Floats | None = None
         """The initial distribution if it is given, shape (k,), read-only; otherwise None."""
+        self.initial_distribution: Floats | None = None
+        """Distribution of X_1, shape (k,), or None for any initial distribution."""
+        self.initial_support: Bools = np.ones(self.states, dtype=np.bool_)
+        """States X_1 may take, shape (k,)."""
         if not isinstance(initial_distribution, str):
             self.given = checked_start(initial_distribution, (self.states,))
+            self.initial_distribution, self.initial_support = self.given, self.given > 0
         elif initial_distribution == ANY:
             self.start = "any"
         elif initial_distribution == STATIONARY:
-            self.start = "stationary"
-            _ = self.stationary_distribution  # raises if it is not unique
+            self.start, self.initial_distribution = "stationary", self.stationary_distribution
+            self.initial_support = self._closed_classes[0]
         else:
             fault = f"initial distribution {shown(initial_distribution)} is unknown"
             raise ChainError(f'{fault}; give "stationary", "any" or a list of probabilities')
 
     def __repr__(self) -> str:
         return f"MarkovChain({self.states} states, initial_distribution={self.start})"
-
-    @property
-    def initial_distribution(self) -> Floats | None:
-        """Distribution of X_1, shape (k,), or None for any initial distribution."""
-        return self.stationary_distribution if self.start == "stationary" else self.given
 
     def document(self) -> dict[str, Any]:
         """Return the chain as plain JSON types."""
@@ -107,13 +107,6 @@ class MarkovChain(ByValue):
         """Mask of the states that can be reached from each, itself included, shape (k, k)."""
         edges = np.eye(self.states, dtype=np.bool_) | (self.transition_matrix > 0)
         return edges if edges.all() else followed(edges, edges, 1 << self.states.bit_length())
-
-    @cached_property
-    def initial_support(self) -> Bools:
-        """States X_1 may take, shape (k,)."""
-        if self.start == "stationary":
-            return self._closed_classes[0]
-        return np.ones(self.states, dtype=np.bool_) if self.given is None else self.given > 0
 
     @property
     def occurring(self) -> Bools:
@@ -262,11 +255,11 @@ class MarkovChain(ByValue):
             return 0.0
         similar = np.sqrt(pi)[:, None] * self.transition_matrix / np.sqrt(pi)
         error = 16.0 * self.states * UNIT_ROUNDOFF + self.stationary_error
-        if kind == "reversible":
-            moduli = np.sort([0.0, *np.abs(np.linalg.eigvalsh((similar + similar.T) / 2))])
-            return max(0.0, 2.0 * (1.0 - float(moduli[-2]) - error - self._balance_tolerance))
         singular = [*np.linalg.svd(similar, compute_uv=False), 0.0]  # of one state, too
-        return max(0.0, 1.0 - float(singular[1]) ** 2 - error)
+        second = float(singular[1])
+        if kind == "reversible":  # singular values are absolute eigenvalues
+            return max(0.0, 2.0 * (1.0 - second - error - self._balance_tolerance))
+        return max(0.0, 1.0 - second**2 - error)
 
 
 def _stationary(matrix: Floats) -> Floats:

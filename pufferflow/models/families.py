@@ -53,22 +53,15 @@ class Family(ByValue):
     """All chains of Θ if there are finitely many, otherwise none."""
     states: int | None = None
     """Number of states of its chains; None if they may have any number."""
+    occurring: Bools | None = None
+    """Mask of the states (observations) that can occur, shape (k,); None if all may occur."""
+    has_given_start = False
+    """Whether one of its chains has a given initial distribution."""
     kind: ClassVar[str]
     """Its key in model files."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.description()})"
-
-    @property
-    def has_given_start(self) -> bool:
-        """Whether one of its chains has a given initial distribution."""
-        return any(chain.start == "given" for chain in self.members)
-
-    @property
-    def occurring(self) -> Bools | None:
-        """Mask of the states that can occur, shape (k,); None if all may occur."""
-        possible = [chain.occurring for chain in self.members]
-        return np.logical_and.reduce(possible) if possible else None
 
     def in_steps(self, step_seconds: int | None) -> Self:
         """Return the family with times in steps; raises ParameterError: the step is missing."""
@@ -122,6 +115,8 @@ class ChainFamily(Family):
         for chain in self.chains:
             checks.check_type(chain, "an entry of chains", MarkovChain)
         self.states = common_states((chain.states for chain in self.chains), "chains")
+        self.occurring = np.logical_and.reduce([chain.occurring for chain in self.chains])
+        self.has_given_start = any(chain.start == "given" for chain in self.chains)
 
     def description(self) -> str:
         """Return a description of these chains."""

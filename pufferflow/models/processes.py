@@ -48,6 +48,9 @@ class HiddenChain(Family):
         self.observations.flags.writeable = False
         self.states: int = int(named.max()) + 1
         """Number of observations, k: the possible records."""
+        seen = self.observations[chain.occurring]
+        self.occurring = np.bincount(seen, minlength=self.states) > 0
+        self.has_given_start = chain.start == "given"
 
     @cached_property
     def histories(self) -> NDArray[np.intp] | None:
@@ -139,17 +142,6 @@ class HiddenChain(Family):
             start = checked_start(start, (len(jumps),))[state] * (age == 0)
         return cls(MarkovChain(begins + np.diag(1 - ends[:-1], 1), start), state)
 
-    @property
-    def occurring(self) -> Bools:
-        """Mask of the observations that can occur, shape (k,)."""
-        seen = self.observations[self.chain.occurring]
-        return np.bincount(seen, minlength=self.states) > 0
-
-    @property
-    def has_given_start(self) -> bool:
-        """Whether the initial distribution is given."""
-        return self.chain.start == "given"
-
     def description(self) -> str:
         """Return a description of these processes."""
         return (
@@ -202,8 +194,10 @@ class PeriodicChain(Family):
         check_choice(initial_distribution, "initial_distribution", ("stationary", "any"))
         self.start = self.initial_distribution = initial_distribution
         """Kind of initial distribution: stationary or any."""
+        self.possible: Bools = np.ones((self.period, self.states), dtype=np.bool_)
+        """Mask of the possible states at each phase, shape (period, k)."""
         if self.start == STATIONARY:
-            _ = self.stationary_distributions  # raises if they are not unique
+            self.possible = self.stationary_distributions > 0  # raises if they are not unique
 
     def transition_matrix(self, phase: int) -> Floats:
         """Return the matrix of the step from this phase to the next one, shape (k, k)."""
@@ -247,13 +241,6 @@ class PeriodicChain(Family):
         if whole[whole > 0].min() < SAFE_MINIMUM:
             return math.inf
         return (2 * k + 1) * n * (k + 6) * UNIT_ROUNDOFF + (n + 8.0 * k**3) * UNIT_ROUNDOFF
-
-    @cached_property
-    def possible(self) -> Bools:
-        """Mask of the possible states at each phase, shape (period, k)."""
-        if self.start == STATIONARY:
-            return np.asarray(self.stationary_distributions > 0)
-        return np.ones((self.period, self.states), dtype=np.bool_)
 
     def description(self) -> str:
         """Return a description of these processes."""
