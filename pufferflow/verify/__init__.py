@@ -77,10 +77,8 @@ def verify_certificate(document: object, *, most_work: float = MAX_WORK) -> Veri
     """
     claim = parse(document)
     loss, precision = proved_loss(claim, most_work)
-    if loss > claim.epsilon:
-        raise CertificateError(
-            f"a loss of {decimal(loss, 6)} is not excluded, epsilon is {decimal(claim.epsilon)}"
-        )
+    why = f"a loss of {decimal(loss, 6)} is not excluded, epsilon is {decimal(claim.epsilon)}"
+    require(loss <= claim.epsilon, why)
     _check_delta(claim)
     scale = str(dict(document)["scale"])  # type: ignore[call-overload]
     return Verification(claim.subject, scale, loss, precision)

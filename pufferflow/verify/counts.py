@@ -119,9 +119,7 @@ def _dominates(first: list[Given], second: list[Given], reach: int, _slack: Frac
     """Return whether F(n) ≤ F'(n + reach) for all n and mixtures of starts (see above)."""
     starts = range(len(first))
     entries = [[_differences(first[u], second[v], reach) for v in starts] for u in starts]
-    if not all(_certainly(c >= 0, c < 0) for u in starts for c in entries[u][u]):
-        return False
-    places = range(len(first[0].masses) - reach) if len(first) > 1 else ()  # beyond, F' is 1
+    places = range(len(first[0].masses) - reach)  # beyond, F' is 1
     return all(_copositive([[entries[u][v][n] for v in starts] for u in starts]) for n in places)
 
 
@@ -135,8 +133,11 @@ def _differences(first: Given, second: Given, reach: int) -> list[arb]:
 
 
 def _copositive(entries: list[list[arb]]) -> bool:
-    """Return whether the form with these coefficients, c_uu ≥ 0, is ≥ 0 for all mixtures."""
-    for u, v in combinations(range(len(entries)), 2):
+    """Return whether the form with these coefficients is ≥ 0 for all mixtures."""
+    starts = range(len(entries))
+    if not all(_certainly(entries[u][u] >= 0, entries[u][u] < 0) for u in starts):
+        return False
+    for u, v in combinations(starts, 2):
         size, right = entries[u][v] + entries[v][u], 4 * entries[u][u] * entries[v][v]
         if not size >= 0 and not _certainly(size * size <= right, size * size > right):
             return False
