@@ -62,8 +62,7 @@ class Writer:
         work = 1000 * self.k**6 if known else (12 + 2 * self.k * unsure) * self.k**3
         self.many = min(self.around, int(share * _MAX_WORK / work), _EARLY[-1])
         self.early = [n for n in _EARLY if n <= self.many]
-        self._affine = cache(lambda forward: AffineRows(known[not forward]))
-        self._ratios, self._last = cache(self._reweighted), ExactRows(np.eye(self.k))
+        self.known, self._ratios = known, cache(self._reweighted)
 
     def program(self) -> Document:
         """Return it."""
@@ -150,7 +149,7 @@ class Writer:
         late, step = len(nodes) > 1, Document()
         power = power if late and self.model.period == 1 else min(power, len(before))
         known = self._known(forward, nodes, float((before[-1] + self.costs).max()))
-        trees, none = (self._through(ways, forward, nodes, before) for ways in (known, []))
+        trees, none = self._through(known, forward, nodes, before), self._cap(nodes)
         every = {
             m: self._through(self._unknown(forward, nodes, m), forward, nodes, before)
             for m in ([power] if late else [m for m in _POWERS if m <= power] or [0])
@@ -193,13 +192,11 @@ class Writer:
     def _coupled(self, forward: bool, node: Node) -> AffineRows | ExactRows:
         """Return the known distributions of a node's neighbour."""
         if self.model.row_sets:
-            return self._affine(forward)
+            return AffineRows(self.known[not forward])
         rows = np.zeros_like(self.away)
         rows[: len(node.rows)] = _floats(node.rows)
-        if not np.array_equal(self._last.rows, rows):  # otherwise the last trees are nearly best
-            # an error: equal rows have a tree too
-            self._last = ExactRows(rows, 1e-15, np.asarray(rows.any(axis=1)))
-        return self._last
+        # an error: equal rows have a tree too
+        return ExactRows(rows, 1e-15, np.asarray(rows.any(axis=1)))
 
     def _unknown(self, forward: bool, nodes: range, power: int) -> list[Way]:
         """Return sets of any distributions of the node ``power`` steps away, none for 0."""

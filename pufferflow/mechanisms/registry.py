@@ -131,5 +131,5 @@ def scale_work(name: str, family: AnyFamily, length: Lengths, certified: bool = 
         times = 1.0
         if isinstance(theta, PeriodicChain):  # pairs are solved again at its first records
             matrices, times = len(theta.transition_matrices), 0.5 * min(theta.repeat, 10)
-        work += matrices * (times * 11e3 * k**3.5 + certified * 17e3 * k**3.8)
+        work += matrices * (times * 11e3 * k**3.5 + certified * 1e4 * k**3.8)
     return work
