@@ -99,10 +99,8 @@ class Blocks:
         # an α = c + leakage that the blocks map to at most itself is a bound
         while alpha > low * (1 + 1e-5):
             middle = math.sqrt(low * alpha)
-            if cost + float(worst.leakages(middle, cost).min()) <= middle:
-                alpha = middle
-            else:
-                low = middle
+            bounds = cost + float(worst.leakages(middle, cost).min()) <= middle
+            low, alpha = (low, middle) if bounds else (middle, alpha)
         image = self.stacked.leakages(alpha, cost).min(axis=0)
         cap, before = np.minimum(cap, image * (1 + 8 * UNIT_ROUNDOFF)), math.inf
         while self.pairwise and cap.sum() < before * (1 - 3e-4):

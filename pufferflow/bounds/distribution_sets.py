@@ -205,14 +205,8 @@ def largest_log_ratios(rows: Floats, distinct: Bools) -> Floats:
 
 def largest_log_cross_ratios(rows: Floats, distinct: Bools) -> Floats:
     """Return max_z,z' log rows[x, z] rows[x', z'] / (rows[x', z] rows[x, z']), as above."""
-    table = largest_logs(rows)
-    with np.errstate(invalid="ignore"):
-        both = table + table.T
-        rounding = 8 * UNIT_ROUNDOFF * (np.abs(table) + np.abs(table.T)) + 4000 * UNIT_ROUNDOFF
-        both = np.where(np.isfinite(both), np.maximum(both, 0.0) + rounding, np.inf)
-    both[~distinct] = 0.0
-    np.fill_diagonal(both, 0.0)
-    return both
+    ratios = largest_log_ratios(conditional(rows), distinct)
+    return ratios + ratios.T
 
 
 def largest_logs(rows: Floats) -> Floats:

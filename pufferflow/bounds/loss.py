@@ -9,7 +9,7 @@ from pufferflow._util.rounding import UNIT_ROUNDOFF
 from pufferflow._util.types import Floats
 from pufferflow.bounds.distribution_sets import ExactRows, no_trees
 from pufferflow.bounds.process import Process, Side
-from pufferflow.bounds.roots import TOLERANCE, Loss, scale_below
+from pufferflow.bounds.roots import SMALLEST_EPSILON, TOLERANCE, Loss, scale_below
 from pufferflow.bounds.rounds import Cycle, at_once
 from pufferflow.bounds.solver import beginning, post_fixed_point
 from pufferflow.models.powers import largest_after
@@ -40,6 +40,8 @@ class ProcessLoss:
 
     def scale(self, epsilon: float, upper: float) -> tuple[float, int] | None:
         """Return the smallest scale with loss ≤ ε, rounded up, and a node; None if ≥ ``upper``."""
+        if epsilon < SMALLEST_EPSILON:
+            return None
         growth = self._begin()
         cost = max(1 / upper, epsilon / growth if growth else 0.0)
         slow = any(cycle.is_slow for cycle in self._cycles)

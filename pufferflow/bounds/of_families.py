@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from pufferflow._util.grids import shared
 from pufferflow._util.numbers import ball
+from pufferflow._util.rounding import float_up
 from pufferflow.bounds.loss import ProcessLoss
 from pufferflow.bounds.process import of_chain, of_histories, of_periodic, of_sets
-from pufferflow.bounds.roots import Loss
+from pufferflow.bounds.roots import Loss, scale_below
 from pufferflow.models.bounded import BoundedFamily
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import ChainFamily, Family, Protection
@@ -37,9 +38,6 @@ MAX_HISTORIES = 36
 MAX_RATIO_STATES = 64
 """Largest number of states of an interval family for which ratios are compared instead."""
 
-_LARGE = 10**6
-"""Costs of a block of steps (m·c) above which mixing saves less than 1e-6 T·c and is left out."""
-
 MAX_BLOCK_STATES = 200
 """Largest number of states for blocks of steps: time grows faster than the cube."""
 
@@ -57,44 +55,23 @@ class MixingLoss:
         self._length, self._window = length, min(window, length)
 
     def loss(self, cost: float) -> Loss:
-        """Return a bound, rounded up, at c."""
-        value, node = self._loss(Fraction(cost))
-        return Loss(math.nextafter(float(value.upper()), math.inf), node)
-
-    def scale(self, epsilon: float, upper: float) -> tuple[float, int] | None:
-        """Return the smallest float with loss ≤ ε, and a deciding node; None if ≥ ``upper``."""
-        if not self._suffices(below := math.nextafter(upper, 0.0), epsilon):
-            return None
-        # a window alone costs w·c
-        low, high = max(self._window / epsilon / 2, math.ulp(0.0)), below
-        while (middle := low + (high - low) / 2) not in (low, high):
-            low, high = (low, middle) if self._suffices(middle, epsilon) else (middle, high)
-        return high, self._loss(1 / Fraction(high))[1]
-
-    def _suffices(self, scale: float, epsilon: float) -> bool:
-        return bool(self._loss(1 / Fraction(scale))[0] <= epsilon)
-
-    def _loss(self, cost: Fraction) -> tuple[arb, int]:
-        """Return a ball with the bound, to some 30 digits, and the first node of a worst window."""
+        """Return a bound, rounded up, at c, and the first record of a worst window."""
         from flint import ctx
 
-        around = self._length - self._window
-        if self._steps * cost > _LARGE or around == 0:
-            return ball(self._length * cost), 1
-        digits = abs(cost.numerator.bit_length() - cost.denominator.bit_length())
-        for bits in (128, 512, 2048, 8192):
-            with ctx.workprec(bits + 2 * digits + self._length.bit_length()):
-                factors = [
-                    (self._factor(j, cost) * self._factor(around - j, cost), j)
-                    for j in self._worst(around)
-                ]
-                total, before = max(factors, key=lambda factor: float(factor[0].mid().log()))
-                for factor, _ in factors:
-                    total = total.max(factor)
-                value = total.log() + ball(self._window * cost)
-                if value.is_finite() and value.rad() * 2**80 < value:
-                    return value, before + 1
-        return ball(self._length * cost), 1  # ρ is within 10^-2000 of 1
+        c, around = Fraction(cost), self._length - self._window
+        most = float_up(self._length * c)
+        digits = abs(c.numerator.bit_length() - c.denominator.bit_length())
+        with ctx.workprec(256 + 2 * digits + self._length.bit_length()):
+            losses = []
+            for j in self._worst(around):
+                value = (self._factor(j, c) * self._factor(around - j, c)).log()
+                loss = math.nextafter(float((value + ball(self._window * c)).upper()), math.inf)
+                losses.append(Loss(loss if loss < most else most, j + 1))  # NaN proves nothing
+        return max(losses, key=lambda loss: loss.value)
+
+    def scale(self, epsilon: float, upper: float) -> tuple[float, int] | None:
+        """Return the smallest scale with loss ≤ ε, rounded up, and a node; None if ≥ ``upper``."""
+        return scale_below(self.loss, epsilon, upper, 1 / upper, 1e-15)
 
     def _worst(self, around: int) -> Iterator[int]:
         """Yield numbers of records before a window; one of them is the worst (Theorem F2)."""
@@ -110,11 +87,8 @@ class MixingLoss:
         c = ball(cost)
         ratio = ball(self._kept) * (self._steps * c).exp()
         power = ratio**blocks
-        factor = power * (rest * c).exp()
-        if blocks:
-            fresh = ball(1 - self._kept) * ((self._steps - 1) * c).exp()
-            factor += fresh * (1 - power) / (1 - ratio)
-        return factor
+        fresh = ball(1 - self._kept) * ((self._steps - 1) * c).exp()
+        return power * (rest * c).exp() + fresh * (1 - power) / (1 - ratio)
 
 
 LossBound: TypeAlias = ProcessLoss | MixingLoss
