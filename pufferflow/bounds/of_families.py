@@ -109,17 +109,20 @@ def loss_bounds(family: Family, length: int, protection: Protection) -> list[Par
 
     ``length`` is T of the longest segment.
     """
-    return [_of_chain(ChainFamily([c]), c, c.states, length, protection) for c in family.chains]
+    return [p for c in family.chains for p in _of_chain(ChainFamily([c]), c, length, protection)]
 
 
 def _of_chain(
-    family: Family, chain: MarkovChain | HiddenChain, k: int, length: int, protection: Protection
-) -> Part:
+    family: Family,
+    chain: MarkovChain | HiddenChain,
+    length: int,
+    protection: Protection,
+    why: str = "",
+) -> list[Part]:
+    k = chain.states if isinstance(chain, MarkovChain) else chain.chain.states
     if k > MAX_BLOCK_STATES:
-        why = f"of {k} states other bounds would take minutes, they are computed for at most "
-        return Part(family, None, f"{why}{MAX_BLOCK_STATES}")
-    (bound,) = _bounds(of_chain, chain, length, protection, pairs=k <= MAX_STATES)
-    return Part(family, bound)
+        return [Part(family, None, _beyond("other bounds", MAX_BLOCK_STATES, k))]
+    return _parts(family, why, of_chain, chain, length, protection, pairs=k <= MAX_STATES)
 
 
 @loss_bounds.register
@@ -132,42 +135,42 @@ def _(family: MixingFamily, length: int, protection: Protection) -> list[Part]:
 
 @loss_bounds.register
 def _(family: HiddenChain, length: int, protection: Protection) -> list[Part]:
-    hidden, histories = family.chain.states, family.histories
+    hidden, histories, why = family.chain.states, family.histories, ""
     order = 1 if histories is None else histories.shape[1]
-    compared = order > 1 and protection.side_information == "any"
-    if compared and hidden <= MAX_HISTORIES:
-        (bound,) = _bounds(of_histories, family, length, protection)
-        return [Part(family, bound)]
-    part = _of_chain(family, family, hidden, length, protection)
-    if compared and part.bound is not None:
+    if order > 1 and protection.side_information == "any":
+        if hidden <= MAX_HISTORIES:
+            return _parts(family, why, of_histories, family, length, protection)
         limit = f"where there are at most {MAX_HISTORIES}, not {hidden}"
-        part = part._replace(why=f"histories of {order} observations are compared {limit}")
-    return [part]
+        why = f"histories of {order} observations are compared {limit}"
+    return _of_chain(family, family, length, protection, why)
 
 
 @loss_bounds.register
 def _(family: BoundedFamily, length: int, protection: Protection) -> list[Part]:
     k, why = family.states, ""
     if k > MAX_RATIO_STATES:
-        why = f"other bounds are computed for at most {MAX_RATIO_STATES} states, not for {k}"
-        return [Part(family, None, why)]
+        return [Part(family, None, _beyond("other bounds", MAX_RATIO_STATES, k))]
     if k > MAX_ROBUST_STATES and protection.side_information == "none":
-        why = f"couplings are computed for at most {MAX_ROBUST_STATES} states, not for {k}"
-    (bound,) = _bounds(of_sets, family, length, protection, pairs=k <= MAX_ROBUST_STATES)
-    return [Part(family, bound, why)]
+        why = _beyond("couplings", MAX_ROBUST_STATES, k)
+    return _parts(family, why, of_sets, family, length, protection, pairs=k <= MAX_ROBUST_STATES)
 
 
 @loss_bounds.register
 def _(family: PeriodicChain, length: int, protection: Protection) -> list[Part]:
     if family.states > MAX_STATES:
-        limit = f"at most {MAX_STATES} states, not {family.states}"
-        why = f"couplings at every phase are computed for {limit}"
-        return [Part(family, None, why)]
-    return [Part(family, bound) for bound in _bounds(of_periodic, family, length, protection)]
+        return [Part(family, None, _beyond("other bounds", MAX_STATES, family.states))]
+    return _parts(family, "", of_periodic, family, length, protection)
+
+
+def _beyond(what: str, most: int, states: int) -> str:
+    return f"{what} are computed for at most {most} states, not for {states}"
 
 
 @shared
-def _bounds(make: Callable[..., Any], *arguments: Any, **options: Any) -> list[ProcessLoss]:
-    """Return the bounds of one or more processes."""
+def _parts(
+    family: Family, why: str, make: Callable[..., Any], *arguments: Any, **options: Any
+) -> list[Part]:
+    """Return a part with a bound for each of the processes of a family, mostly one."""
     made = make(*arguments, **options)
-    return [ProcessLoss(each) for each in (made if isinstance(made, list) else [made])]
+    every = made if isinstance(made, list) else [made]
+    return [Part(family, ProcessLoss(process), why) for process in every]

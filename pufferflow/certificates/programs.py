@@ -209,7 +209,7 @@ class Writer:
         rows[: len(node.rows)] = _floats(node.rows)
         if not np.array_equal(self._last.rows, rows):  # otherwise the last trees are nearly best
             # an error: equal rows have a tree too
-            self._last = ExactRows(rows, 1e-15, np.asarray(rows.any(axis=1)))
+            self._last = ExactRows(rows, 1e-15)
         return self._last
 
     def _reweighted(self, forward: bool, phase: int, power: int) -> list[ReweightedRows]:
