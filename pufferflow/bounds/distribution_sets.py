@@ -24,7 +24,6 @@ from pufferflow.models.bounded import RowSets
 Arcs: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64], Floats]
 """The derivative of leakages by costs: pair, arc (both z · k + y) and weight."""
 
-DENSE = 16
 PORTION = 10**7
 """Approximate work of a call of a kernel: hundredths of a second."""
 OFF = 1e-12
@@ -201,9 +200,7 @@ def largest_logs(rows: Floats) -> Floats:
     """Return max_z log rows[x, z] / rows[x', z], shape (k, k), for rows of any numbers ≥ 0."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         logs = np.log(rows)
-        if len(logs) <= DENSE:
-            return np.asarray(np.fmax.reduce(logs[:, None, :] - logs, axis=2, initial=-np.inf))
-        return np.array([np.fmax.reduce(row - logs, axis=1, initial=-np.inf) for row in logs])
+        return np.asarray(np.fmax.reduce(logs[:, None, :] - logs, axis=2, initial=-np.inf))
 
 
 def conditional(joint: Floats) -> Floats:

@@ -110,7 +110,9 @@ class _Leakages:
 
         The bound holds for every later node.
         """
-        process, (costs, cap) = self._process, self._limits(cost)
+        process, costs = self._process, cost * self._process.distance
+        most = (process.around if len(process.secrets) == 1 else process.length) * cost
+        cap = self.side.blocks.caps(most * (1 + 16 * UNIT_ROUNDOFF) * self._away, cost, costs)
         if self.side.early is not None:
             stored, _ = self.side.early.walk(self._zeros, costs, cap, self._trees)
             found = list(stored.astype(np.float64))
@@ -119,13 +121,6 @@ class _Leakages:
             for _ in range(process.around if process.exact else 0):
                 found.append(self._step(found[-1], costs, cap))
         return found if process.exact else [*found, self._tail(cost, costs, cap, found[-1])]
-
-    def _limits(self, cost: float) -> tuple[Floats, Floats]:
-        """Return the costs of pairs of values, and bounds of all leakages."""
-        process, costs = self._process, cost * self._process.distance
-        most = (process.around if len(process.secrets) == 1 else process.length) * cost
-        cap = most * (1 + 16 * UNIT_ROUNDOFF) * self._away
-        return costs, self.side.blocks.caps(cap, cost, costs)
 
     def _step(self, before: Floats, costs: Floats, cap: Floats) -> Floats:
         """Return leakages of a node from those of its neighbour; each set bounds them."""

@@ -34,8 +34,6 @@ from pufferflow.models.processes import HiddenChain, PeriodicChain
 _EXACT_WORK = 20_000
 _EXACT_NODES, _EXACT_STATES = 400, 12
 """Number of early nodes with leakages of their own, in full up to this number of states."""
-_EXACT_STEPS = 3_000
-"""Number of records of segments, from all phases of a period."""
 _SETS_NODES = 10
 """Length of segments all of whose nodes are computed, of families between bounds."""
 
@@ -182,15 +180,13 @@ def of_periodic(chain: PeriodicChain, length: int, protection: Protection) -> li
     forward = Cycle(chain, length - window, forward=True, known=known)
     backward = Cycle(chain, length - window, forward=False, known=reversible)
     shared, possible = (length, window, _different(k)), [_every(k)] * 2
-    if length * period > _EXACT_STEPS or length * period * k**3 > _EXACT_WORK:
+    if length == window or length * period * k**3 > _EXACT_WORK:
         sides = Side(cycle=forward), Side(cycle=backward)
         return [Process(*shared, *sides, False, possible)]
     found, far = [], np.arange(1, length - window + 1)
     for first in range(period):
-        after, before = Side(), Side()
-        if len(far):
-            after = Side(early=forward.nodes(first + length - 1 - far))
-            before = Side(early=backward.nodes(first + far))
+        after = Side(early=forward.nodes(first + length - 1 - far))
+        before = Side(early=backward.nodes(first + far))
         found.append(Process(*shared, after, before, True, possible))
     return found
 

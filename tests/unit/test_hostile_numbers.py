@@ -34,7 +34,7 @@ APART = ~np.eye(4, dtype=bool)
 @pytest.fixture
 def unshared(monkeypatch):
     """Bounds of equal chains are not shared: they would begin where those before ended."""
-    monkeypatch.setattr(of_families, "_bounds", of_families._bounds.__wrapped__)
+    monkeypatch.setattr(of_families, "_parts", of_families._parts.__wrapped__)
 
 
 def spoilt(number):
