@@ -35,7 +35,7 @@ def read_json(
     except json.JSONDecodeError as error:
         wrong = f"is not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
     except RecursionError:
-        wrong = "is nested too deeply to be a model"
+        wrong = f"is nested too deeply; it must hold {must_hold}"
     except PufferflowError as error:
         raise ModelError(f"{name}: {error}") from error
     except ValueError as error:  # an integer too long for Python to convert

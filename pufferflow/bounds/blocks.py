@@ -19,8 +19,7 @@ from pufferflow.bounds.distribution_sets import (
     largest_log_cross_ratios,
     largest_log_ratios,
 )
-from pufferflow.bounds.robust import greedy
-from pufferflow.models.bounded import RowSets, between
+from pufferflow.models.bounded import RowSets, between, greedy
 from pufferflow.models.powers import followed
 
 _PASSED = 500.0
@@ -218,13 +217,8 @@ def _product(first: RowSets, second: RowSets) -> RowSets:
 
 def _extreme(rows: RowSets, values: Floats, *, largest: bool) -> Floats:
     """Return the largest or smallest p·h of each state's rows p and the columns h of ``values``."""
-    found: Floats = rows.base @ values
-    for part in rows.parts:
-        found = found + [
-            greedy(widths, total, values, largest)
-            for widths, total in zip(part.widths, part.totals, strict=True)
-        ]
-    return found
+    parts = (greedy(*part, values[None], largest=largest) for part in rows.parts)
+    return np.asarray(sum(parts, rows.base @ values))
 
 
 def _grid(length: int) -> list[int]:

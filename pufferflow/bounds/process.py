@@ -130,17 +130,17 @@ def of_sets(
     k, window = family.states, min(protection.window, length)
     coupled = pairs and protection.side_information == "none"
 
-    def sets(rows: RowSets) -> DistributionSet:
-        return AffineRows(rows) if coupled else ReweightedRows(rows.log_ratios())
+    def sets(rows: RowSets) -> tuple[DistributionSet, ...]:
+        known = ReweightedRows(rows.log_ratios())
+        return (AffineRows(rows), known) if coupled else (known,)
 
     def blocks(columns: bool) -> Blocks:
         return Blocks(blocks_of_sets(family.rows, length, columns=columns))
 
-    forward = Side((sets(family.rows),), Blocks() if coupled else blocks(False))
-    past: list[DistributionSet] = [ReweightedRows(family.rows.log_ratios(columns=True))]
-    if family.backward is not None:
-        past.append(sets(family.backward.rows))
-    backward = Side(tuple(past), blocks(True))
+    forward = Side(sets(family.rows), blocks(False))
+    past = ReweightedRows(family.rows.log_ratios(columns=True))
+    reverse = sets(family.backward.rows) if family.backward is not None else ()
+    backward = Side((past, *reverse), blocks(True))
     exact = length <= _SETS_NODES
     return Process(length, window, _different(k), forward, backward, exact, [_every(k)] * 2)
 

@@ -7,14 +7,19 @@ z). Then the inequality of Lemma 3 is linear in p and q, and its worst case a gr
 one linear program, and a short proof.
 """
 
-from typing import Any, NamedTuple, TypeAlias
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from pufferflow._util.rounding import UNIT_ROUNDOFF
-from pufferflow._util.types import Floats
+from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
+from pufferflow._util.types import Floats, Ints
 from pufferflow.bounds.distribution_sets import Arcs, ExactRows, ReweightedRows
-from pufferflow.models.bounded import RowSets
+from pufferflow.models.bounded import RowSets, greedy
+
+if TYPE_CHECKING:
+    from highspy import Highs, HighsBasis, HighsLp
 
 _TOLERANCE = 1e-10
 _LARGEST = 1e100
@@ -24,16 +29,23 @@ _SMALLEST = 2e-9  # HiGHS drops entries of up to 1e-9
 
 
 class RobustFlows(NamedTuple):
-    """Flows g, and a table of shares for each part of p and q; all (k, k), from row to column."""
+    """Flows g, and shares of each part of p and q, from row to column: shape (k, k).
+
+    Those of n pairs of values have shape (n, k, k).
+    """
 
     flow: Floats
     surplus: list[Floats]
     reserve: list[Floats]
 
 
-Pair: TypeAlias = tuple[int, int]
-Solved: TypeAlias = tuple[RobustFlows, float, Floats]
-"""Flows for a pair of values, the smallest Λ, and the derivative of log Λ by the costs."""
+class Solved(NamedTuple):
+    """Solutions for n pairs of values: flows, the smallest Λ, the derivative of log Λ by costs."""
+
+    pairs: Ints
+    flows: RobustFlows
+    ratios: Floats
+    weights: Floats
 
 
 class AffineRows:
@@ -46,112 +58,165 @@ class AffineRows:
 
     def __init__(self, rows: RowSets) -> None:
         k = rows.states
-        self._rows, self._weights = rows, np.zeros((k * k, k * k))
-        self.flows: dict[Pair, RobustFlows] = {}
+        self._rows, self._weights = rows, np.zeros((k, k, k, k))
+        self.flows: dict[tuple[int, int], RobustFlows] = {}
         """Flows of the last costs; pairs whose program was not solved are left out."""
         margin = 4.1 * rows.error + 32 * (k + 4) * UNIT_ROUNDOFF
         self.limit = np.maximum(rows.log_ratios().max(axis=2), 0.0) + margin
         np.fill_diagonal(self.limit, 0.0)
+        pairs, most = np.argwhere(self.limit > 0), max(1, _TOGETHER // _columns(rows))
+        starts = range(0, len(pairs), most)
+        self._programs = [_Programs(rows, pairs[start : start + most]) for start in starts]
+
+    @property
+    def middle(self) -> ExactRows:
+        """One row of each set."""
+        rows = self._rows.base
+        for widths, totals in self._rows.parts:
+            rows = rows + widths * (totals / widths.sum(axis=1).clip(SAFE_MINIMUM))[:, None]
+        return ExactRows(rows)
 
     def bound(self, costs: Floats) -> Floats:
         """As :meth:`PairBound.bound`."""
         values: Floats = np.fmin(self.limit, costs.max())  # the range of log h
         np.fill_diagonal(values, 0.0)
-        with np.errstate(over="ignore"):
-            growth = np.exp(costs)
         self._weights[:], self.flows = 0.0, {}
-        pairs = [(x, y) for x, y in np.argwhere(values > 0).tolist()]
-        for (x, y), solved in zip(pairs, solve(self._rows, pairs, growth), strict=True):
-            if solved is not None:
-                flows, least, weights = solved
-                self.flows[x, y] = flows
-                self._weights[x * len(costs) + y] = weights.ravel()
-                values[x, y] = min(values[x, y], self._proved(x, y, growth, flows, least))
+        if not 0 < costs.max() < np.log(_LARGEST):  # beyond the precision of the programs
+            return values
+        growth = np.exp(costs)
+        for solved in (found for one in self._programs for found in one.solve(growth)):
+            x, y = solved.pairs.T
+            values[x, y] = np.fmin(values[x, y], self._proved(growth, solved))
+            self._weights[x, y] = solved.weights
+            flow, *shares = solved.flows
+            for i, pair in enumerate(zip(x.tolist(), y.tolist(), strict=True)):
+                every = [[table[i] for table in tables] for tables in shares]
+                self.flows[pair] = RobustFlows(flow[i], *every)
         return values
 
     def derivative(self) -> Arcs:
         """As :meth:`PairBound.derivative`."""
-        pairs, arcs = np.nonzero(self._weights)
-        return pairs, arcs, self._weights[pairs, arcs]
+        k = len(self.limit)
+        weights = self._weights.reshape(k * k, k * k)
+        pairs, arcs = np.nonzero(weights)
+        return pairs, arcs, weights[pairs, arcs]
 
-    def _proved(self, x: int, y: int, growth: Floats, flows: RobustFlows, ratio: float) -> float:
-        """Return the bound proved by any flows, rounded up; about log ``ratio``."""
-        rows, k = self._rows, self._rows.states
-        into = (flows.flow * growth).sum(axis=0)
-        above = rows.base[x] - flows.flow.sum(axis=1) + into
-        size = rows.base[x] + flows.flow.sum(axis=1) + into
-        below = rows.base[y].copy()
-        for part, shares in zip(rows.parts, flows.surplus, strict=True):
+    def _proved(self, growth: Floats, solved: Solved) -> Floats:
+        """Return bounds proved by any flows, rounded up; about log Λ."""
+        rows, k, (x, y), every = self._rows, len(growth), solved.pairs.T, np.arange(len(solved[0]))
+        flow, surplus, reserve = solved.flows
+        into = (flow * growth).sum(axis=1)
+        above = rows.base[x] - flow.sum(axis=2) + into
+        size = rows.base[x] + flow.sum(axis=2) + into
+        below = rows.base[y]
+        for part, shares in zip(rows.parts, surplus, strict=True):
             most = greedy(part.widths[x], part.totals[x], shares * growth, largest=True)
             above, size = above + most, size + most
-        for part, shares in zip(rows.parts, flows.reserve, strict=True):
-            below += greedy(part.widths[y], part.totals[y], shares / growth.T, largest=False)
+        for part, shares in zip(rows.parts, reserve, strict=True):
+            below = below + greedy(part.widths[y], part.totals[y], shares / growth.T, largest=False)
         rounding = 16 * (k + 8) * UNIT_ROUNDOFF * (1 + float(np.log(growth).max()))
         above += rounding * size
         below = np.maximum(below * (1 - rounding) - rounding * UNIT_ROUNDOFF, 0.0)
         # excess over a ratio moves to a store, whose requirement falls with the ratio
-        store = int(np.argmax(below))
-        beyond = np.maximum(above - ratio * below, 0.0)
-        beyond[store] = 0.0
-        needed = float((above[store] + (beyond * growth[:, store]).sum()) / below[store])
-        ratio = max(1.0, ratio, needed)
-        return float(np.log(ratio)) * (1 + 8 * UNIT_ROUNDOFF) + rounding + rows.error * 4.1
+        store = below.argmax(axis=1)
+        beyond = np.maximum(above - solved.ratios[:, None] * below, 0.0)
+        beyond[every, store] = 0.0
+        needed = above[every, store] + (beyond * growth[:, store].T).sum(axis=1)
+        ratios = np.fmax(np.maximum(solved.ratios, 1.0), needed / below[every, store])
+        return np.asarray(np.log(ratios) * (1 + 8 * UNIT_ROUNDOFF) + rounding + rows.error * 4.1)
 
 
-def greedy(widths: Floats, total: float, values: Floats, largest: bool) -> Floats:
-    """Return the largest (smallest) Σ e·values[:, y], 0 ≤ e ≤ widths with this sum, for every y."""
-    order = np.argsort(-values if largest else values, axis=0, kind="stable")
-    slack = 8 * len(widths) * UNIT_ROUNDOFF * (1 if largest else -1)
-    wide = widths[order]
-    before = np.cumsum(wide, axis=0) - wide
-    taken = np.minimum(wide, np.maximum(total + slack - before, 0.0))
-    return np.asarray((taken * np.take_along_axis(values, order, axis=0)).sum(axis=0))
+# -- the linear programs ---------------------------------------------------------------------------
 
 
-# -- the linear program ----------------------------------------------------------------------------
+class _Programs:
+    """The linear programs of some pairs of values, solved as one.
 
-
-def solve(rows: RowSets, pairs: list[Pair], growth: Floats) -> list[Solved | None]:
-    """Return flows for the distributions given each pair of values, with shares of sum 1.
-
-    It is None for pairs without a solution. The programs of several pairs are solved as one.
+    Greedy sums are duals: the largest Σ e a is the least t·total + Σ widths (a − t)⁺ over t, and
+    the smallest Σ e b the largest t·total − Σ widths (t − b)⁺. Shares of p have sum 1, those of q,
+    multiplied by Λ, sum Λ. Each search starts from the last solution: costs change little, and it
+    mostly stays optimal.
     """
-    from scipy.optimize import linprog  # loading it takes longer than most noise scales
-    from scipy.sparse import block_diag, csr_array, kron
 
-    k, parts = rows.states, 2 * len(rows.parts)
-    columns = k * k + parts * (2 * k * k + k) + 1
-    if not pairs or not float(growth.max()) < _LARGEST:  # beyond the precision of the program
-        return [None] * len(pairs)
-    if len(pairs) > (most := max(1, _TOGETHER // columns)):
-        some = (pairs[start : start + most] for start in range(0, len(pairs), most))
-        return [solved for part in some for solved in solve(rows, part, growth)]
-    count, programs = len(pairs), [_program(rows, x, y, growth) for x, y in pairs]
-    equal, right = _sums(k, parts)
-    at_least = np.zeros((columns, 2))
-    at_least[:, 1] = np.inf
-    for _, _, level in map(_places, [k] * parts, range(parts)):
-        at_least[level, 0] = -np.inf
-    names = ("primal_feasibility_tolerance", "dual_feasibility_tolerance")
-    options: Any = dict.fromkeys(names, _TOLERANCE)
-    solution = linprog(  # type: ignore[call-overload]  # its stubs take no array of bounds
-        np.tile(np.eye(columns)[-1], count),
-        A_ub=block_diag([csr_array(left) for left, _ in programs], format="csr"),
-        b_ub=np.concatenate([bound for _, bound in programs]),
-        A_eq=kron(np.eye(count), csr_array(equal), format="csr"),
-        b_eq=np.tile(right, count),
-        bounds=np.tile(at_least, (count, 1)),
-        method="highs",
-        options=options,
-    )
-    if solution.status == 0:
-        found = solution.x.reshape(count, -1), -solution.ineqlin.marginals.reshape(count, -1)
-        every = zip(*found, strict=True)
+    def __init__(self, rows: RowSets, pairs: Ints) -> None:
+        self._rows, self._pairs = rows, pairs
+        self._basis: HighsBasis | None = None
+        (x, y), k, square = pairs.T, rows.states, rows.states**2
+        sides = [(part, x, 1.0) for part in rows.parts] + [(part, y, -1.0) for part in rows.parts]
+        sums = k + len(sides) * square  # from here on rows are equations
+        left = np.zeros((len(pairs), sums + len(sides) * k, _columns(rows)))
+        right, least = np.zeros(left.shape[:2]), np.zeros(left.shape[2])
+        leaves, enters = np.kron(np.eye(k), np.ones(k)), np.tile(np.eye(k), k)
+        left[:, :k, :square] = enters - leaves
+        left[:, :k, -1], right[:, :k] = -rows.base[y], -rows.base[x]
+        # the number of an entry in a list of e^w and −e^−w; here these are 1 and −1
+        cells, varying = np.arange(square), np.full(left.shape[1:], -1)
+        varying[cells % k, cells] = cells
+        for i, (part, value, sign) in enumerate(sides):
+            shares, excess, level = _places(k, i)
+            wide = np.where((widths := part.widths[value]) > _SMALLEST, widths, 0.0)
+            # a sum above that of the widths would make it unbounded
+            totals = np.minimum(part.totals[value], wide.sum(axis=1))
+            left[:, :k, excess] = enters * np.repeat(wide, k, axis=1)[:, None]
+            left[:, :k, level] = sign * totals[:, None, None] * np.eye(k)
+            below = left[:, k + i * square : k + (i + 1) * square]
+            below[..., shares], below[..., excess] = sign * np.eye(square), -np.eye(square)
+            below[..., level], least[level] = -sign * enters.T, -np.inf
+            varying[k + i * square + cells, shares.start + cells] = cells + (sign < 0) * square
+            whole = slice(sums + i * k, sums + (i + 1) * k)
+            left[:, whole, shares] = leaves
+            right[:, whole], left[:, whole, -1] = sign > 0, min(sign, 0)
+        self._entries = np.nonzero(left)
+        self._values, varying = left[self._entries], varying[self._entries[1:]]
+        self._changed = np.flatnonzero(varying >= 0)
+        self._factors = varying[self._changed]
+        self._solver, self._model = _solver(), _model(self._entries, right, least, sums)
+
+    def solve(self, growth: Floats) -> list[Solved]:
+        """Return flows for the distributions given each pair, with shares of sum 1.
+
+        Pairs without a solution are left out.
+        """
+        factors = np.concatenate([growth.ravel(), -1 / growth.T.ravel()])
+        self._values[self._changed] = factors[self._factors]
+        self._model.a_matrix_.value_ = self._values
+        self._solver.passModel(self._model)
+        if self._basis is not None:
+            self._solver.setBasis(self._basis)
+        self._solver.run()
+        if self._solver.getModelStatus().name == "kOptimal":
+            self._basis = self._solver.getBasis()
+            return [self._solved(growth)]
+        if len(self._pairs) == 1:
+            return []
+        alone = (_Programs(self._rows, pair[None]) for pair in self._pairs)
+        return [solved for one in alone for solved in one.solve(growth)]  # perhaps a few fail
+
+    def _solved(self, growth: Floats) -> Solved:
+        """Return the solution; the derivative is that of e^±w, by the multipliers."""
+        solution, n, k = self._solver.getSolution(), len(self._pairs), self._rows.states
+        values = np.maximum(np.reshape(solution.col_value, (n, -1)), 0.0)
+        multipliers = np.maximum(-np.reshape(solution.row_dual, (n, -1)), 0.0)
         # no ratio is 0: a program beyond its precision has no solution
-        return [_read(rows, *each, growth) if each[0][-1] > 0 else None for each in every]
-    if count == 1:
-        return [None]
-    return [solve(rows, [pair], growth)[0] for pair in pairs]  # perhaps a single pair fails
+        solved, parts = values[:, -1] > 0, len(self._rows.parts)
+        values, multipliers, n = values[solved], multipliers[solved], int(solved.sum())
+        flow = values[:, : k * k].reshape(n, k, k)
+        weights, every = multipliers[:, None, :k] * flow * growth, list[Floats]()
+        for i in range(2 * parts):
+            shares = values[:, _places(k, i)[0]].reshape(n, k, k)
+            moved = shares * multipliers[:, k + i * k * k :][:, : k * k].reshape(n, k, k)
+            weights += moved * growth if i < parts else moved.transpose(0, 2, 1) / growth
+            total = shares.sum(axis=2, keepdims=True)
+            every.append(np.where(total > 0, shares / np.where(total > 0, total, 1.0), np.eye(k)))
+        away, ratios = 1 - np.eye(k), values[:, -1]
+        flows = RobustFlows(flow * away, every[:parts], every[parts:])
+        return Solved(self._pairs[solved], flows, ratios, weights * away / ratios[:, None, None])
+
+
+def _columns(rows: RowSets) -> int:
+    """Return the number of variables of one pair: flows, those of :func:`_places`, and Λ."""
+    k = rows.states
+    return k * k + 2 * len(rows.parts) * (2 * k * k + k) + 1
 
 
 def _places(k: int, part: int) -> tuple[slice, slice, slice]:
@@ -164,58 +229,39 @@ def _places(k: int, part: int) -> tuple[slice, slice, slice]:
     return slice(start, middle), slice(middle, end), slice(end, end + k)
 
 
-def _program(rows: RowSets, x: int, y: int, growth: Floats) -> tuple[Floats, Floats]:
-    """Return both sides of the inequalities for the distributions given x and y.
+def _model(entries: Any, right: Floats, least: Floats, sums: int) -> HighsLp:
+    """Return the smallest sum of Λ of n programs, without the values of the entries.
 
-    Greedy sums are duals: the largest Σ e a is the least t·total + Σ widths (a − t)⁺ over t, and
-    the smallest Σ e b the largest t·total − Σ widths (t − b)⁺.
+    Rows from ``sums`` on are equations.
     """
-    k, square = rows.states, rows.states**2
-    leaves, enters = np.kron(np.eye(k), np.ones(k)), np.tile(np.eye(k), k)
-    sides = [(part, x, 1.0, growth) for part in rows.parts]
-    sides += [(part, y, -1.0, -1 / growth.T) for part in rows.parts]
-    left = np.zeros((k + len(sides) * square, square + len(sides) * (2 * square + k) + 1))
-    left[:k, :square] = enters * growth.ravel() - leaves
-    left[:k, -1] = -rows.base[y]
-    for i, (part, value, sign, factors) in enumerate(sides):
-        widths, total = part.widths[value], part.totals[value]
-        wide = np.where(widths > _SMALLEST, widths, 0.0)
-        if (wide != widths).any():  # widths below the sum would make it unbounded
-            total = min(total, float(wide.sum()))
-        shares, excess, level = _places(k, i)
-        left[:k, excess] = enters * np.repeat(wide, k)
-        left[:k, level] = sign * total * np.eye(k)
-        below = left[k + i * square : k + (i + 1) * square]
-        below[:, shares], below[:, excess] = np.diag(factors.ravel()), -np.eye(square)
-        below[:, level] = -sign * enters.T
-    return left, np.concatenate([-rows.base[x], np.zeros(len(left) - k)])
+    from highspy import HighsLp, MatrixFormat  # loading it takes longer than most noise scales
+
+    (pair, row, column), (n, height), columns = entries, right.shape, len(least)
+    model = HighsLp()
+    model.num_row_, model.num_col_ = right.size, n * columns
+    model.col_cost_ = np.tile(np.eye(columns)[-1], n)
+    model.col_lower_, model.col_upper_ = np.tile(least, n), np.full(n * columns, np.inf)
+    model.row_lower_ = np.where(np.arange(height) < sums, -np.inf, right).ravel()
+    model.row_upper_ = right.ravel()
+    model.a_matrix_.format_ = MatrixFormat.kRowwise
+    model.a_matrix_.start_ = np.searchsorted(pair * height + row, np.arange(right.size + 1))
+    model.a_matrix_.index_ = pair * columns + column
+    return model
 
 
-def _sums(k: int, parts: int) -> tuple[Floats, Floats]:
-    """Return equations: shares of p have sum 1, those of q, multiplied by Λ, sum Λ."""
-    left = np.zeros((parts * k, k * k + parts * (2 * k * k + k) + 1))
-    for i in range(parts):
-        left[i * k : (i + 1) * k, _places(k, i)[0]] = np.kron(np.eye(k), np.ones(k))
-    of_p = np.arange(parts * k) < parts * k // 2
-    left[:, -1] = np.where(of_p, 0.0, -1.0)
-    return left, np.where(of_p, 1.0, 0.0)
+def _solver() -> Highs:
+    """Return a silent solver."""
+    from highspy import Highs
 
-
-def _read(rows: RowSets, values: Floats, multipliers: Floats, growth: Floats) -> Solved:
-    """Return the solution of one pair; the derivative is that of e^±w, by their multipliers."""
-    k, square, parts = rows.states, rows.states**2, len(rows.parts)
-    values, multipliers = np.maximum(values, 0.0), np.maximum(multipliers, 0.0)
-    flow, all_shares = values[:square].reshape(k, k), []
-    weights = multipliers[:k] * flow * growth
-    for i in range(2 * parts):
-        shares = values[_places(k, i)[0]].reshape(k, k)
-        duals = multipliers[k + i * square : k + (i + 1) * square].reshape(k, k)
-        weights += duals * shares * growth if i < parts else (duals * shares).T / growth
-        total = shares.sum(axis=1, keepdims=True)
-        all_shares.append(np.where(total > 0, shares / np.where(total > 0, total, 1.0), np.eye(k)))
-    flow, weights = flow * (1 - np.eye(k)), weights * (1 - np.eye(k))
-    flows = RobustFlows(flow, all_shares[:parts], all_shares[parts:])
-    return flows, float(values[-1]), weights / values[-1]
+    solver = Highs()  # type: ignore[no-untyped-call]
+    solver.setOptionValue("output_flag", False)
+    solver.setOptionValue("primal_feasibility_tolerance", _TOLERANCE)
+    solver.setOptionValue("dual_feasibility_tolerance", _TOLERANCE)
+    # after small changes of costs the last solution is nearly feasible: the primal simplex method
+    solver.setOptionValue("simplex_strategy", 4)
+    solver.setOptionValue("simplex_scale_strategy", 0)
+    solver.setOptionValue("presolve", "off")
+    return solver
 
 
 DistributionSet: TypeAlias = ExactRows | AffineRows | ReweightedRows

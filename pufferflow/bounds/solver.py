@@ -16,8 +16,9 @@ _FINE = 1e-10  # tolerance of iterative solutions
 def beginning(rows: PairBound, most: int) -> Floats:
     """Return rough leakages at small costs in units of c, (k, k), the same in every search.
 
-    They are at most ``most``.
+    They are at most ``most``. Sets are represented by their ``middle``.
     """
+    rows = getattr(rows, "middle", rows)
     costs = _SMALL * (1 - np.eye(len(rows.limit)))
     # distinct: couplings of equal ones are degenerate and slow
     now = np.random.default_rng(0).random(costs.shape) * _SMALL / 2

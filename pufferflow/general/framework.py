@@ -3,7 +3,7 @@
 import math
 import os
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -108,9 +108,11 @@ class PufferfishFramework:
             raise ParameterError("there is no scenario; give at least one")
         self.distributions = {name: _given_secrets(d, name) for name, d in distributions.items()}
         """The exact distributions, as given."""
-        if pairs is None:
-            pairs = _pairs_within(map(list, self.distributions.values()))
-        self.pairs = tuple({self._pair(given): None for given in checks.check_list(pairs, "pairs")})
+        asked = _pairs_within(self.distributions.values()) if pairs is None else pairs
+        once: dict[frozenset[Hashable], Pair] = {}
+        for pair in map(self._pair, checks.check_list(asked, "pairs")):
+            once.setdefault(frozenset(pair), pair)
+        self.pairs = tuple(once.values())
         """Pairs that must be indistinguishable, each once."""
         if not self.pairs:
             raise ParameterError("there is no pair of secrets, so nothing is protected; give one")
@@ -153,14 +155,7 @@ class PufferfishFramework:
         return cls._of(scenarios, query.__getitem__, records, "{}={}".format, pairs)
 
     @classmethod
-    def _of(
-        cls,
-        scenarios: Mapping[Any, Any],
-        query: Callable[[Any], Any],
-        records: Iterable[str] | None,
-        secret: Callable[..., Hashable],
-        pairs: Pairs | None,
-    ) -> Self:
+    def _of(cls, scenarios: Any, query: Any, records: Any, secret: Any, pairs: Any) -> Self:
         """Return the framework of databases; ``secret`` is called with a record and its value."""
         checks.check_type(scenarios, "scenarios", Mapping)
         given = {
@@ -180,16 +175,15 @@ class PufferfishFramework:
         if not len(names) == len({*names}) == size:
             raise ParameterError(f"records must be the names of the {size} records, all different")
         secrets: dict[Hashable, dict[Hashable, Distribution]] = {}
-        groups: dict[Any, list[Hashable]] = defaultdict(list)
+        groups: list[list[Hashable]] = []
         for scenario, likely in given.items():
             joint: Any = defaultdict(lambda: defaultdict(Fraction))
             for database, p in likely.items():
                 for state in zip(names, database, strict=True) if p else ():
                     joint[state][queries[database]] += p
-            for state in joint:
-                groups[scenario, state[0]].append(secret(*state))
+            groups += [[secret(*state) for state in joint if state[0] == name] for name in names]
             secrets[scenario] = {secret(*s): exact.normalised(w) for s, w in joint.items()}
-        framework = cls(secrets, _pairs_within(groups.values()) if pairs is None else pairs)
+        framework = cls(secrets, _pairs_within(groups) if pairs is None else pairs)
         framework._records, framework._databases, framework._query = names, given, queries
         return framework
 
@@ -307,15 +301,12 @@ def _given_secrets(given: Any, scenario: Hashable) -> dict[Hashable, Distributio
     return {secret: exact.distribution(each, where[secret]) for secret, each in given.items()}
 
 
-def _pairs_within(groups: Iterable[list[Hashable]]) -> list[Pair]:
-    """Return any two secrets of one group, each pair once."""
-    pairs: dict[frozenset[Hashable], Pair] = {}
+def _pairs_within(groups: Iterable[Collection[Hashable]]) -> Iterator[Pair]:
+    """Yield any two secrets of each group."""
     for secrets in groups:
         work = math.comb(len(secrets), 2) * PAIR_WORK
         afford(work, f"all pairs of {len(secrets):,} secrets", "give some")
-        for pair in combinations(secrets, 2):
-            pairs.setdefault(frozenset(pair), pair)
-    return list(pairs.values())
+        yield from combinations(secrets, 2)
 
 
 def _are_independent(given: Mapping[Database, Fraction], groups: Sequence[Sequence[int]]) -> bool:
@@ -323,9 +314,9 @@ def _are_independent(given: Mapping[Database, Fraction], groups: Sequence[Sequen
 
     It suffices to compare positive probabilities, as they sum to 1.
     """
-    likely = {database: p for database, p in given.items() if p}
     parts, masses = [itemgetter(*group) for group in groups], defaultdict[Any, Fraction](Fraction)
-    for database, p in likely.items():
+    for database, p in given.items():
         for part in parts:
             masses[part, part(database)] += p
-    return all(p == math.prod(masses[part, part(d)] for part in parts) for d, p in likely.items())
+    likely = [(database, p) for database, p in given.items() if p]
+    return all(p == math.prod(masses[part, part(d)] for part in parts) for d, p in likely)

@@ -124,7 +124,7 @@ def scale_work(name: str, family: AnyFamily, length: Lengths, certified: bool = 
     if name != "leakage" or theta.states is None or k > MAX_BLOCK_STATES:
         return work
     if isinstance(theta, BoundedFamily):
-        work += 9.1e10 * (k / 12) ** 5.3 if k <= MAX_ROBUST_STATES else 800.0 * k**4
+        work += 9.1e9 * (k / 12) ** 5.3 if k <= MAX_ROBUST_STATES else 800.0 * k**4
     elif k > MAX_STATES:
         work += matrices * 15e3 * k**3
     else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -24,7 +23,6 @@ class Masses(NamedTuple):
     totals: Floats
 
 
-@dataclass(frozen=True)
 class RowSets:
     """The row of state x is a sum of ``base[x]`` and of one element of each of ``parts``.
 
@@ -32,23 +30,14 @@ class RowSets:
     roundings, totals an absolute one of k.
     """
 
-    base: Floats
-    parts: tuple[Masses, ...]
-
-    @property
-    def states(self) -> int:
+    def __init__(self, base: Floats, parts: tuple[Masses, ...]) -> None:
+        self.base, self.parts = base, parts
+        self.states = len(base)
         """Number of states, k."""
-        return len(self.base)
-
-    @property
-    def error(self) -> float:
+        self.error = 4 * (1 + len(parts)) * UNIT_ROUNDOFF
         """Bound of the relative error of the entries of rows."""
-        return 4 * (1 + len(self.parts)) * UNIT_ROUNDOFF
-
-    @property
-    def _tolerance(self) -> float:
+        self._tolerance = 8 * self.states * UNIT_ROUNDOFF
         """Bound of the error of a sum of widths."""
-        return 8 * self.states * UNIT_ROUNDOFF
 
     def high(self) -> Floats:
         """Upper bounds of the entries, shape (k, k)."""
@@ -76,6 +65,19 @@ class RowSets:
             one, other = np.log(above)[:, None], np.log(below)
             table = one - other + 8 * UNIT_ROUNDOFF * (1 + np.abs(one) + np.abs(other))
         return np.where(above[:, None] == 0, -np.inf, table)
+
+
+def greedy(widths: Floats, totals: Floats, values: Floats, largest: bool) -> Floats:
+    """Return the largest or smallest Σ_z e(z)·values(z, y), 0 ≤ e ≤ widths with these sums, by y.
+
+    Shapes are (…, k), (…) and (…, k, m), the result is (…, m).
+    """
+    order = np.argsort(-values if largest else values, axis=-2, kind="stable")
+    slack = 8 * widths.shape[-1] * UNIT_ROUNDOFF * (1 if largest else -1)
+    wide = np.take_along_axis(widths[..., None], order, axis=-2)
+    before = np.cumsum(wide, axis=-2) - wide
+    taken = np.minimum(wide, np.maximum(totals[..., None, None] + slack - before, 0.0))
+    return np.asarray((taken * np.take_along_axis(values, order, axis=-2)).sum(axis=-2))
 
 
 def between(low: Floats, high: Floats) -> RowSets:
@@ -131,12 +133,10 @@ class IntervalFamily(BoundedFamily):
         for i, j in np.argwhere(lower > upper):
             ends = f"low {lower[i, j]} is above high {upper[i, j]}"
             raise ChainError(f"row {i + 1}, column {j + 1}: {ends}; exchange or correct them")
-        for i, row in enumerate(zip(lower, upper, strict=True), 1):
-            _tighten(*row, i)
-        lower.flags.writeable = upper.flags.writeable = False
-        self.low, self.high = lower, upper
+        self.low, self.high = _tightened(lower, upper)
         """Bounds of the transition probabilities, as tight as the row sums allow; read-only."""
-        super().__init__(between(lower, upper), backward)
+        self.low.flags.writeable = self.high.flags.writeable = False
+        super().__init__(between(self.low, self.high), backward)
 
 
 class TotalVariationFamily(BoundedFamily):
@@ -180,21 +180,19 @@ class TotalVariationFamily(BoundedFamily):
         super().__init__(RowSets(low, parts), backward)
 
 
-def _tighten(low: Floats, high: Floats, row: int) -> None:
-    """Tighten the bounds of one row by its sum, in place, rounded outward."""
-    least, most = math.fsum(low), math.fsum(high)
-    if not least - SUM_TOLERANCE <= 1 <= most + SUM_TOLERANCE:
-        sums = f"the lower bounds sum to {least:.12g} and the upper ones to {most:.12g}"
-        raise ChainError(f"row {row}: {sums}, and 1 is not between; correct them")
+def _tightened(low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Return bounds that are tightened by the sums of the rows, rounded outward."""
+    least, most = (np.array([[math.fsum(row)] for row in bound]) for bound in (low, high))
+    for i in np.flatnonzero((least - SUM_TOLERANCE > 1) | (most + SUM_TOLERANCE < 1)):
+        sums = f"lower bounds sum to {least[i, 0]:.12g} and the upper ones to {most[i, 0]:.12g}"
+        raise ChainError(f"row {i + 1}: the {sums}, and 1 is not between; correct them")
     # bounds equal to a distribution may have a sum off 1 by rounding
-    if least > 1:
-        low /= least * (1 + 1e-15)
-    if most < 1:
-        high /= most * (1 - 1e-15)
-        np.minimum(high, 1.0, out=high)
-    given = low.copy(), high.copy()
-    for z, (least, most) in enumerate(zip(*given, strict=True)):
-        # the sums of all others are correctly rounded, so one step outward covers them
-        rest, need = (math.fsum([1.0, row[z], *-row]) for row in given)
-        high[z] = max(min(most, math.nextafter(rest, 2.0)), least)
-        low[z] = min(max(least, math.nextafter(need, -1.0)), high[z])
+    low = low / np.where(least > 1, least * (1 + 1e-15), 1.0)
+    high = np.minimum(high / np.where(most < 1, most * (1 - 1e-15), 1.0), 1.0)
+    # the sums of all others are correctly rounded, so one step outward covers them
+    rest, need = (
+        np.array([[math.fsum([1.0, entry, *-row]) for entry in row] for row in bound])
+        for bound in (low, high)
+    )
+    high = np.maximum(np.minimum(high, np.nextafter(rest, 2.0)), low)
+    return np.minimum(np.maximum(low, np.nextafter(need, -1.0)), high), high

@@ -74,28 +74,37 @@ class MarkovChain(ByValue):
         """P, shape (k, k), read-only."""
         self.states = len(matrix)
         """Number of states, k."""
+        self.stationary_error = 8.0 * self.states**3 * UNIT_ROUNDOFF
+        """Bound on the relative error of each entry of :attr:`stationary_distribution`.
+
+        Eliminating state n perturbs the off-diagonal entries of the chain before it by at most
+        n + 3 roundings, and a relative perturbation η of those of an n-state chain moves each π(x)
+        by at most about 2nη (O'Cinneide 1993): below 8k³ roundings with the input's own.
+        """
+        self._balance_tolerance = max(1e-12, 4 * self.stationary_error)
+        """Relative difference of two opposite flows that counts as rounding."""
         self.start: Literal["stationary", "any", "given"] = "given"
         """Kind of initial distribution: given, stationary or any."""
         self.given: Floats | None = None
         """The initial distribution if it is given, shape (k,), read-only; otherwise None."""
+        self.initial_distribution: Floats | None = None
+        """Distribution of X_1, shape (k,), or None for any initial distribution."""
+        self.initial_support: Bools = np.ones(self.states, dtype=np.bool_)
+        """States X_1 may take, shape (k,)."""
         if not isinstance(initial_distribution, str):
             self.given = checked_start(initial_distribution, (self.states,))
+            self.initial_distribution, self.initial_support = self.given, self.given > 0
         elif initial_distribution == ANY:
             self.start = "any"
         elif initial_distribution == STATIONARY:
-            self.start = "stationary"
-            _ = self.stationary_distribution  # raises if it is not unique
+            self.start, self.initial_distribution = "stationary", self.stationary_distribution
+            self.initial_support = self._closed_classes[0]
         else:
             fault = f"initial distribution {shown(initial_distribution)} is unknown"
             raise ChainError(f'{fault}; give "stationary", "any" or a list of probabilities')
 
     def __repr__(self) -> str:
         return f"MarkovChain({self.states} states, initial_distribution={self.start})"
-
-    @property
-    def initial_distribution(self) -> Floats | None:
-        """Distribution of X_1, shape (k,), or None for any initial distribution."""
-        return self.stationary_distribution if self.start == "stationary" else self.given
 
     def document(self) -> dict[str, Any]:
         """Return the chain as plain JSON types."""
@@ -107,13 +116,6 @@ class MarkovChain(ByValue):
         """Mask of the states that can be reached from each, itself included, shape (k, k)."""
         edges = np.eye(self.states, dtype=np.bool_) | (self.transition_matrix > 0)
         return edges if edges.all() else followed(edges, edges, 1 << self.states.bit_length())
-
-    @cached_property
-    def initial_support(self) -> Bools:
-        """States X_1 may take, shape (k,)."""
-        if self.start == "stationary":
-            return self._closed_classes[0]
-        return np.ones(self.states, dtype=np.bool_) if self.given is None else self.given > 0
 
     @property
     def occurring(self) -> Bools:
@@ -164,12 +166,11 @@ class MarkovChain(ByValue):
         """Greatest common divisor of all cycle lengths; ChainError if the chain is reducible."""
         if not self.is_irreducible:
             raise ChainError("the period is defined for irreducible chains, not for this one")
-        edges, steps = self.transition_matrix > 0, np.zeros(self.states, dtype=np.int64)
-        seen = now = np.arange(self.states) == 0
-        while not seen.all():  # steps from the first state to each
-            now = edges[now].any(axis=0) & ~seen
-            seen = seen | now
-            steps[~seen | now] += 1
+        edges, n = self.transition_matrix > 0, 0
+        steps = np.where(np.arange(self.states) == 0, 0, self.states)  # from the first state
+        while (now := steps == n).any():
+            n += 1
+            steps[edges[now].any(axis=0) & (steps > n)] = n
         rows, columns = np.nonzero(edges)
         return int(np.gcd.reduce(steps[rows] + 1 - steps[columns]))
 
@@ -188,24 +189,15 @@ class MarkovChain(ByValue):
 
         Raises ChainError: there are several closed classes, so it is not unique.
         """
-        if (classes := len(self._closed_classes)) > 1:
-            fault = f"the chain has {classes} closed classes of states"
+        inside, *others = self._closed_classes
+        if others:
+            fault = f"the chain has {1 + len(others)} closed classes of states"
             advice = 'give another initial_distribution, such as "any"'
             raise ChainError(f"the stationary distribution is not unique: {fault}; {advice}")
-        inside, distribution = self._closed_classes[0], np.zeros(self.states)
+        distribution = np.zeros(self.states)
         distribution[inside] = _stationary(self.transition_matrix[np.ix_(inside, inside)])
         distribution.flags.writeable = False
         return distribution
-
-    @property
-    def stationary_error(self) -> float:
-        """Bound on the relative error of each entry of :attr:`stationary_distribution`.
-
-        Eliminating state n perturbs the off-diagonal entries of the chain before it by at most
-        n + 3 roundings, and a relative perturbation η of those of an n-state chain moves each π(x)
-        by at most about 2nη (O'Cinneide 1993): below 8k³ roundings with the input's own.
-        """
-        return 8.0 * self.states**3 * UNIT_ROUNDOFF
 
     @cached_property
     def time_reversal(self) -> Floats:
@@ -220,8 +212,7 @@ class MarkovChain(ByValue):
         if pi.min() < SAFE_MINIMUM:
             needs = f"the time reversal needs stationary probabilities of at least {SAFE_MINIMUM}"
             raise ChainError(f"{needs}, not {pi.min():.3g}")
-        with np.errstate(under="ignore"):
-            reversal: Floats = self.transition_matrix.T * pi / pi[:, None]
+        reversal: Floats = self.transition_matrix.T * pi / pi[:, None]
         reversal.flags.writeable = False
         return reversal
 
@@ -233,11 +224,6 @@ class MarkovChain(ByValue):
         flow = self.stationary_distribution[:, None] * self.transition_matrix
         tolerance = self._balance_tolerance * np.maximum(flow, flow.T)
         return bool(np.all(np.abs(flow - flow.T) <= tolerance))
-
-    @property
-    def _balance_tolerance(self) -> float:
-        """Relative difference of two opposite flows that counts as rounding."""
-        return max(1e-12, 4 * self.stationary_error)
 
     def eigengap(self, kind: GapKind) -> float:
         """Return the gap g of Algorithm 4, rounded down, between 0 and 2.
@@ -263,11 +249,11 @@ class MarkovChain(ByValue):
             return 0.0
         similar = np.sqrt(pi)[:, None] * self.transition_matrix / np.sqrt(pi)
         error = 16.0 * self.states * UNIT_ROUNDOFF + self.stationary_error
-        if kind == "reversible":
-            moduli = np.sort([0.0, *np.abs(np.linalg.eigvalsh((similar + similar.T) / 2))])
-            return max(0.0, 2.0 * (1.0 - float(moduli[-2]) - error - self._balance_tolerance))
         singular = [*np.linalg.svd(similar, compute_uv=False), 0.0]  # of one state, too
-        return max(0.0, 1.0 - float(singular[1]) ** 2 - error)
+        second = float(singular[1])
+        if kind == "reversible":  # singular values are absolute eigenvalues
+            return max(0.0, 2.0 * (1.0 - second - error - self._balance_tolerance))
+        return max(0.0, 1.0 - second**2 - error)
 
 
 def _stationary(matrix: Floats) -> Floats:
@@ -313,8 +299,7 @@ def checked_start(values: ArrayLike, shape: tuple[int, ...]) -> Floats:
     start = check_numbers(values, f"the {name}", ChainError)
     if start.shape != shape:
         raise ChainError(f"the {name} has shape {start.shape}; give one of shape {shape}")
-    vector: Floats = checked_distributions(start.reshape(1, -1), name, 1)[0]
-    return vector
+    return np.asarray(checked_distributions(start.reshape(1, -1), name, 1)[0])
 
 
 def checked_matrix(

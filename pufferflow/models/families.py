@@ -48,28 +48,20 @@ class Family(ByValue):
     """A class Θ of processes; subclasses override the attributes that differ."""
 
     chains: tuple[MarkovChain, ...] = ()
-    """Finitely many chains whose largest noise scale is that of the whole family, if there are any.
-    """
+    """Finitely many chains whose largest noise scale is that of Θ, if there are any."""
     members: tuple[MarkovChain, ...] = ()
     """All chains of Θ if there are finitely many, otherwise none."""
     states: int | None = None
     """Number of states of its chains; None if they may have any number."""
+    occurring: Bools | None = None
+    """Mask of the states (observations) that can occur, shape (k,); None if all may occur."""
+    has_given_start = False
+    """Whether one of its chains has a given initial distribution."""
     kind: ClassVar[str]
     """Its key in model files."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.description()})"
-
-    @property
-    def has_given_start(self) -> bool:
-        """Whether one of its chains has a given initial distribution."""
-        return any(chain.start == "given" for chain in self.members)
-
-    @property
-    def occurring(self) -> Bools | None:
-        """Mask of the states that can occur, shape (k,); None if all may occur."""
-        possible = [chain.occurring for chain in self.members]
-        return np.logical_and.reduce(possible) if possible else None
 
     def in_steps(self, step_seconds: int | None) -> Self:
         """Return the family with times in steps; raises ParameterError: the step is missing."""
@@ -119,11 +111,12 @@ class ChainFamily(Family):
     kind = "chains"
 
     def __init__(self, chains: Sequence[MarkovChain]) -> None:
-        self.chains = tuple(checks.check_list(chains, "chains"))
+        self.chains = self.members = tuple(checks.check_list(chains, "chains"))
         for chain in self.chains:
             checks.check_type(chain, "an entry of chains", MarkovChain)
         self.states = common_states((chain.states for chain in self.chains), "chains")
-        self.members = self.chains
+        self.occurring = np.logical_and.reduce([chain.occurring for chain in self.chains])
+        self.has_given_start = any(chain.start == "given" for chain in self.chains)
 
     def description(self) -> str:
         """Return a description of these chains."""

@@ -18,7 +18,7 @@ from pufferflow._util.checks import check_confidence, check_positive, check_whol
 from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._util.types import Bools, Floats
 from pufferflow.errors import ChainError
-from pufferflow.models.bounded import IntervalFamily
+from pufferflow.models.bounded import IntervalFamily, greedy
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.estimation import confidence_family
 from pufferflow.models.families import AnyFamily, Family, finite_chains
@@ -43,9 +43,7 @@ class MixingFamily(Family):
     steps: int = 60
     """m, at least 1."""
     overlap: float = 0.4
-    """α, above 0 and at most 1, as its shortest decimal. At 1 records m steps apart are
-    independent.
-    """
+    """α in (0, 1], as its shortest decimal; at 1 records m steps apart are independent."""
     time: str | None = None
     """m as a time, such as "1h", which :meth:`in_steps` converts."""
 
@@ -151,29 +149,28 @@ def mixing_from_counts(
 def _of_chain(chain: MarkovChain, steps: int) -> tuple[float, ...]:
     """Return the overlaps of one chain, forward and backward."""
     chain = chain.recurrent
-    with np.errstate(under="ignore"):
-        power, support = matrix_power(chain.transition_matrix, steps)
+    power, support = matrix_power(chain.transition_matrix, steps)
     # largest number of roundings of an entry of a product of non-negative matrices
     error = (steps + 1) * (chain.states + 6) * UNIT_ROUNDOFF
-    forward = _overlap(power) * (1 - 2 * error)
+    forward = _overlaps(power).min() * (1 - 2 * error)
     initial = chain.stationary_distribution if chain.start == "stationary" else None
     if initial is not None and initial.min() >= SAFE_MINIMUM:
         reversed_rows = power.T * initial[None, :] / initial[:, None]
-        backward = _overlap(reversed_rows) * (1 - 2 * error - 2 * chain.stationary_error)
+        backward = _overlaps(reversed_rows).min() * (1 - 2 * error - 2 * chain.stationary_error)
     else:
-        ratio = _cross_ratio(power, support) * (1 + 8 * error)
-        backward = 2 / (1 + math.sqrt(ratio)) * (1 - 4 * UNIT_ROUNDOFF)
-    bounds = forward, backward
-    return tuple(min(bound, 1.0) if bound >= SMALLEST_OVERLAP else 0.0 for bound in bounds)
+        root = math.exp(-_log_cross_ratio(power, support) / 2) * (1 - 8 * error)
+        backward = 2 * root / (1 + root) * (1 - 4 * UNIT_ROUNDOFF)
+    bounds = min(float(forward), 1.0), min(float(backward), 1.0)
+    return tuple(bound if bound >= SMALLEST_OVERLAP else 0.0 for bound in bounds)
 
 
-def _overlap(rows: Floats) -> float:
-    """Return the smallest Σ_z min(p(z), q(z)) over pairs of rows."""
-    return min(float(np.minimum(row, rows).sum(axis=1).min()) for row in rows)
+def _overlaps(rows: Floats) -> Floats:
+    """Return Σ_z min(p(z), q(z)) for all pairs of rows."""
+    return np.array([np.minimum(row, rows).sum(axis=1) for row in rows])
 
 
-def _cross_ratio(matrix: Floats, support: Bools) -> float:
-    """Return the largest P(y, x) P(y', x')/(P(y, x') P(y', x)) of possible values x, x'.
+def _log_cross_ratio(matrix: Floats, support: Bools) -> float:
+    """Return the largest log P(y, x) P(y', x')/(P(y, x') P(y', x)) of possible values x, x'.
 
     ``support`` marks the positive entries; if one underflows to 0 the result is ∞.
     """
@@ -182,8 +179,7 @@ def _cross_ratio(matrix: Floats, support: Bools) -> float:
         return math.inf
     logs = np.log(possible)
     spreads = [np.ptp(logs - column[:, None], axis=0).max() for column in logs.T]
-    largest = float(max(spreads)) * (1 + 1e-12) + 1e-14
-    return math.exp(largest) if largest < 700 else math.inf
+    return float(max(spreads)) * (1 + 1e-12) + 1e-14
 
 
 def _variations(family: IntervalFamily, rows: Floats, steps: Sequence[int]) -> Floats:
@@ -191,20 +187,17 @@ def _variations(family: IntervalFamily, rows: Floats, steps: Sequence[int]) -> F
     most, k = max(steps), len(rows)
     tolerance = 1e-9  # above all roundings of up to 100,000 products, each of k + 6 of them
     # τ_n; max s_l − min s_l; e_n
-    bounds, spreads, errors = np.ones(most + 1), np.empty(most), np.zeros((most, k))
+    bounds, spreads, errors = np.ones(most + 1), np.empty(most), np.zeros((most + 1, k))
     power, distances, drift = np.eye(k), 1 - np.eye(k), np.zeros(k)
     moved, others = _farthest(family, rows, distances), ~np.eye(k, dtype=np.bool_)
     for n in range(1, most + 1):
         spreads[n - 1] = np.ptp(moved)
         drift = rows @ drift + moved
         error = (drift + spreads[n - 1 :: -1] @ errors[:n]) * (1 + tolerance)
-        if n < most:
-            errors[n] = np.minimum(error, 1.0)
+        errors[n] = np.minimum(error, 1.0)
         power = power @ rows
         if n in steps or n % (1 << max(n.bit_length() - 4, 0)) == 0:  # at least 8 from n to 2n
-            # total variation of every two rows of the power
-            variation = np.array([1 - np.minimum(row, power).sum(axis=1) for row in power])
-            distances = np.clip(variation, 0.0, 1.0) + tolerance
+            distances = np.clip(1 - _overlaps(power), 0.0, 1.0) + tolerance  # total variation
             moved = _farthest(family, rows, distances)
         products = bounds[1:n] * bounds[n - 1 : 0 : -1]
         direct = float((distances + error + error[:, None]).max(where=others, initial=0.0))
@@ -220,11 +213,7 @@ def _farthest(family: IntervalFamily, rows: Floats, distances: Floats) -> Floats
     over, under = np.maximum(family.high - rows, 0.0), np.maximum(rows - family.low, 0.0)
     most = np.minimum(over.sum(axis=1), under.sum(axis=1)) * (1 + 1e-12)
     most = np.minimum(most, 1.0)  # total variation
-    order = np.argsort(-distances, axis=1)
-    weights = np.take_along_axis(distances, order, axis=1)
-    total = np.zeros(len(distances))
-    for caps in (over, under):
-        caps = np.take_along_axis(caps, order, axis=1)
-        before = np.cumsum(caps, axis=1) - caps
-        total += (np.clip(most[:, None] - before, 0.0, caps) * weights).sum(axis=1)
-    return np.asarray(np.minimum(total * (1 + 1e-12), most * distances.max()))
+    gained, lost = (
+        greedy(w, most, distances[..., None], largest=True)[:, 0] for w in (over, under)
+    )
+    return np.asarray(np.minimum((gained + lost) * (1 + 1e-12), most * distances.max()))

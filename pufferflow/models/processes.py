@@ -48,6 +48,9 @@ class HiddenChain(Family):
         self.observations.flags.writeable = False
         self.states: int = int(named.max()) + 1
         """Number of observations, k: the possible records."""
+        seen = self.observations[chain.occurring]
+        self.occurring = np.bincount(seen, minlength=self.states) > 0
+        self.has_given_start = chain.start == "given"
 
     @cached_property
     def histories(self) -> NDArray[np.intp] | None:
@@ -58,16 +61,15 @@ class HiddenChain(Family):
         of their own, which no record has.
         """
         steps = self.chain.transition_matrix > 0
-        histories, distinguished = self.observations[:, None], 0
+        one = steps.argmax(axis=0)  # state before each
+        histories, known = self.observations[:, None], 0
         while True:
             classes = np.unique(histories, axis=0, return_inverse=True)[1].ravel()
-            if classes.max() + 1 == len(histories):
+            if (found := classes.max() + 1) == len(histories):
                 return histories
-            if classes.max() + 1 == distinguished:
+            if found == known or (steps & (classes[:, None] != classes[one])).any():
                 return None
-            distinguished, one = classes.max() + 1, steps.argmax(axis=0)  # state before each
-            if (steps & (classes[:, None] != classes[one])).any():
-                return None
+            known = found
             before = np.where(steps.any(axis=0), histories[one].T, -1 - np.arange(len(one))).T
             histories = np.hstack([before, self.observations[:, None]])
 
@@ -133,30 +135,12 @@ class HiddenChain(Family):
         # a hidden state is a state with the current duration of its visit
         longer = np.cumsum(lasts[:, ::-1], axis=1)[:, ::-1]  # it lasts at least n
         state, age = np.nonzero(longer)
-        ends = lasts[state, age] / longer[state, age]
-        goes_on = np.append(age[1:] > 0, False)
-        ends[~goes_on] = 1.0
-        first = np.flatnonzero(age == 0)
-        matrix = np.zeros((len(state),) * 2)
-        matrix[:, first] = ends[:, None] * jumps[state]
-        stays = np.flatnonzero(ends < 1)
-        matrix[stays, stays + 1] += 1 - ends[stays]
+        ends = lasts[state, age] / longer[state, age]  # 1 at the longest duration
+        begins = ends[:, None] * jumps[np.ix_(state, state)] * (age == 0)
         start = initial_distribution
         if not isinstance(start, str):
-            begin, start = checked_start(start, (len(jumps),)), np.zeros(len(state))
-            start[first] = begin
-        return cls(MarkovChain(matrix, start), state)
-
-    @property
-    def occurring(self) -> Bools:
-        """Mask of the observations that can occur, shape (k,)."""
-        seen = self.observations[self.chain.occurring]
-        return np.bincount(seen, minlength=self.states) > 0
-
-    @property
-    def has_given_start(self) -> bool:
-        """Whether the initial distribution is given."""
-        return self.chain.start == "given"
+            start = checked_start(start, (len(jumps),))[state] * (age == 0)
+        return cls(MarkovChain(begins + np.diag(1 - ends[:-1], 1), start), state)
 
     def description(self) -> str:
         """Return a description of these processes."""
@@ -210,13 +194,14 @@ class PeriodicChain(Family):
         check_choice(initial_distribution, "initial_distribution", ("stationary", "any"))
         self.start = self.initial_distribution = initial_distribution
         """Kind of initial distribution: stationary or any."""
+        self.possible: Bools = np.ones((self.period, self.states), dtype=np.bool_)
+        """Mask of the possible states at each phase, shape (period, k)."""
         if self.start == STATIONARY:
-            _ = self.stationary_distributions  # raises if they are not unique
+            self.possible = self.stationary_distributions > 0  # raises if they are not unique
 
     def transition_matrix(self, phase: int) -> Floats:
         """Return the matrix of the step from this phase to the next one, shape (k, k)."""
-        matrix: Floats = self.transition_matrices[phase % self.period // self.repeat]
-        return matrix
+        return np.asarray(self.transition_matrices[phase % self.period // self.repeat])
 
     @cached_property
     def stationary_distributions(self) -> Floats:
@@ -224,27 +209,24 @@ class PeriodicChain(Family):
 
         Possible values have at least 1e-300. Raises ChainError: it is not unique.
         """
-        whole, found = self._whole_period[0], np.empty((self.period, self.states))
+        whole, found = self._whole_period, np.empty((self.period, self.states))
         now, possible = whole.stationary_distribution, whole.initial_support
-        with np.errstate(under="ignore"):
-            for phase in range(self.period):
-                found[phase] = np.where(possible, np.maximum(now, 1e-300), 0.0)
-                matrix = self.transition_matrix(phase)
-                now, possible = found[phase] @ matrix, followed(possible, matrix > 0, 1)
-                now = now / now.sum()
+        for phase in range(self.period):
+            found[phase] = np.where(possible, np.maximum(now, 1e-300), 0.0)
+            matrix = self.transition_matrix(phase)
+            now, possible = found[phase] @ matrix, followed(possible, matrix > 0, 1)
+            now = now / now.sum()
         found.flags.writeable = False
         return found
 
     @cached_property
-    def _whole_period(self) -> tuple[MarkovChain, bool]:
-        """The chain of the records at phase 0, and whether none of its probabilities underflows."""
+    def _whole_period(self) -> MarkovChain:
+        """The chain of the records at phase 0; probabilities that underflow are 1e-300."""
         whole, possible = np.eye(self.states), np.eye(self.states, dtype=np.bool_)
-        with np.errstate(under="ignore"):
-            for matrix in self.transition_matrices:
-                whole = whole @ np.linalg.matrix_power(matrix, self.repeat)
-                possible = followed(possible, matrix > 0, self.repeat)
-        chain = MarkovChain(np.where(possible, np.maximum(whole, 1e-300), 0.0))
-        return chain, bool((whole[possible] >= SAFE_MINIMUM).all())
+        for matrix in self.transition_matrices:
+            whole = whole @ np.linalg.matrix_power(matrix, self.repeat)
+            possible = followed(possible, matrix > 0, self.repeat)
+        return MarkovChain(np.where(possible, np.maximum(whole, 1e-300), 0.0))
 
     @property
     def stationary_error(self) -> float:
@@ -255,17 +237,10 @@ class PeriodicChain(Family):
         stationary distribution by at most 2kη, and the elimination adds its own. It is infinite if
         a probability of the whole period underflows.
         """
-        k, n = self.states, self.period
-        if not self._whole_period[1]:
+        k, n, whole = self.states, self.period, self._whole_period.transition_matrix
+        if whole[whole > 0].min() < SAFE_MINIMUM:
             return math.inf
         return (2 * k + 1) * n * (k + 6) * UNIT_ROUNDOFF + (n + 8.0 * k**3) * UNIT_ROUNDOFF
-
-    @cached_property
-    def possible(self) -> Bools:
-        """Mask of the possible states at each phase, shape (period, k)."""
-        if self.start == STATIONARY:
-            return np.asarray(self.stationary_distributions > 0)
-        return np.ones((self.period, self.states), dtype=np.bool_)
 
     def description(self) -> str:
         """Return a description of these processes."""

@@ -9,7 +9,6 @@ proved (``docs/proofs.md``).
 """
 
 from dataclasses import dataclass
-from decimal import ROUND_CEILING
 from fractions import Fraction
 
 from flint import ctx
@@ -52,7 +51,7 @@ class Verification:
 
     def decimals(self, digits: int = 17) -> str:
         """Return the loss as a decimal, rounded up."""
-        return decimal(self.loss, digits, ROUND_CEILING)
+        return decimal(self.loss, digits)
 
 
 def verify_certificate(document: object, *, most_work: float = MAX_WORK) -> Verification:
@@ -78,10 +77,8 @@ def verify_certificate(document: object, *, most_work: float = MAX_WORK) -> Veri
     """
     claim = parse(document)
     loss, precision = proved_loss(claim, most_work)
-    if loss > claim.epsilon:
-        raise CertificateError(
-            f"a loss of {decimal(loss, 6)} is not excluded, epsilon is {decimal(claim.epsilon)}"
-        )
+    why = f"a loss of {decimal(loss, 6)} is not excluded, epsilon is {decimal(claim.epsilon)}"
+    require(loss <= claim.epsilon, why)
     _check_delta(claim)
     scale = str(dict(document)["scale"])  # type: ignore[call-overload]
     return Verification(claim.subject, scale, loss, precision)

@@ -1,8 +1,7 @@
 """The scale of wasserstein: W / ε for one count, or next to it (Algorithm 1 of the paper).
 
-A certificate states the addends to the count N of a visit to each state (``weights``), the lengths
-of the segments, and W. It is a proof if for every chain, length, node i and two values s, s' of X_i
-the distribution of N given s can be moved into the one given s' by at most W:
+A visit to a state adds its weight to N. W is proved if for every chain, length, node i and two
+values s, s' of X_i the distribution of N given s can be moved into the one given s' by at most W:
 
 * with ``slack`` 0, if F_s(n) ≤ F_s'(n + W) for all n. Then the scale W / ε suffices.
 * otherwise, if a plan moves it into (1 + slack) times the distribution given s'. Then noise of
@@ -15,8 +14,8 @@ distribution they are mixtures over X_1 = u with weights r: P(s) F_s(n) = Σ_u r
 and
 
 * the inequality is Σ_uv r_u r_v c_uv ≥ 0 with c_uv = P_u(s) F'_v(n + W) − P_v(s') F_u(n). It
-  follows from c_uu ≥ 0 and −(c_uv + c_vu)/2 ≤ √(c_uu c_vv), as a form (a·r)(v·r) − (u·r)(d·r) with
-  a, d, u, v ≥ 0 is nowhere negative if it is not for mixtures of two starts (docs/histograms.md).
+  follows from c_uu ≥ 0 and −(c_uv + c_vu)/2 ≤ √(c_uu c_vv), as mixtures of two starts suffice
+  (docs/histograms.md).
 * it is enough to have a plan for every two starts: from P_v(s') P_u(·, s) + P_u(s') P_v(·, s) to
   P_u(s) P_v(·, s') + P_v(s) P_u(·, s').
 """
@@ -28,47 +27,40 @@ from typing import Any, NamedTuple
 
 from flint import arb, arb_poly, fmpz_poly
 
-from pufferflow.verify.balls import Work, ball, decide, exact
+from pufferflow.verify.balls import Table, Work, ball, columns, decide, exact
 from pufferflow.verify.model import Model
-from pufferflow.verify.parse import Claim, Proof, require
+from pufferflow.verify.parse import Claim, Count, require
 
 _ACCURATE = 48
 """Bits from which on a missing plan is not due to wide balls."""
 
 
-def count_loss(claim: Claim, known: Any, proof: Proof, work: Work) -> Fraction:
+def count_loss(claim: Claim, chain: Any, count: Count, work: Work) -> Fraction:
     """Return W / scale + log(1 + slack) if the distributions at all nodes are within W.
 
     Raises CertificateError: they are not; UndecidedError: more bits are needed.
     """
     single = claim.window == 1 and claim.side_information == "none"
-    why = "a count has a proof for listed chains, single records and no side information"
-    require(single and claim.family.chains is not None, why)
-    why = "a count has a proof for chains with one matrix that are recorded themselves"
-    require(known.period == 1 and known.observations is None, why)
-    count, stated = proof.count, claim.proofs[0].count
-    assert count is not None
-    assert stated is not None
-    same = (count.weights, count.lengths) == (stated.weights, stated.lengths)
-    require(same, "the proofs are of different counts: weights and lengths must be the same")
-    fits = max(count.lengths) == claim.length and len(count.weights) == known.states
+    listed = claim.family.chains is not None and chain.period == 1 and chain.observations is None
+    why = "a count has a proof for single records, no side information, and listed chains with one "
+    require(single and listed, why + "matrix that are recorded themselves")
+    fits = max(count.lengths) == claim.length and len(count.weights) == chain.states
     why = f"a count has one weight per state, and {claim.length} for the longest of its lengths"
     require(fits, why)
-    model, within = Model(known, work), _plans if count.slack else _dominates
+    model, within = Model(chain, work), _plans if count.slack else _dominates
     for length in sorted(set(count.lengths)):
         # a distribution per node, state and start, and all comparisons; a stored ball is ten
-        k, width = known.states, length * max(count.weights) + 1
-        starts = k if known.initial_distribution == "any" else 1
+        k, width = chain.states, length * max(count.weights) + 1
+        starts = k if chain.initial_distribution == "any" else 1
         compared = starts * (width + 20) * (6 + 3 * (k - 1) * starts)
         stored = starts * width * (width // 6 + 1) // 10 + 5 * width
         work.spend((2 if count.slack else 1) * length * k * (compared + stored))
         for node, given in distributions_at_nodes(model, length, count.weights):
             never = [all(one.total.is_zero() for one in starts) for starts in given]
-            for x, y in permutations([x for x in range(known.states) if not never[x]], 2):
+            for x, y in permutations([x for x in range(k) if not never[x]], 2):
                 moved = within(given[x], given[y], count.W, count.slack)
                 why = f"{length} records, node {node}: given states {x + 1} and {y + 1} the "
                 require(moved, why + f"distributions of the count are not within W = {count.W}")
-    require(not count.W or claim.scale > 0, "without noise a loss is not bounded")
     slack = exact((1 + ball(count.slack)).log().upper()) if count.slack else Fraction()
     return slack + (count.W / claim.scale if count.W else 0)
 
@@ -89,27 +81,21 @@ def distributions_at_nodes(
     model: Model, length: int, weights: list[int]
 ) -> Iterator[tuple[int, list[list[Given]]]]:
     """Yield every node with the distributions by state and start (every state for any start)."""
-    states = range(model.k)
-    one, zero = arb_poly([1]), arb_poly([])
-    entries = ((x, y, p) for x, row in enumerate(model.rows[0]) for y, p in enumerate(row))
-    steps = [(x, y, p) for x, y, p in entries if not p.is_zero()]
+    rows, width = model.rows[0], length * max(weights) + 1
     starts = [[arb_poly([p]) for p in row] for row in model.distributions(range(1))]
     forward = [_shifted(polynomials, weights) for polynomials in starts]
-    backward = [[one] * model.k]
+    backward = [[arb_poly([1])] * model.k]
     for _ in range(length - 1):
-        following, before = _shifted(backward[-1], weights), [zero] * model.k
-        for x, y, p in steps:
-            before[x] += following[y] * p
-        backward.append(before)
-    width = length * max(weights) + 1
+        backward.append(_mixtures(rows, _shifted(backward[-1], weights)))
     for node in range(1, length + 1):
         later = backward.pop()
-        yield node, [[_given(past[x], later[x], width) for past in forward] for x in states]
-        for u, past in enumerate(forward):
-            after = [zero] * model.k
-            for x, y, p in steps:
-                after[y] += past[x] * p
-            forward[u] = _shifted(after, weights)
+        yield node, [[_given(past[x], later[x], width) for past in forward] for x in range(model.k)]
+        forward = [_shifted(_mixtures(columns(rows), past), weights) for past in forward]
+
+
+def _mixtures(rows: Table, polynomials: list[arb_poly]) -> list[arb_poly]:
+    every = [zip(row, polynomials, strict=True) for row in rows]
+    return [sum((one * p for p, one in row if not p.is_zero()), arb_poly([])) for row in every]
 
 
 def _shifted(polynomials: list[arb_poly], weights: list[int]) -> list[arb_poly]:
@@ -133,9 +119,7 @@ def _dominates(first: list[Given], second: list[Given], reach: int, _slack: Frac
     """Return whether F(n) ≤ F'(n + reach) for all n and mixtures of starts (see above)."""
     starts = range(len(first))
     entries = [[_differences(first[u], second[v], reach) for v in starts] for u in starts]
-    if not all(_certainly(c >= 0, c < 0) for u in starts for c in entries[u][u]):
-        return False
-    places = range(len(first[0].masses) - reach) if len(first) > 1 else ()  # beyond, F' is 1
+    places = range(len(first[0].masses) - reach)  # beyond, F' is 1
     return all(_copositive([[entries[u][v][n] for v in starts] for u in starts]) for n in places)
 
 
@@ -149,8 +133,11 @@ def _differences(first: Given, second: Given, reach: int) -> list[arb]:
 
 
 def _copositive(entries: list[list[arb]]) -> bool:
-    """Return whether the form with these coefficients, c_uu ≥ 0, is ≥ 0 for all mixtures."""
-    for u, v in combinations(range(len(entries)), 2):
+    """Return whether the form with these coefficients is ≥ 0 for all mixtures."""
+    starts = range(len(entries))
+    if not all(_certainly(entries[u][u] >= 0, entries[u][u] < 0) for u in starts):
+        return False
+    for u, v in combinations(starts, 2):
         size, right = entries[u][v] + entries[v][u], 4 * entries[u][u] * entries[v][v]
         if not size >= 0 and not _certainly(size * size <= right, size * size > right):
             return False

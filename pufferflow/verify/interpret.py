@@ -23,9 +23,20 @@ from typing import Any
 
 from flint import arb
 
-from pufferflow.verify.balls import ONE, Table, Work, ball, below, columns, decide, exact, largest
+from pufferflow.verify.balls import (
+    ONE,
+    Table,
+    Work,
+    ball,
+    below,
+    certain,
+    columns,
+    decide,
+    exact,
+    largest,
+)
 from pufferflow.verify.counts import count_loss
-from pufferflow.verify.model import END, Model, Values, lower, union
+from pufferflow.verify.model import END, Model, Values, lower, support, union
 from pufferflow.verify.parse import Claim, Matrix, Mixing, Proof, Side, Step, require
 from pufferflow.verify.rules import largest_ratios, overlapping, reweighted
 
@@ -36,18 +47,20 @@ def interpret(claim: Claim, work: Work) -> Fraction:
     Raises CertificateError: there is no proof; UndecidedError: more bits are needed, or there is no
     proof.
     """
-    every, proofs, counts = claim.family.members, claim.proofs, claim.mechanism == "wasserstein"
+    every, proofs = claim.family.members, claim.proofs
     require(len(proofs) == len(every), f"there are {len(proofs)} proofs for {len(every)} members")
-    alone = all(bool(proof.count) == counts for proof in proofs)
+    counts = [proof.count for proof in proofs if proof.count]
+    alone = len(counts) == (len(proofs) if claim.mechanism == "wasserstein" else 0)
     require(alone, "a count alone proves the scale of wasserstein, and no other one")
-    require(counts or claim.scale > 0, "without noise a loss is not bounded")
-
-    def loss(member: Any, proof: Proof) -> Fraction:
-        if counts:
-            return count_loss(claim, member, proof, work)
-        return max(Interpreter(claim, member, proof, work).losses())
-
-    return max(map(loss, every, proofs))
+    kinds = [(count.weights, count.lengths) for count in counts]
+    same = all(kind == kinds[0] for kind in kinds)
+    require(same, "the proofs are of different counts: weights and lengths must be the same")
+    moving = not counts or any(count.W for count in counts)
+    require(claim.scale > 0 or not moving, "without noise a loss is not bounded")
+    if counts:
+        return max(count_loss(claim, *pair, work) for pair in zip(every, counts, strict=True))
+    pairs = zip(every, proofs, strict=True)
+    return max(loss for pair in pairs for loss in Interpreter(claim, *pair, work).losses())
 
 
 class Interpreter:
@@ -58,7 +71,9 @@ class Interpreter:
         self.cost, self.around = 1 / ball(claim.scale), claim.windows - 1
         self.together = claim.length / claim.scale
         """COUNT alone: the loss of all records together."""
-        self._ratios, self._of_nodes = cache(self._ratios_of_rows), cache(self._ratios_of_nodes)
+        self._ratios = cache(self._ratios_of_rows)
+        self._of_nodes = cache(lambda nodes: largest_ratios(self.model.distributions(nodes)))
+        """Bounds of m(x) / m(y) for nodes: a ratio of mixtures is at most one of these."""
 
     @cached_property
     def model(self) -> Model:
@@ -189,7 +204,8 @@ class Interpreter:
         of their worst values, or along a tree of their distributions.
         """
         w, model, k = self.claim.hidden, self.model, self.model.k
-        ends = model.ends(values, nodes.start, w)
+        reached = certain(model.power(w - 1, nodes.start % model.period))
+        ends = {x: support(reached[x]) for x in values}
         self.work.spend(2 * k * sum(map(len, ends.values())))
         beyond = {x: [largest(forward[z][y] for z in ends[x]) for y in range(k)] for x in ends}
         every = [[x] for x in ends]
@@ -236,8 +252,6 @@ class Interpreter:
         model = self.model
         plain = model.period == 1 and not (model.hidden or model.row_sets or model.informed)
         require(plain, "quilts prove scales of chains with one matrix, and for no side information")
-        if left is None and right is None:
-            return self.together
         nodes = range(first - 1, last)
         forward, backward = self.count(self.claim.windows - first), self.count(last - 1)
         if right is not None:
@@ -254,10 +268,6 @@ class Interpreter:
         self.work.spend(2 * self.model.k**3)
         [(rows, _)] = self.model.weights(forward, 0, n)
         return _entrywise(mul, self.count(n - 1), largest_ratios(rows[y] for y in values))
-
-    def _ratios_of_nodes(self, nodes: range) -> Table:
-        """Return bounds of m(x) / m(y) for nodes: a ratio of mixtures is at most one of these."""
-        return largest_ratios(self.model.distributions(nodes))
 
 
 def _entrywise(rule: Callable[[arb, arb], arb], one: Table, other: Iterable[Any]) -> Table:

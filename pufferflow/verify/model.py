@@ -77,7 +77,7 @@ class Model:
             [[ball(p) for p in row] for row in matrix] for matrix in chain.transition_matrices
         ]
         self.power = cache(self._product)
-        self._following = [list(map(_support, matrix)) for matrix in chain.transition_matrices]
+        self._following = [list(map(support, matrix)) for matrix in chain.transition_matrices]
         self._sets, self._again = self._possible_sets()
 
     # -- values ------------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ class Model:
         """Return the values of the nodes until these repeat, and the first node that repeats."""
         values = self._closed if self.start == "stationary" else self.everything
         if isinstance(self.start, list):
-            values = _support(self.start)
+            values = support(self.start)
         known: dict[tuple[int, Values], int] = {}
         while (position := (len(known) % self.period, values)) not in known:
             self.work.spend(10 * self.k**2)
@@ -98,13 +98,9 @@ class Model:
     @cached_property
     def _closed(self) -> Values:
         """Return the values of the only closed class at the first phase; none if there are more."""
-        reach = [frozenset([x]) for x in range(self.k)]
-        for following in self._following:
-            reach = [union(following[y] for y in values) for values in reach]
-        reach = [values | {x} for x, values in enumerate(reach)]
-        for _ in range(self.k.bit_length()):
-            reach = [union(reach[y] for y in values) for values in reach]
-        closed = frozenset.intersection(*reach)
+        self.work.spend(self.k**3 // 2)
+        reached = balls.certain((self.power(self.period, 0) + 1) ** self.k)
+        closed = frozenset.intersection(*map(support, reached))
         known = bool(closed) or self.start != "stationary"
         require(known, "the stationary distribution is not unique")
         return closed
@@ -123,11 +119,6 @@ class Model:
         late = range(first % self.period, END, self.period)
         before = late if len(nodes) > 1 else range(first, first + 1)
         return self.everything if forward else union(self.sets(before))
-
-    def ends(self, values: Values, phase: int, w: int) -> dict[int, list[int]]:
-        """Return the last values of windows by their first ones."""
-        reached = balls.certain(self.power(w - 1, phase % self.period))
-        return {x: list(_support(reached[x])) for x in values}
 
     # -- distributions -----------------------------------------------------------------------------
 
@@ -151,7 +142,7 @@ class Model:
     @cached_property
     def stationary(self) -> Table:
         """Return the stationary distribution at every phase, up to a factor."""
-        self.work.spend(self.k**3 * self.period)
+        self.work.spend(self.k**3 // 2 * self.period)
         whole = balls.certain(self.power(self.period, 0))
         first, *others = sorted(self._closed)  # the first has weight 1
         leaves = {y: sum((whole[y][x] for x in self._closed - {y}), ZERO) for y in others}
@@ -181,8 +172,7 @@ class Model:
 
     def late(self, forward: bool, nodes: int) -> list[range]:
         """Return all nodes after some by their phases, a period away from where it starts."""
-        phases = range(self.period)
-        starts = phases[::-1] if forward else [*phases[1:], 0]
+        starts = range(self.period)[::-1] if forward else [*range(1, self.period), 0]
         starts = [nodes] if self.period == 1 else starts
         return [range(start, END, self.period) for start in starts]
 
@@ -220,7 +210,7 @@ class Model:
         else:
             return Node(frozenset())
         rows = [shares(list(map(mul, own, row))) for row in weights]
-        return Node(_support([sum(row, ZERO) for row in rows]), _support(own), rows, excess)
+        return Node(support([sum(row, ZERO) for row in rows]), support(own), rows, excess)
 
     def weights(self, forward: bool, phase: int, power: int) -> list[tuple[Table, Table]]:
         """Return bounds, up to a factor, of the weights of values of a node some steps away."""
@@ -240,7 +230,8 @@ class Model:
         return [(product, product)]
 
 
-def _support(row: Sequence[Fraction | arb]) -> Values:
+def support(row: Sequence[Fraction | arb]) -> Values:
+    """Return the values with positive weights."""
     return frozenset(x for x, p in enumerate(row) if p > 0)
 
 

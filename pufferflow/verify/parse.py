@@ -10,7 +10,7 @@ import re
 import typing
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from fractions import Fraction
 from functools import cache, cached_property
 from operator import le, sub
@@ -52,10 +52,9 @@ def total(numbers: Sequence[Fraction], where: str) -> Fraction:
 
 
 def _sums_to_1(row: list[Fraction], where: str) -> None:
-    if found := total(row, where) - 1:
-        more = f"1 {'+' if found > 0 else '-'} {decimal(abs(found), 3)}"
-        why = f"{where} does not sum to 1 exactly but to {more}; an entry was changed"
-        raise CertificateError(why)
+    off = total(row, where) - 1
+    why = f"{where} does not sum to 1 exactly (off by {decimal(off, 3)})"
+    require(not off, f"{why}; an entry was changed")
 
 
 def _square(rows: Matrix, where: str) -> None:
@@ -271,21 +270,19 @@ class Family:
         if self.binary_interval:  # the symmetric chain that dominates the class (docs/leakage.md)
             stay = max(self.binary_interval, key=lambda end: abs(end - Fraction(1, 2)))
             return [Chain([[[stay, 1 - stay], [1 - stay, stay]]], "any")]
-        others = [known for known in (self.interval, self.total_variation, self.mixing) if known]
-        return self.chains or others
+        return self.chains or [known for known in vars(self).values() if known]
 
     @property
     def description(self) -> str:
         """The description of the family."""
         if self.binary_interval:
             low, high = self.binary_interval
-            ends = decimal(low, rounding=ROUND_CEILING), decimal(high, rounding=ROUND_FLOOR)
-            return f"all binary chains that stay with probability {' to '.join(ends)}"
+            ends = f"{decimal(low)} to {decimal(high, rounding=ROUND_FLOOR)}"
+            return f"all binary chains that stay with probability {ends}"
         one, number = self.members[0], len(self.members)
         if isinstance(one, Mixing):
-            least = decimal(one.overlap, rounding=ROUND_CEILING)
-            apart = f"distributions {one.steps} steps apart"
-            return f"all Markov chains whose {apart} overlap in at least {least}"
+            both = f"distributions {one.steps} steps apart overlap in at least"
+            return f"all Markov chains whose {both} {decimal(one.overlap)}"
         if not isinstance(one, Chain):
             both = ", both ways" if one.backward else ""
             return f"all chains of {len(one.rows)} states {one.words}{both}"
@@ -307,10 +304,7 @@ class Flows:
 
 
 Witness: TypeAlias = list[int] | Flows
-"""A tree, as the parent of every value; or flows.
-
-Parents count from 1, negative if the arc leads from the parent; 0 is for the root.
-"""
+"""A tree, as the parent of every value; or flows."""
 Witnesses: TypeAlias = Annotated[list[list[Witness | None]], _square]
 
 
@@ -350,10 +344,7 @@ class Count:
 
 @dataclass(frozen=True)
 class Proof:
-    """A program; ranges of nodes with quilts; a count; or nothing.
-
-    Ranges are [first, last, left, right], with the distances of the quilt.
-    """
+    """A program; ranges of nodes with quilts; a count; or nothing."""
 
     witnesses: list[Witnesses] | None = None
     forward: Side | None = None
@@ -416,11 +407,9 @@ class Claim:
         if count := next((proof.count for proof in self.proofs), None):
             lengths, weights = str(sorted(set(count.lengths)))[1:-1], str(count.weights)[1:-1]
             segments = f"segments of {lengths} records, the count with weights {weights} alone"
-        epsilon, delta = decimal(self.epsilon, rounding=ROUND_CEILING), ""
-        if self.approximate:
-            delta = f", delta {decimal(self.approximate.delta, rounding=ROUND_CEILING)}"
+        delta = f", delta {decimal(self.approximate.delta)}" if self.approximate else ""
         return (
-            f"{self.mechanism} at epsilon {epsilon} for {self.family.description}, "
+            f"{self.mechanism} at epsilon {decimal(self.epsilon)} for {self.family.description}, "
             f"{segments}: protects {records}, side information {self.side_information}{delta}"
         )
 
@@ -444,8 +433,8 @@ def parse(document: object) -> Claim:
     return found
 
 
-def decimal(number: Fraction, digits: int = 17, rounding: str = ROUND_HALF_EVEN) -> str:
-    """Return a number as a decimal; it may lie outside the range of floats."""
+def decimal(number: Fraction, digits: int = 17, rounding: str = ROUND_CEILING) -> str:
+    """Return a number as a decimal, rounded up; it may lie outside the range of floats."""
     return str(Context(digits, rounding=rounding).divide(number.numerator, number.denominator))
 
 

@@ -24,15 +24,14 @@ def _tree(parents: tuple[int, ...], k: int, values: frozenset[int]) -> list[tupl
 
     Children of other values become children of the next one above, or of the first one.
     """
-    require(len(parents) == k, "a tree has the parent of every state")
     children: dict[int, list[int]] = defaultdict(list)
     for v, a in enumerate(parents):
         children[abs(a) - 1].append(v)
     line = children[-1][:1]
     for v in line:
         line.extend(children[v])
-    why = "a tree has one root, with 0 for its parent, and the others lead to it"
-    require(len(line) == k, why)
+    why = "a tree has the parent of every state: 0 of one, its root, to which all others lead"
+    require(len(line) == len(parents) == k, why)
     root = next(v for v in line if v in values)
     above, arcs = {-1: root}, []
     for v in line:
@@ -89,20 +88,21 @@ def reweighted(low: Table, high: Table, values: frozenset[int], growth: Table) -
         both = (1 + cross * most) / (cross + most)
         return both.upper() if both.is_finite() else most.upper()
 
-    def root(above: arb, below: arb) -> arb:  # exact numbers have an order, and NaN has none
-        return (above / below).sqrt().upper() if above > 0 and below > 0 else INFINITE
+    def roots(x: int, z: int) -> list[tuple[arb, int]]:
+        pairs = [(high[y][x], low[y][z], y) for y in values if not high[y][x].is_zero()]
+        ratios = ((p / q if p > 0 and q > 0 else INFINITE, y) for p, q, y in pairs)
+        # exact numbers have an order, and NaN has none
+        return sorted(((ratio.sqrt().upper(), y) for ratio, y in ratios), reverse=True)
 
     def of_pair(x: int, z: int) -> arb:
-        pairs = [(high[y][x], low[y][x], high[y][z], low[y][z], y) for y in values]
-        tops = sorted((root(p, q), y) for p, _, _, q, y in pairs if not p.is_zero())
-        ends = sorted((root(q, p), y) for _, p, q, _, y in pairs if not q.is_zero())
+        tops, ends = roots(x, z), roots(z, x)
         if not (tops and ends):  # impossible values
             return INFINITE
         found = ONE
-        for top, y in reversed(tops):
-            if bound(top * ends[-1][0], widest[y]) <= found:
+        for top, y in tops:
+            if bound(top * ends[0][0], widest[y]) <= found:
                 continue
-            for end, other in reversed(ends):
+            for end, other in ends:
                 cross, most = top * end, far[y][other]
                 if cross <= found:  # and so are the following ones
                     break
@@ -130,22 +130,16 @@ def largest_ratios(weights: Iterable[Row]) -> Table:
 def by_flows(p: RowSet, q: RowSet, flows: Witness, growth: Table) -> arb:
     """Return a bound for all distributions of two sets by flows that are affine in them.
 
-    A distribution is the sum of a base and of parts e, 0 ≤ e ≤ widths with a given sum. For flows g
-    ≥ 0 and shares f(z, ·) ≥ 0 of every part of p and r(v, ·) ≥ 0 of every part of q, each of sum 1,
-
-        p·h ≤ Σ_y h(y) [base(y) − Σ_z g(y, z) + Σ_z g(z, y) e^w(z, y) + Σ over the parts Σ_z e(z)
-        f(z, y) e^w(z, y)], q·h ≥ Σ_y h(y) [base'(y) + Σ over the parts Σ_v e'(v) r(v, y) e^−w(y,
-        v)].
-
-    Excess of the largest first bracket over its share of the smallest second one moves to the value
-    with the largest q.
+    They bound p·h from above and q·h from below by sums of h(y) times ``left`` and ``right``, the
+    largest and the smallest values of the two sides of Lemma I2. Excess of the left over its share
+    of the right moves to the value with the largest q.
     """
     k, parts = len(growth), len(p.parts)
     flows = flows if isinstance(flows, Flows) else Flows([], [], [])
-    why = f"between sets of rows there are flows, with shares for each of {parts} parts"
-    require(len(flows.surplus) == len(flows.reserve) == parts, why)
     every = flows.flow, *flows.surplus, *flows.reserve
-    require(all(len(table) == k for table in every), f"flows are between all {k} states")
+    fits = len(flows.surplus) == len(flows.reserve) == parts and {k} == set(map(len, every))
+    why = f"between sets of rows flows are between all {k} states, with shares for each of {parts}"
+    require(fits, f"{why} parts")
     left, right = _spread(p, flows.surplus, growth, 1), _spread(q, flows.reserve, growth, -1)
     for z, row in enumerate(flows.flow):
         for y, amount in enumerate(map(ball, row)):

@@ -69,7 +69,8 @@ def test_what_is_no_number_proves_nothing(number, length):
             side.blocks.pairwise.clear()
             for rows in side.sets:
                 rows.bound = lambda costs: np.full((4, 4), number)
-        limits = (side.sets[-1].limit for side in (process.forward, process.backward))
+        every = (side.sets for side in (process.forward, process.backward))
+        limits = (np.minimum.reduce([rows.limit for rows in sets]) for sets in every)
         return ProcessLoss(process), float(sum(limits).max())
 
     loss, limit = spoil(of_chain(pf.MarkovChain(ROWS), length, Protection()))
