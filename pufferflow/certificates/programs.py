@@ -1,4 +1,4 @@
-"""Programs: leakages of the engine, proved by running the verifier's interpreter."""
+"""Programs of leakages in floats, for the verifier's interpreter to prove."""
 
 import math
 from fractions import Fraction
@@ -13,17 +13,16 @@ from pufferflow.bounds.distribution_sets import ExactRows, PairBound, Reweighted
 from pufferflow.bounds.robust import AffineRows, RobustFlows
 from pufferflow.bounds.solver import beginning, post_fixed_point
 from pufferflow.verify import MAX_WORK
-from pufferflow.verify.balls import Table, Work, below
-from pufferflow.verify.interpret import Interpreter
-from pufferflow.verify.model import Node
-from pufferflow.verify.parse import Claim, Matrix, Proof, Step, Witnesses, read, require
+from pufferflow.verify.balls import Table, Work
+from pufferflow.verify.model import Model, Node
+from pufferflow.verify.parse import Claim
 
 # relative excess: decimals and exact rows differ slightly from floats
 _MARGIN = 1e-9
 _ENOUGH = 1e-3
 """Leakage, relatively or in c, that justifies no longer program."""
-_FARTHEST = 2**20
-_POWERS = [m << j for j in range(20) for m in ((2, 3) if j else (1, 2, 3))]
+_POWERS = [m << j for j in range(8) for m in ((2, 3) if j else (1, 2, 3))]
+"""Steps from a node with a step of its own to one with any distribution."""
 _MAX_COUPLED = 12
 """States of sets of rows with flows."""
 _EARLY, _MAX_WORK = (0, 1, 4, 16, 64, 150, 400), 2e7
@@ -44,19 +43,8 @@ class Way(NamedTuple):
     steps: int
 
 
-class Place(NamedTuple):
-    """A node, or all late ones: ways to bound their leakages; pairs of values they cannot have.
-
-    ``exact``: the distributions of the neighbour are known without an error.
-    """
-
-    ways: list[Way]
-    outside: Bools
-    exact: bool
-
-
 class Writer:
-    """The program of one member of a family.
+    """The program of one member of a family, from leakages in floats.
 
     ``known`` has its rows, and those of the reversed chain, if they lie in sets; ``share`` is the
     member's share of the work on early nodes.
@@ -64,30 +52,28 @@ class Writer:
 
     def __init__(self, claim: Claim, member: Any, known: list[Any], share: float) -> None:
         self.witnesses: list[Any] = []
-        self.parsed: list[Witnesses] = []
-        self.run = Interpreter(claim, member, Proof(self.parsed), Work(MAX_WORK))
-        self.model, self.around = self.run.model, self.run.around
-        self.cost, self.k = float(self.run.cost), self.model.k
-        self.away = 1 - np.eye(self.k)
-        self.costs = self.cost * np.not_equal.outer(self.model.seen, self.model.seen)
-        self.cap = self.around * self.cost * self.away
+        self.model = model = Model(member, Work(MAX_WORK), claim.side_information == "any")
+        self.hidden, self.around, self.k = claim.hidden, claim.windows - 1, model.k
+        self.cost, self.away = float(1 / claim.scale), 1 - np.eye(model.k)
+        self.costs = self.cost * np.not_equal.outer(model.seen, model.seen)
         self.most = float(claim.epsilon)
         """The largest leakage of late nodes, c included, if there is a proof."""
-        unsure = self.model.informed or self.model.start == "any"  # ratios of k⁴ pairs
+        unsure = model.informed or model.start == "any"  # ratios of k⁴ pairs
         work = 1000 * self.k**6 if known else (12 + 2 * self.k * unsure) * self.k**3
-        self.many = int(share * _MAX_WORK / work)
+        self.many = min(self.around, int(share * _MAX_WORK / work), _EARLY[-1])
+        self.early = [n for n in _EARLY if n <= self.many]
         self._affine = cache(lambda forward: AffineRows(known[not forward]))
         self._ratios, self._last = cache(self._reweighted), ExactRows(np.eye(self.k))
 
     def program(self) -> Document:
         """Return it."""
-        model, run, document = self.model, self.run, Document(witnesses=self.witnesses)
+        model, document = self.model, Document(witnesses=self.witnesses)
         document["forward"], forward = self._side(True)
         document["backward"], past = self._side(False)
         plain = model.hidden and model.period == 1 and not model.informed
-        if plain and run.claim.hidden == 1:
+        if plain and self.hidden == 1:
             middle = range(self.around // 2, self.around // 2 + 1)
-            node = model.observed(middle, run.growth(run.count(0)))
+            node = model.observed(middle, _growth(self.cost))
             if node.rows:
                 rows = self._coupled(True, node)
                 rows.bound(forward + past + self.costs)
@@ -96,53 +82,30 @@ class Writer:
 
     def _add(self, found: list[Any]) -> int:
         """Return the index of witnesses, which are added if they are new."""
-        if found in self.witnesses:
-            return self.witnesses.index(found)
-        self.witnesses.append(found)
-        self.parsed.append(read(Witnesses, found, "witnesses"))
-        return len(self.witnesses) - 1
+        if found not in self.witnesses:
+            self.witnesses.append(found)
+        return self.witnesses.index(found)
 
     def _side(self, forward: bool) -> tuple[Document, Floats]:
         """Return one side, and the leakages of a node in the middle."""
-        model, run = self.model, self.run
-        far = self._place(forward, model.late(forward, self.around)[0], 0, self.most)
-        power = 0 if far.exact else self._power(forward)
+        ends = range(1, 2), self.model.late(forward, self.early[-1] + 1)[0]
+        known = all(self._nearly(forward, nodes) for nodes in ends)
+        power = 0 if known else self._power(forward)
         many = self._early(forward, power)
         single = [range(j, j + 1) for j in range(1, many + 1)]
-        prefix, tables = self._steps(forward, run.count(0), single, power)
+        prefix, tables = self._steps(forward, 0 * self.away, single, power)
         if many == self.around:
-            return {"prefix": prefix}, _logs(tables[-1])
+            return {"prefix": prefix}, tables[-1]
         # at least those of all nodes at this distance from a late one
-        floor = np.maximum.reduce([_logs(table) for table in tables[-max(power, 1) :]])
-        guess = self._late(forward, many + 1, power, floor)
+        floor = np.maximum.reduce(tables[-max(power, 1) :])
+        guess = alone = self._late(forward, many + 1, 0, floor)
         if power:  # ratios that hardly help a late node cost most of a check
-            alone = self._late(forward, many + 1, 0, floor)
+            guess = np.minimum(alone, self._late(forward, many + 1, power, floor))
             if alone.max() <= guess.max() * (1 + _ENOUGH):
                 guess, power = alone, 0
         stated = [[f"{a * (1 + 4e-10):.10g}" for a in row] for row in guess.tolist()]
-        begin = run.begin(tables[-max(power, 1) :], read(Matrix, stated, "start"))
-        late = model.late(forward, many + 1)
-        cycle, (*_, last) = self._steps(forward, begin, late, power)
-        require(below(last, begin), "no period ends at or below its start near this scale")
+        cycle, _ = self._steps(forward, guess, self.model.late(forward, many + 1), power)
         return {"prefix": prefix, "start": stated, "cycle": cycle}, guess
-
-    def _steps(
-        self, forward: bool, start: Table, places: list[range], power: int
-    ) -> tuple[list[Document], list[Table]]:
-        """Return steps for successive places, and the tables that they prove."""
-        steps, tables, logs = list[Document](), [start], [_logs(start)]
-        for nodes in places:
-            place = self._best(forward, nodes, power, logs)
-            (trees, ratios), step = self._through(place, logs), Document()
-            slack = _ENOUGH * self.cost * (len(nodes) == 1)
-            if (trees < ratios).any():
-                step["witnesses"] = self._add(_witnesses(place.ways[0].rows, self.k))
-            if (ratios + slack < trees).any():
-                step["power"] = place.ways[-1].steps
-            steps.append(step)
-            tables.append(self.run.step(forward, nodes, Step(**step), tables))
-            logs.append(_logs(tables[-1]))
-        return steps, tables
 
     def _early(self, forward: bool, power: int) -> int:
         """Return the number of nodes with steps of their own.
@@ -150,67 +113,98 @@ class Writer:
         All have if leakages grow up to the middle; otherwise those before the distributions are
         nearly stationary, if there are not too many.
         """
-        model, logs, many = self.model, [0 * self.cap], 0
-        most = min(self.around, self.many, _EARLY[-1])
-        if most == self.around and model.period == 1:
-            late = self._late(forward, most, power).max() * (1 - _ENOUGH)
-            while len(logs) <= most // 2 and logs[-1].max() < late:
-                nodes = range(len(logs), len(logs) + 1)
-                place = self._best(forward, nodes, power, logs)
-                table = np.minimum.reduce(self._through(place, logs))
-                logs.append(np.minimum(table, len(logs) * self.cost))
-            if len(logs) > most // 2:
-                return most
-        for many in (n for n in _EARLY if n <= most):
-            late = model.node(forward, model.late(forward, many + 1)[0], _growth(self.most))
-            if late.rows and late.excess.log() <= _ENOUGH * self.cost:
+        model, tables = self.model, [0 * self.away]
+        if self.many == self.around and model.period == 1:
+            late = min(self._late(forward, self.many, m).max() for m in {0, power})
+            while len(tables) <= self.many // 2 and tables[-1].max() < late * (1 - _ENOUGH):
+                node = range(len(tables), len(tables) + 1)
+                tables.append(self._step(forward, node, power, tables)[1])
+            if len(tables) > self.many // 2:
+                return self.many
+        for many in self.early:
+            late = model.late(forward, many + 1)[0]
+            if self._nearly(forward, late):
                 break
-        return many if late.rows else 0
+        return many if self._known(forward, late, self.most) else 0
+
+    def _steps(
+        self, forward: bool, start: Floats, places: list[range], power: int
+    ) -> tuple[list[Document], list[Floats]]:
+        """Return steps for successive places, and the leakages at the start and after each."""
+        steps, tables = list[Document](), [start]
+        for nodes in places:
+            step, table = self._step(forward, nodes, power, tables)
+            if "witnesses" in step:
+                step["witnesses"] = self._add(step["witnesses"])
+            steps.append(step)
+            tables.append(table)
+        return steps, tables
+
+    def _step(
+        self, forward: bool, nodes: range, power: int, before: list[Floats]
+    ) -> tuple[Document, Floats]:
+        """Return the step of a node, or of late ones, with its witnesses, and its leakages.
+
+        The power, up to this one, is that of the smallest leakages.
+        """
+        late, step = len(nodes) > 1, Document()
+        power = power if late and self.model.period == 1 else min(power, len(before))
+        known = self._known(forward, nodes, float((before[-1] + self.costs).max()))
+        trees, none = (self._through(ways, forward, nodes, before) for ways in (known, []))
+        every = {
+            m: self._through(self._unknown(forward, nodes, m), forward, nodes, before)
+            for m in ([power] if late else [m for m in _POWERS if m <= power] or [0])
+        }
+        inside = ~self._outside(forward, nodes)
+        power = min(every, key=lambda m: np.minimum(trees, every[m])[inside].max(initial=0))
+        table, ratios, slack = trees, every[power], 0 if late else _ENOUGH * self.cost
+        if (ratios + slack < trees).any():
+            step["power"], none, table = power, ratios, np.minimum(trees, ratios)
+        if (trees < none).any():
+            step["witnesses"] = _witnesses(known[0].rows, self.k)
+        return step, table
 
     # -- leakages, in floats -----------------------------------------------------------------------
 
-    def _best(self, forward: bool, nodes: range, power: int, before: list[Floats]) -> Place:
-        """Return a place with the power, up to this one, whose leakages are smallest."""
-        most = min(power, len(before))
-        powers = [m for m in _POWERS if m <= most] or [0]
-        if len(nodes) > 1:
-            powers = [power if self.model.period == 1 else most]
-        widest = float((before[-1] + self.costs).max())
-        places = [self._place(forward, nodes, m, widest) for m in powers]
+    def _cap(self, nodes: range) -> Floats:
+        """Return the leakages by all nodes on that side."""
+        return min(nodes[-1], self.around) * self.cost * self.away
 
-        def largest(place: Place) -> float:
-            found = np.minimum(*self._through(place, before))
-            return float(found.max(initial=0, where=~place.outside))
+    def _outside(self, forward: bool, nodes: range) -> Bools:
+        """Return the pairs of values that the nodes cannot have."""
+        possible = np.isin(range(self.k), list(self.model.values(forward, nodes)))
+        return np.asarray(~(possible[:, None] & possible) & (self.away > 0))
 
-        return min(places, key=largest)
+    def _known(self, forward: bool, nodes: range, widest: float) -> list[Way]:
+        """Return the distributions of a node's neighbour, if they are known.
 
-    def _place(self, forward: bool, nodes: range, power: int, widest: float) -> Place:
-        """Return a place whose ratios are those of a node ``power`` steps away, 0 for none.
-
-        ``widest`` is the largest leakage of its neighbour, c included.
+        ``widest`` is the largest leakage of the neighbour, c included.
         """
-        model, ways = self.model, list[Way]()
-        node = model.node(forward, nodes, _growth(widest))
-        if node.rows and not (model.row_sets and self.k > _MAX_COUPLED):
-            extra = math.log(min(float(node.excess), 1e300))
-            ways = [Way(self._coupled(forward, node), extra, 1)]
-        exact = bool(ways and node.excess == 1)
-        if power and not exact:
-            found = self._ratios(forward, nodes.start % model.period, power)
-            ways += [Way(rows, (power - 1) * self.cost, power) for rows in found]
-        possible = np.array([x in node.values for x in range(self.k)])
-        return Place(ways, ~(possible[:, None] & possible) & (self.away > 0), exact)
+        node = self.model.node(forward, nodes, _growth(widest))
+        if not node.rows or (self.model.row_sets and self.k > _MAX_COUPLED):
+            return []
+        return [Way(self._coupled(forward, node), math.log(min(float(node.excess), 1e300)), 1)]
+
+    def _nearly(self, forward: bool, nodes: range) -> bool:
+        """Return whether the distributions are known with hardly an error."""
+        ways = self._known(forward, nodes, self.most)
+        return bool(ways and ways[0].extra <= _ENOUGH * self.cost)
 
     def _coupled(self, forward: bool, node: Node) -> AffineRows | ExactRows:
         """Return the known distributions of a node's neighbour."""
         if self.model.row_sets:
             return self._affine(forward)
-        rows = np.zeros_like(self.cap)
+        rows = np.zeros_like(self.away)
         rows[: len(node.rows)] = _floats(node.rows)
         if not np.array_equal(self._last.rows, rows):  # otherwise the last trees are nearly best
             # an error: equal rows have a tree too
             self._last = ExactRows(rows, 1e-15, np.asarray(rows.any(axis=1)))
         return self._last
+
+    def _unknown(self, forward: bool, nodes: range, power: int) -> list[Way]:
+        """Return sets of any distributions of the node ``power`` steps away, none for 0."""
+        every = self._ratios(forward, nodes.start % self.model.period, power) if power else []
+        return [Way(rows, (power - 1) * self.cost, power) for rows in every]
 
     def _reweighted(self, forward: bool, phase: int, power: int) -> list[ReweightedRows]:
         """Return sets of distributions of a node ``power`` steps away; each bounds the leakage."""
@@ -223,60 +217,55 @@ class Writer:
             found.append(ReweightedRows(logs))
         return found
 
-    def _through(self, place: Place, before: list[Floats]) -> tuple[Floats, Floats]:
-        """Return the leakages by known distributions and by any, from those ``before`` them."""
-        trees = ratios = self.cap
-        for rows, extra, steps in place.ways:
+    def _through(
+        self, ways: list[Way], forward: bool, nodes: range, before: list[Floats]
+    ) -> Floats:
+        """Return the leakages of nodes from those ``before`` them."""
+        table = cap = self._cap(nodes)
+        for rows, extra, steps in ways:
             bound = rows.bound(before[max(len(before) - steps, 0)] + self.costs)
-            bound = np.fmin(bound, rows.limit) + extra * self.away
-            table = np.where(place.outside, self.cap, bound)
-            if isinstance(rows, ReweightedRows):
-                ratios = np.fmin(ratios, table)
-            else:
-                trees = np.fmin(trees, table)
-        return trees, ratios
+            table = np.fmin(table, np.fmin(bound, rows.limit) + extra * self.away)
+        return np.where(self._outside(forward, nodes), cap, table)
 
     def _power(self, forward: bool) -> int:
         """Return the number of steps with the smallest leakage."""
         model, power, least, m = self.model, 1, math.inf, 1
-        most = min(self.around, _FARTHEST if model.period == 1 else model.period)
+        most = self.around if model.period == 1 else min(self.around, model.period)
         most = 1 if model.hidden and model.informed else most
         while m <= most and (m - 1) * self.cost < least:
-            bound = float(self._late(forward, self.around, m, trees=False).max())
+            bound = float(self._late(forward, self.around, m).max())
             if bound < least * (1 - _ENOUGH):
                 power, least = m, bound
             m *= 2
         return power
 
-    def _late(
-        self,
-        forward: bool,
-        first: int,
-        power: int,
-        floor: Floats | float = 0.0,
-        *,
-        trees: bool = True,
-    ) -> Floats:
-        """Return leakages of at least ``floor`` that a period maps to at most themselves."""
-        single, places = self.model.period == 1, list[Place]()
-        for i, nodes in enumerate(self.model.late(forward, first), 1):
-            place = self._place(forward, nodes, power if single else min(power, i), self.most)
-            ways = [way for way in place.ways if trees or isinstance(way.rows, ReweightedRows)]
-            places.append(place._replace(ways=ways))
-        extra, now = self.away * _MARGIN * self.cost, self.cap
+    def _late(self, forward: bool, first: int, power: int, floor: Floats | float = 0.0) -> Floats:
+        """Return leakages of at least ``floor`` that a period maps to at most themselves.
+
+        They are by known distributions, or by any ones of the node ``power`` steps away.
+        """
+        places, single = self.model.late(forward, first), self.model.period == 1
+        every = [
+            self._unknown(forward, nodes, power if single else min(power, i))
+            if power
+            else self._known(forward, nodes, self.most)
+            for i, nodes in enumerate(places, 1)
+        ]
+        now = cap = self._cap(places[0])
+        extra = self.away * _MARGIN * self.cost
         if single:
-            floor = np.minimum(np.where(places[0].outside, np.inf, floor), self.cap)
-            for rows, more, _ in places[0].ways:
-                start = np.clip(beginning(rows, self.around) * self.cost, floor, self.cap)
-                given = rows, self.costs, self.cap, start
+            floor = np.minimum(np.where(self._outside(forward, places[0]), np.inf, floor), cap)
+            for rows, more, _ in every[0]:
+                start = np.clip(beginning(rows, self.around) * self.cost, floor, cap)
+                given = rows, self.costs, cap, start
                 found = post_fixed_point(*given, extra=extra + more * self.away, floor=floor)
                 now = np.minimum(now, found)
             return now
         for _ in range(_ROUNDS):
             tables = [now]
-            for place in places:
-                table = np.minimum.reduce(self._through(place, tables))
-                tables.append(np.minimum(table + extra, self.cap))
+            for nodes, ways in zip(places, every, strict=True):
+                table = self._through(ways, forward, nodes, tables)
+                tables.append(np.minimum(table + extra, cap))
             now, last = tables[-1], now
             if (last - now).max() <= _CLOSE * now.max():
                 break
@@ -322,8 +311,3 @@ def _growth(largest: float) -> Table:
 def _floats(table: Any) -> Floats:
     """Return a table of balls as floats."""
     return np.array([[float(value.mid()) for value in row] for row in table])
-
-
-def _logs(table: Table) -> Floats:
-    """Return A from E, as floats slightly above."""
-    return np.array([[max(float(value.log()), 0.0) for value in row] for row in table])

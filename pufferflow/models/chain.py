@@ -74,6 +74,15 @@ class MarkovChain(ByValue):
         """P, shape (k, k), read-only."""
         self.states = len(matrix)
         """Number of states, k."""
+        self.stationary_error = 8.0 * self.states**3 * UNIT_ROUNDOFF
+        """Bound on the relative error of each entry of :attr:`stationary_distribution`.
+
+        Eliminating state n perturbs the off-diagonal entries of the chain before it by at most
+        n + 3 roundings, and a relative perturbation η of those of an n-state chain moves each π(x)
+        by at most about 2nη (O'Cinneide 1993): below 8k³ roundings with the input's own.
+        """
+        self._balance_tolerance = max(1e-12, 4 * self.stationary_error)
+        """Relative difference of two opposite flows that counts as rounding."""
         self.start: Literal["stationary", "any", "given"] = "given"
         """Kind of initial distribution: given, stationary or any."""
         self.given: Floats | None = None
@@ -190,16 +199,6 @@ class MarkovChain(ByValue):
         distribution.flags.writeable = False
         return distribution
 
-    @property
-    def stationary_error(self) -> float:
-        """Bound on the relative error of each entry of :attr:`stationary_distribution`.
-
-        Eliminating state n perturbs the off-diagonal entries of the chain before it by at most
-        n + 3 roundings, and a relative perturbation η of those of an n-state chain moves each π(x)
-        by at most about 2nη (O'Cinneide 1993): below 8k³ roundings with the input's own.
-        """
-        return 8.0 * self.states**3 * UNIT_ROUNDOFF
-
     @cached_property
     def time_reversal(self) -> Floats:
         """P*(x, y) = π(y) P(y, x) / π(x), shape (k, k).
@@ -225,11 +224,6 @@ class MarkovChain(ByValue):
         flow = self.stationary_distribution[:, None] * self.transition_matrix
         tolerance = self._balance_tolerance * np.maximum(flow, flow.T)
         return bool(np.all(np.abs(flow - flow.T) <= tolerance))
-
-    @property
-    def _balance_tolerance(self) -> float:
-        """Relative difference of two opposite flows that counts as rounding."""
-        return max(1e-12, 4 * self.stationary_error)
 
     def eigengap(self, kind: GapKind) -> float:
         """Return the gap g of Algorithm 4, rounded down, between 0 and 2.
