@@ -14,14 +14,7 @@ import numpy as np
 
 from pufferflow._util.jit import PATIENCE, kernel
 from pufferflow._util.rounding import UNIT_ROUNDOFF
-from pufferflow.bounds._pair_kernels import (
-    proved,
-    read_tree,
-    room,
-    solve,
-    spans,
-    write_tree,
-)
+from pufferflow.bounds._pair_kernels import proved, read_tree, room, solve, spans, write_tree
 from pufferflow.bounds._reweighting_kernels import reweight
 
 FARTHEST = 1e250

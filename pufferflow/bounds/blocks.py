@@ -24,7 +24,8 @@ from pufferflow.models.powers import followed
 
 _PASSED = 500.0
 """Larger leakages are not passed through a product of matrices."""
-_MAX_DISTANCES = 40
+_DISTANCES = [1, *(m << j for j in range(20) for m in (2, 3))]
+"""Steps of blocks: 1, 2, 3, 4, 6, 8, 12, …; each is the sum of two before it."""
 _FARTHEST, _STEP_BY_STEP = 10**5, 64
 """Largest number of steps of products of row sets, and number of consecutive ones."""
 _MIXED = 0.02  # nats: more steps only cost more
@@ -56,10 +57,6 @@ class Block(NamedTuple):
             passed[self.limit >= 600] = rest
         passed = np.minimum(self.limit, passed * (1 + 16 * UNIT_ROUNDOFF))
         return np.asarray(passed + (self.steps - 1) * cost)
-
-    def between(self, cost: float) -> float:
-        """Return the leakage of the nodes between, the addend to the bound by ``rows``."""
-        return float(self.steps - 1) * cost * (1 + 4 * UNIT_ROUNDOFF)
 
 
 class Blocks:
@@ -98,18 +95,17 @@ class Blocks:
         # an α = c + leakage that the blocks map to at most itself is a bound
         while alpha > low * (1 + 1e-5):
             middle = math.sqrt(low * alpha)
-            if cost + float(worst.leakages(middle, cost).min()) <= middle:
-                alpha = middle
-            else:
-                low = middle
+            bounds = cost + float(worst.leakages(middle, cost).min()) <= middle
+            low, alpha = (low, middle) if bounds else (middle, alpha)
         image = self.stacked.leakages(alpha, cost).min(axis=0)
         cap, before = np.minimum(cap, image * (1 + 8 * UNIT_ROUNDOFF)), math.inf
         while self.pairwise and cap.sum() < before * (1 - 3e-4):
             before = float(cap.sum())
             for block in self.pairwise:
                 assert block.rows is not None
-                if (between := block.between(cost)) < cap.max():
-                    cap = np.fmin(cap, between + block.rows.bound(cap + costs))
+                if (between := (block.steps - 1) * cost) < cap.max():
+                    image = between + block.rows.bound(cap + costs)
+                    cap = np.fmin(cap, image * (1 + 8 * UNIT_ROUNDOFF))
         return cap
 
 
@@ -140,7 +136,7 @@ def block(
     if not pairwise:
         return Block(np.array(steps), limit)
     log_ratios = np.where(unsure[:, :, None], np.inf, RowSets(rows, ()).log_ratios())
-    return Block(np.array(steps), limit, rows=ReweightedRows(log_ratios, 8 * margin))
+    return Block(np.array(steps), limit, rows=ReweightedRows(log_ratios + 2 * margin))
 
 
 def blocks_of(
@@ -226,10 +222,5 @@ def _extreme(rows: RowSets, values: Floats, *, largest: bool) -> Floats:
 
 
 def _grid(length: int) -> list[int]:
-    """Return the distances 1, 2, 3, 4, 6, 8, 12, … below T: each is the sum of two before it."""
-    distances: list[int] = []
-    m = 1
-    while m < max(length, 2) and len(distances) < _MAX_DISTANCES:
-        distances.append(m)
-        m = m + 1 if m < 4 else (m * 3 // 2 if m & (m - 1) == 0 else m * 4 // 3)
-    return distances
+    """Return the distances below T."""
+    return [m for m in _DISTANCES if m < max(length, 2)]

@@ -24,7 +24,6 @@ from pufferflow.models.bounded import RowSets
 Arcs: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64], Floats]
 """The derivative of leakages by costs: pair, arc (both z · k + y) and weight."""
 
-DENSE = 16
 PORTION = 10**7
 """Approximate work of a call of a kernel: hundredths of a second."""
 OFF = 1e-12
@@ -54,27 +53,22 @@ class ExactRows:
     Parameters
     ----------
     rows : float array, shape (k, k)
-        Distribution of the neighbour given each value of the node.
+        Distribution of the neighbour given each value of the node; 0 if it cannot have the value.
     error : float
         Bound on the relative error of each entry, beyond a few roundings; zeros are exact.
-    secret : bool array, shape (k,), optional
-        Values that the node can have; other rows are left out.
     spread : float
         Distance of the distribution of the neighbour, and of every node after it, from that of the
         rows; its addend (Lemma 7) depends on the largest cost.
     """
 
-    def __init__(
-        self, rows: Floats, error: float = 0.0, secret: Bools | None = None, spread: float = 0.0
-    ) -> None:
-        k = len(rows)
+    def __init__(self, rows: Floats, error: float = 0.0, spread: float = 0.0) -> None:
+        k, there = len(rows), np.asarray(rows.any(axis=1))
         self.rows, self.error, self.spread = constant(rows), error, spread
         self._margin = 4.1 * error + 4 * UNIT_ROUNDOFF
-        secret = np.ones(k, dtype=np.bool_) if secret is None else secret
         # equal only after rounding?
         differ: Bools = (rows[:, None, :] != rows[None, :, :]).any(axis=-1) | (error > 0)
         others: Bools = ~np.eye(k, dtype=np.bool_)
-        self._distinct: Bools = constant(differ & secret[:, None] & secret[None, :] & others)
+        self._distinct: Bools = constant(differ & there[:, None] & there & others)
         limit = largest_log_ratios(rows, self._distinct) + self._margin + 2 * spread * others
         self.limit: Floats = limit
 
@@ -126,18 +120,15 @@ class ReweightedRows:
     log_ratios : float array, shape (k, k, k)
         By x, x' and a value y of the neighbour, bounds of the log ratio of the weight of y given x
         to that given x'; −∞ if y has no weight given x. Values without any weights do not occur.
-    margin : float
-        Addend to leakages for rounding of the weights.
     """
 
-    def __init__(self, log_ratios: Floats, margin: float = 0.0) -> None:
+    def __init__(self, log_ratios: Floats) -> None:
         k, both = len(log_ratios), log_ratios.max(axis=2)
         with np.errstate(over="ignore", invalid="ignore"):
             roots = np.exp(log_ratios / 2) * (1 + 8 * UNIT_ROUNDOFF)
-            limit = (both + both.T) * (1 + 64 * UNIT_ROUNDOFF) + margin
+            limit = (both + both.T) * (1 + 64 * UNIT_ROUNDOFF)
         self.roots: Floats = constant(np.where(log_ratios == -np.inf, -1.0, roots))
         self.limit: Floats = np.where(np.eye(k), 0.0, np.fmax(limit, 0.0))
-        self.margin = margin
         self._arcs, self._slopes = np.zeros((k, k), dtype=np.int64), np.zeros((k, k))
 
     def bound(self, costs: Floats) -> Floats:
@@ -145,7 +136,7 @@ class ReweightedRows:
         k = len(costs)
         bound = np.where(np.eye(k), 0.0, np.inf)
         filled = bound, self._arcs, self._slopes
-        given = self.roots, constant(costs), self.margin, filled
+        given = self.roots, constant(costs), 0.0, filled
         for_all_pairs(lambda places: reweight(*given, places), k, k**2)
         return bound
 
@@ -186,10 +177,6 @@ def for_all_pairs(kernel: Callable[[tuple[int, int]], object], k: int, work: int
         return
     size, threads = max(1, PORTION // work), most_threads()  # so that a signal never waits long
     parts = [(start, min(start + size, k * k)) for start in range(0, k * k, size)]
-    if threads == 1 or len(parts) < 2 * threads:
-        for part in parts:
-            kernel(part)
-        return
     pool = ThreadPoolExecutor(threads)
     try:
         list(pool.map(kernel, parts))
@@ -205,23 +192,15 @@ def largest_log_ratios(rows: Floats, distinct: Bools) -> Floats:
 
 def largest_log_cross_ratios(rows: Floats, distinct: Bools) -> Floats:
     """Return max_z,z' log rows[x, z] rows[x', z'] / (rows[x', z] rows[x, z']), as above."""
-    table = largest_logs(rows)
-    with np.errstate(invalid="ignore"):
-        both = table + table.T
-        rounding = 8 * UNIT_ROUNDOFF * (np.abs(table) + np.abs(table.T)) + 4000 * UNIT_ROUNDOFF
-        both = np.where(np.isfinite(both), np.maximum(both, 0.0) + rounding, np.inf)
-    both[~distinct] = 0.0
-    np.fill_diagonal(both, 0.0)
-    return both
+    ratios = largest_log_ratios(conditional(rows), distinct)
+    return ratios + ratios.T
 
 
 def largest_logs(rows: Floats) -> Floats:
     """Return max_z log rows[x, z] / rows[x', z], shape (k, k), for rows of any numbers ≥ 0."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         logs = np.log(rows)
-        if len(logs) <= DENSE:
-            return np.asarray(np.fmax.reduce(logs[:, None, :] - logs, axis=2, initial=-np.inf))
-        return np.array([np.fmax.reduce(row - logs, axis=1, initial=-np.inf) for row in logs])
+        return np.asarray(np.fmax.reduce(logs[:, None, :] - logs, axis=2, initial=-np.inf))
 
 
 def conditional(joint: Floats) -> Floats:

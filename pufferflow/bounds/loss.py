@@ -9,7 +9,7 @@ from pufferflow._util.rounding import UNIT_ROUNDOFF
 from pufferflow._util.types import Floats
 from pufferflow.bounds.distribution_sets import ExactRows, no_trees
 from pufferflow.bounds.process import Process, Side
-from pufferflow.bounds.roots import TOLERANCE, Loss, scale_below
+from pufferflow.bounds.roots import SMALLEST_EPSILON, TOLERANCE, Loss, scale_below
 from pufferflow.bounds.rounds import Cycle, at_once
 from pufferflow.bounds.solver import beginning, post_fixed_point
 from pufferflow.models.powers import largest_after
@@ -40,6 +40,8 @@ class ProcessLoss:
 
     def scale(self, epsilon: float, upper: float) -> tuple[float, int] | None:
         """Return the smallest scale with loss ≤ ε, rounded up, and a node; None if ≥ ``upper``."""
+        if epsilon < SMALLEST_EPSILON:
+            return None
         growth = self._begin()
         cost = max(1 / upper, epsilon / growth if growth else 0.0)
         slow = any(cycle.is_slow for cycle in self._cycles)
@@ -108,7 +110,9 @@ class _Leakages:
 
         The bound holds for every later node.
         """
-        process, (costs, cap) = self._process, self._limits(cost)
+        process, costs = self._process, cost * self._process.distance
+        most = (process.around if len(process.secrets) == 1 else process.length) * cost
+        cap = self.side.blocks.caps(most * (1 + 16 * UNIT_ROUNDOFF) * self._away, cost, costs)
         if self.side.early is not None:
             stored, _ = self.side.early.walk(self._zeros, costs, cap, self._trees)
             found = list(stored.astype(np.float64))
@@ -117,13 +121,6 @@ class _Leakages:
             for _ in range(process.around if process.exact else 0):
                 found.append(self._step(found[-1], costs, cap))
         return found if process.exact else [*found, self._tail(cost, costs, cap, found[-1])]
-
-    def _limits(self, cost: float) -> tuple[Floats, Floats]:
-        """Return the costs of pairs of values, and bounds of all leakages."""
-        process, costs = self._process, cost * self._process.distance
-        most = (process.around if len(process.secrets) == 1 else process.length) * cost
-        cap = most * (1 + 16 * UNIT_ROUNDOFF) * self._away
-        return costs, self.side.blocks.caps(cap, cost, costs)
 
     def _step(self, before: Floats, costs: Floats, cap: Floats) -> Floats:
         """Return leakages of a node from those of its neighbour; each set bounds them."""

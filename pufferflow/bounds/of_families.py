@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from pufferflow._util.grids import shared
 from pufferflow._util.numbers import ball
+from pufferflow._util.rounding import float_up
 from pufferflow.bounds.loss import ProcessLoss
 from pufferflow.bounds.process import of_chain, of_histories, of_periodic, of_sets
-from pufferflow.bounds.roots import Loss
+from pufferflow.bounds.roots import Loss, scale_below
 from pufferflow.models.bounded import BoundedFamily
 from pufferflow.models.chain import MarkovChain
 from pufferflow.models.families import ChainFamily, Family, Protection
@@ -37,9 +38,6 @@ MAX_HISTORIES = 36
 MAX_RATIO_STATES = 64
 """Largest number of states of an interval family for which ratios are compared instead."""
 
-_LARGE = 10**6
-"""Costs of a block of steps (m·c) above which mixing saves less than 1e-6 T·c and is left out."""
-
 MAX_BLOCK_STATES = 200
 """Largest number of states for blocks of steps: time grows faster than the cube."""
 
@@ -57,44 +55,23 @@ class MixingLoss:
         self._length, self._window = length, min(window, length)
 
     def loss(self, cost: float) -> Loss:
-        """Return a bound, rounded up, at c."""
-        value, node = self._loss(Fraction(cost))
-        return Loss(math.nextafter(float(value.upper()), math.inf), node)
-
-    def scale(self, epsilon: float, upper: float) -> tuple[float, int] | None:
-        """Return the smallest float with loss ≤ ε, and a deciding node; None if ≥ ``upper``."""
-        if not self._suffices(below := math.nextafter(upper, 0.0), epsilon):
-            return None
-        # a window alone costs w·c
-        low, high = max(self._window / epsilon / 2, math.ulp(0.0)), below
-        while (middle := low + (high - low) / 2) not in (low, high):
-            low, high = (low, middle) if self._suffices(middle, epsilon) else (middle, high)
-        return high, self._loss(1 / Fraction(high))[1]
-
-    def _suffices(self, scale: float, epsilon: float) -> bool:
-        return bool(self._loss(1 / Fraction(scale))[0] <= epsilon)
-
-    def _loss(self, cost: Fraction) -> tuple[arb, int]:
-        """Return a ball with the bound, to some 30 digits, and the first node of a worst window."""
+        """Return a bound, rounded up, at c, and the first record of a worst window."""
         from flint import ctx
 
-        around = self._length - self._window
-        if self._steps * cost > _LARGE or around == 0:
-            return ball(self._length * cost), 1
-        digits = abs(cost.numerator.bit_length() - cost.denominator.bit_length())
-        for bits in (128, 512, 2048, 8192):
-            with ctx.workprec(bits + 2 * digits + self._length.bit_length()):
-                factors = [
-                    (self._factor(j, cost) * self._factor(around - j, cost), j)
-                    for j in self._worst(around)
-                ]
-                total, before = max(factors, key=lambda factor: float(factor[0].mid().log()))
-                for factor, _ in factors:
-                    total = total.max(factor)
-                value = total.log() + ball(self._window * cost)
-                if value.is_finite() and value.rad() * 2**80 < value:
-                    return value, before + 1
-        return ball(self._length * cost), 1  # ρ is within 10^-2000 of 1
+        c, around = Fraction(cost), self._length - self._window
+        most = float_up(self._length * c)
+        digits = abs(c.numerator.bit_length() - c.denominator.bit_length())
+        with ctx.workprec(256 + 2 * digits + self._length.bit_length()):
+            losses = []
+            for j in self._worst(around):
+                value = (self._factor(j, c) * self._factor(around - j, c)).log()
+                loss = math.nextafter(float((value + ball(self._window * c)).upper()), math.inf)
+                losses.append(Loss(loss if loss < most else most, j + 1))  # NaN proves nothing
+        return max(losses, key=lambda loss: loss.value)
+
+    def scale(self, epsilon: float, upper: float) -> tuple[float, int] | None:
+        """Return the smallest scale with loss ≤ ε, rounded up, and a node; None if ≥ ``upper``."""
+        return scale_below(self.loss, epsilon, upper, 1 / upper, 1e-15)
 
     def _worst(self, around: int) -> Iterator[int]:
         """Yield numbers of records before a window; one of them is the worst (Theorem F2)."""
@@ -110,11 +87,8 @@ class MixingLoss:
         c = ball(cost)
         ratio = ball(self._kept) * (self._steps * c).exp()
         power = ratio**blocks
-        factor = power * (rest * c).exp()
-        if blocks:
-            fresh = ball(1 - self._kept) * ((self._steps - 1) * c).exp()
-            factor += fresh * (1 - power) / (1 - ratio)
-        return factor
+        fresh = ball(1 - self._kept) * ((self._steps - 1) * c).exp()
+        return power * (rest * c).exp() + fresh * (1 - power) / (1 - ratio)
 
 
 LossBound: TypeAlias = ProcessLoss | MixingLoss
@@ -135,17 +109,20 @@ def loss_bounds(family: Family, length: int, protection: Protection) -> list[Par
 
     ``length`` is T of the longest segment.
     """
-    return [_of_chain(ChainFamily([c]), c, c.states, length, protection) for c in family.chains]
+    return [p for c in family.chains for p in _of_chain(ChainFamily([c]), c, length, protection)]
 
 
 def _of_chain(
-    family: Family, chain: MarkovChain | HiddenChain, k: int, length: int, protection: Protection
-) -> Part:
+    family: Family,
+    chain: MarkovChain | HiddenChain,
+    length: int,
+    protection: Protection,
+    why: str = "",
+) -> list[Part]:
+    k = chain.states if isinstance(chain, MarkovChain) else chain.chain.states
     if k > MAX_BLOCK_STATES:
-        why = f"of {k} states other bounds would take minutes, they are computed for at most "
-        return Part(family, None, f"{why}{MAX_BLOCK_STATES}")
-    (bound,) = _bounds(of_chain, chain, length, protection, pairs=k <= MAX_STATES)
-    return Part(family, bound)
+        return [Part(family, None, _beyond("other bounds", MAX_BLOCK_STATES, k))]
+    return _parts(family, why, of_chain, chain, length, protection, pairs=k <= MAX_STATES)
 
 
 @loss_bounds.register
@@ -158,42 +135,42 @@ def _(family: MixingFamily, length: int, protection: Protection) -> list[Part]:
 
 @loss_bounds.register
 def _(family: HiddenChain, length: int, protection: Protection) -> list[Part]:
-    hidden, histories = family.chain.states, family.histories
+    hidden, histories, why = family.chain.states, family.histories, ""
     order = 1 if histories is None else histories.shape[1]
-    compared = order > 1 and protection.side_information == "any"
-    if compared and hidden <= MAX_HISTORIES:
-        (bound,) = _bounds(of_histories, family, length, protection)
-        return [Part(family, bound)]
-    part = _of_chain(family, family, hidden, length, protection)
-    if compared and part.bound is not None:
+    if order > 1 and protection.side_information == "any":
+        if hidden <= MAX_HISTORIES:
+            return _parts(family, why, of_histories, family, length, protection)
         limit = f"where there are at most {MAX_HISTORIES}, not {hidden}"
-        part = part._replace(why=f"histories of {order} observations are compared {limit}")
-    return [part]
+        why = f"histories of {order} observations are compared {limit}"
+    return _of_chain(family, family, length, protection, why)
 
 
 @loss_bounds.register
 def _(family: BoundedFamily, length: int, protection: Protection) -> list[Part]:
     k, why = family.states, ""
     if k > MAX_RATIO_STATES:
-        why = f"other bounds are computed for at most {MAX_RATIO_STATES} states, not for {k}"
-        return [Part(family, None, why)]
+        return [Part(family, None, _beyond("other bounds", MAX_RATIO_STATES, k))]
     if k > MAX_ROBUST_STATES and protection.side_information == "none":
-        why = f"couplings are computed for at most {MAX_ROBUST_STATES} states, not for {k}"
-    (bound,) = _bounds(of_sets, family, length, protection, pairs=k <= MAX_ROBUST_STATES)
-    return [Part(family, bound, why)]
+        why = _beyond("couplings", MAX_ROBUST_STATES, k)
+    return _parts(family, why, of_sets, family, length, protection, pairs=k <= MAX_ROBUST_STATES)
 
 
 @loss_bounds.register
 def _(family: PeriodicChain, length: int, protection: Protection) -> list[Part]:
     if family.states > MAX_STATES:
-        limit = f"at most {MAX_STATES} states, not {family.states}"
-        why = f"couplings at every phase are computed for {limit}"
-        return [Part(family, None, why)]
-    return [Part(family, bound) for bound in _bounds(of_periodic, family, length, protection)]
+        return [Part(family, None, _beyond("other bounds", MAX_STATES, family.states))]
+    return _parts(family, "", of_periodic, family, length, protection)
+
+
+def _beyond(what: str, most: int, states: int) -> str:
+    return f"{what} are computed for at most {most} states, not for {states}"
 
 
 @shared
-def _bounds(make: Callable[..., Any], *arguments: Any, **options: Any) -> list[ProcessLoss]:
-    """Return the bounds of one or more processes."""
+def _parts(
+    family: Family, why: str, make: Callable[..., Any], *arguments: Any, **options: Any
+) -> list[Part]:
+    """Return a part with a bound for each of the processes of a family, mostly one."""
     made = make(*arguments, **options)
-    return [ProcessLoss(each) for each in (made if isinstance(made, list) else [made])]
+    every = made if isinstance(made, list) else [made]
+    return [Part(family, ProcessLoss(process), why) for process in every]

@@ -9,13 +9,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._util.types import Bools, Floats, Ints
-from pufferflow.bounds.blocks import Blocks, block, blocks_of, blocks_of_sets
+from pufferflow.bounds.blocks import Block, Blocks, block, blocks_of, blocks_of_sets
 from pufferflow.bounds.distribution_sets import (
     ExactRows,
     ReweightedRows,
@@ -35,8 +34,6 @@ from pufferflow.models.processes import HiddenChain, PeriodicChain
 _EXACT_WORK = 20_000
 _EXACT_NODES, _EXACT_STATES = 400, 12
 """Number of early nodes with leakages of their own, in full up to this number of states."""
-_EXACT_STEPS = 3_000
-"""Number of records of segments, from all phases of a period."""
 _SETS_NODES = 10
 """Length of segments all of whose nodes are computed, of families between bounds."""
 
@@ -183,15 +180,13 @@ def of_periodic(chain: PeriodicChain, length: int, protection: Protection) -> li
     forward = Cycle(chain, length - window, forward=True, known=known)
     backward = Cycle(chain, length - window, forward=False, known=reversible)
     shared, possible = (length, window, _different(k)), [_every(k)] * 2
-    if length * period > _EXACT_STEPS or length * period * k**3 > _EXACT_WORK:
+    if length == window or length * period * k**3 > _EXACT_WORK:
         sides = Side(cycle=forward), Side(cycle=backward)
         return [Process(*shared, *sides, False, possible)]
     found, far = [], np.arange(1, length - window + 1)
     for first in range(period):
-        after, before = Side(), Side()
-        if len(far):
-            after = Side(early=forward.nodes(first + length - 1 - far))
-            before = Side(early=backward.nodes(first + far))
+        after = Side(early=forward.nodes(first + length - 1 - far))
+        before = Side(early=backward.nodes(first + far))
         found.append(Process(*shared, after, before, True, possible))
     return found
 
@@ -278,7 +273,15 @@ class _ChainProcess:
         """Return the process."""
         stationary, k = self.chain.start == "stationary", self.chain.states
         seen = np.arange(k) if self.seen is None else self.seen
-        forward, backward = self._forward(), self._backward()
+        every: Bools = np.ones((self.count * self.exact, k), dtype=np.bool_)
+        if self.informed:
+            forward = self._reweighted(self.matrix, every)
+        else:
+            forward = self._known(self.matrix, 0.0, every)
+        if stationary and self.reversal is not None:
+            backward = self._known(self.reversal, self.error, every)
+        else:
+            backward = self._reweighted(self.matrix.T, np.array(self.possible))
         later: Bools = self.chain.initial_support if stationary else self.matrix.max(axis=0) > 0
         observed: list[ExactRows | None] = [None]
         if self.pairs and self.window == 1 and self.seen is not None and not self.informed:
@@ -291,75 +294,51 @@ class _ChainProcess:
             forward,
             backward,
             self.exact,
-            [*(self.possible if backward.early else self.possible[:1]), later],
+            [*self.possible, later],
             last=followed(np.eye(k, dtype=np.bool_), self.matrix > 0, self.window - 1),
             observed=observed,
         )
 
-    def _blocks(self, rows: Floats, *, pairwise: bool = False) -> Blocks:
-        """Return blocks of steps with these weights, which may be reweighted in any way.
-
-        Known records end the leakage, known observations of hidden states do not: then powers of
-        P are not used.
-        """
-        farthest = 2 if self.informed and self.seen is not None else self.count
-        return Blocks(blocks_of(rows, None, farthest, pairwise=pairwise))
-
-    def _forward(self) -> Side:
-        if self.informed:
-            rows = reweighted_rows(self.matrix)
-            early = self._every_node(which=0, roots=[rows.roots])
-            return Side((rows,) * self.pairs, self._blocks(self.matrix), early)
-        blocks = Blocks(blocks_of(self.matrix, 0.0, self.count))
-        return Side((ExactRows(self.matrix),) * self.pairs, blocks, self._every_node(self.matrix))
-
-    def _every_node(
-        self, rows: Floats | None = None, error: float = 0.0, **reweighted: Any
-    ) -> Stretch | None:
-        """Return all nodes of a short chain, whose steps are equal."""
-        if not self.exact:
-            return None
-        possible = np.ones((self.count, self.chain.states), dtype=np.bool_)
-        return Stretch(possible, None if rows is None else rows[None], error, **reweighted)
-
-    def _backward(self) -> Side:
-        if self.chain.start == "stationary" and self.reversal is not None:
-            blocks = Blocks(blocks_of(self.reversal, self.error, self.count))
-            every = self._every_node(self.reversal, self.error)
-            return Side((ExactRows(self.reversal, self.error),) * self.pairs, blocks, every)
-        pairwise = self.pairs and self.early > 1 and not self.informed
-        blocks = self._blocks(self.matrix.T, pairwise=pairwise)
+    def _known(self, rows: Floats, error: float, possible: Bools) -> Side:
+        """Return the side of nodes whose neighbours all have these distributions."""
+        blocks = Blocks(blocks_of(rows, error, self.count))
         if not self.pairs:
             return Side((), blocks)
-        sets: list[DistributionSet] = [reweighted_rows(self.matrix.T)]
-        if self.reversal is not None and (spread := float(self.spreads[-1])) < _NEAR:
-            sets.insert(0, ExactRows(self.reversal, self.error, spread=spread))
-        return Side(tuple(sets), blocks, self._stretch(blocks))
+        early = Stretch(possible, rows[None], error) if self.exact else None
+        return Side((ExactRows(rows, error),), blocks, early)
 
-    def _stretch(self, blocks: Blocks) -> Stretch:
+    def _reweighted(self, weights: Floats, possible: Bools) -> Side:
+        """Return the side of nodes whose neighbours' distributions are known up to reweighting.
+
+        ``possible`` has the values of the early ones, whose distributions may be known.
+        """
+        # known records end the leakage, known observations of hidden states do not
+        farthest = 2 if self.informed and self.seen is not None else self.count
+        pairwise = self.pairs and self.early > 1 and not self.informed
+        blocks = Blocks(blocks_of(weights, None, farthest, pairwise=pairwise))
+        if not self.pairs:
+            return Side((), blocks)
+        sets: list[DistributionSet] = [reweighted_rows(weights)]
+        if self.reversal is not None and (spread := float(self.spreads[-1])) < _NEAR:
+            sets.insert(0, ExactRows(self.reversal, self.error, spread))
+        early = self._stretch(weights, possible, blocks.pairwise) if len(possible) else None
+        return Side(tuple(sets), blocks, early)
+
+    def _stretch(self, weights: Floats, possible: Bools, blocks: list[Block]) -> Stretch:
         """Return the first nodes, each with the distributions of the one before it."""
-        possible, matrix, k = np.array(self.possible), self.matrix, self.chain.states
         before, which = np.unique(possible[:-1], axis=0, return_inverse=True)
-        roots = [reweighted_rows((matrix * states[:, None]).T).roots for states in before]
+        tables = [reweighted_rows(weights * states).roots for states in before]
         rows, error, spreads = None, 0.0, None
         if self.given and not self.informed:
-            given, error = np.array(self.given), 2 * self.early * (k + 3) * UNIT_ROUNDOFF
-            joint, there = given[:-1, None] * matrix.T, possible[:-1, None] & (matrix.T > 0)
+            given, error = np.array(self.given), 2 * self.early * (len(weights) + 3) * UNIT_ROUNDOFF
+            joint, there = given[:-1, None] * weights, possible[:-1, None] & (weights > 0)
             rare: Bools = np.asarray(((given < SAFE_MINIMUM) & possible).any(axis=1))
             unsure = ((joint < SAFE_MINIMUM) & there).any(axis=(1, 2)) | rare[1:] | rare[:-1]
             rows, which = conditional(joint), np.where(unsure, which, -1)
             spreads = np.append(np.where(unsure, np.inf, 0.0), 0.0)
-        elif self.chain.start == "any" and self.reversal is not None:
+        elif self.reversal is not None:
             rows, error, spreads = self.reversal[None], self.error, self.spreads
-        return Stretch(
-            possible,
-            rows,
-            error,
-            spreads=spreads,
-            which=which,
-            roots=roots,
-            blocks=blocks.pairwise,
-        )
+        return Stretch(possible, rows, error, spreads, which=which, roots=tables, blocks=blocks)
 
     def _of_observations(self, node: int) -> ExactRows | None:
         """Return the distributions of the state of node 0, 1, … given its observation, or None."""
@@ -381,4 +360,4 @@ class _ChainProcess:
         if min(known[states].min(), rows[rows > 0].min()) < SAFE_MINIMUM:
             return None
         error += (k + 4) * UNIT_ROUNDOFF
-        return ExactRows(rows, error, np.arange(k) < len(there), spread)
+        return ExactRows(rows, error, spread)

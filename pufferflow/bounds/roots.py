@@ -69,8 +69,6 @@ def scale_below(
 
     The search starts from ``cost``. No c is above ε, as the loss of one record alone is c.
     """
-    if epsilon < SMALLEST_EPSILON:
-        return None
     found: dict[float, Loss] = {}
 
     def value(cost: float) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 from pufferflow._util.jit import most_threads
 from pufferflow._util.rounding import UNIT_ROUNDOFF
 from pufferflow._util.types import Bools, Floats, Ints
-from pufferflow.bounds.blocks import Block, block, times
+from pufferflow.bounds.blocks import Block, block, blocks_of, times
 from pufferflow.bounds.distribution_sets import (
     ExactRows,
     Trees,
@@ -98,47 +98,37 @@ class Cycle:
     # -- through several steps, for distributions that may be reweighted ---------------------------
 
     def _piece(self, piece: int) -> Stretch:
-        """Return the nodes of a piece; if neighbours are unknown, with blocks of 2, 4, … steps."""
-        phases, blocks, steps = self._phases(piece), list[Block](), 2
-        while not self.known and steps <= self.chain.repeat:
-            power = matrix_power(self._weights(piece), steps)
-            blocks.append(block(steps, power, self._distinct(phases), None, pairwise=True))
-            steps *= 2
-        return self.nodes(phases, blocks)
+        """Return the nodes of a piece; if neighbours are unknown, with blocks of its steps."""
+        if self.known:
+            return self.nodes(self._phases(piece))
+        _, *several = blocks_of(self._weights(piece), None, self.chain.repeat + 1, pairwise=True)
+        return self.nodes(self._phases(piece), [found for found in several if found.rows])
 
     def _weights(self, piece: int) -> Floats:
         """Return weights of the neighbour's values given each value, up to any reweighting."""
         matrices = self.chain.transition_matrices
         return np.asarray(matrices[self.pieces - 1 - piece] if self.forward else matrices[piece].T)
 
-    def _distinct(self, phases: Ints) -> Bools:
-        """Return the pairs of different values that a node of these phases can have."""
-        there: Bools = np.asarray(self.chain.possible[phases].any(axis=0))
-        return there[:, None] & there & ~np.eye(len(there), dtype=np.bool_)
-
     @cached_property
-    def _blocks(self) -> list[list[tuple[int, Block]]]:
-        """Return blocks of 1, 2, 4, … pieces before the end of each, and their beginnings.
+    def _blocks(self) -> list[tuple[int, int, Block]]:
+        """Blocks of 1, 2, 4, … pieces, with the pieces at whose ends they end and begin.
 
         They end when longer blocks do not mix better.
         """
-        pieces, repeat = self.pieces, self.chain.repeat
-        tables = [matrix_power(self._weights(piece), repeat) for piece in range(pieces)]
-        blocks: list[list[tuple[int, Block]]] = [[] for _ in range(pieces)]
-        size = 1
+        pieces, steps, k = range(self.pieces), self.chain.repeat, self.chain.states
+        tables = [matrix_power(self._weights(piece), steps) for piece in pieces]
+        ends = [self.chain.possible[self._phases(piece)[-1]] for piece in pieces]
+        apart: list[Bools] = [there[:, None] & there & ~np.eye(k, dtype=np.bool_) for there in ends]
+        blocks: list[tuple[int, int, Block]] = []
         while True:
-            for piece, product in enumerate(tables):
-                distinct = self._distinct(self._phases(piece)[-1:])
-                found = block(size * repeat, product, distinct, None)
-                blocks[piece].append(((piece - size) % pieces, found))
-            rounding = 16 * size * repeat * (self.chain.states + 3) * UNIT_ROUNDOFF
-            largest = max(float(of_piece[-1][1].limit.max()) for of_piece in blocks)
-            if largest < max(1e-9, rounding) or size * repeat > _FARTHEST:
+            starts = [(piece - steps // self.chain.repeat) % self.pieces for piece in pieces]
+            found = [block(steps, *given, None) for given in zip(tables, apart, strict=True)]
+            blocks += zip(pieces, starts, found, strict=True)
+            largest = max(float(one.limit.max()) for one in found)
+            if largest < max(1e-9, 16 * steps * (k + 3) * UNIT_ROUNDOFF) or steps > _FARTHEST:
                 return blocks
-            tables = [
-                times(table, tables[(piece - size) % pieces]) for piece, table in enumerate(tables)
-            ]
-            size *= 2
+            tables = [times(tables[piece], tables[start]) for piece, start in enumerate(starts)]
+            steps *= 2
 
     # -- leakages at successive c ------------------------------------------------------------------
 
@@ -170,14 +160,12 @@ class Cycle:
         Every iterate from ``above`` is a bound.
         """
         ends, before = np.tile(above, (self.pieces, 1, 1)), np.inf
-        while ends.max() < before * (1 - 1e-3):
+        while ends.max() < before * (1 - 1e-5):
             before = ends.max()
-            for piece, of_piece in enumerate(self._blocks):
-                for start, through in of_piece:
-                    # leakage of the nodes between
-                    if (through.steps - 1) * cost < ends[piece].max():
-                        found = through.leakages(cost + float(ends[start].max()), cost)
-                        ends[piece] = np.minimum(ends[piece], found * (1 + 4 * UNIT_ROUNDOFF))
+            for piece, start, through in self._blocks:
+                if (through.steps - 1) * cost < ends[piece].max():  # leakage of the nodes between
+                    found = through.leakages(cost + float(ends[start].max()), cost)
+                    ends[piece] = np.minimum(ends[piece], found * (1 + 4 * UNIT_ROUNDOFF))
         return ends
 
     # -- a period that ends at or below its start --------------------------------------------------

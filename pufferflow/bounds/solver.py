@@ -3,12 +3,12 @@
 import numpy as np
 
 from pufferflow._util.types import Bools, Floats
-from pufferflow.bounds.distribution_sets import DENSE, PairBound
+from pufferflow.bounds.distribution_sets import PairBound
 
 SLACK, _ROUNDING = 1e-7, 1e-14
 """Excess of a post-fixed point over rounding errors: relative, and per state."""
 
-_SWEEPS = 40
+_SWEEPS, _DENSE = 40, 16
 _SMALL = 1e-3
 _FINE = 1e-10  # tolerance of iterative solutions
 
@@ -77,7 +77,7 @@ def newton_step(side: PairBound, now: Floats, wanted: Floats, fixed: Bools) -> F
         pairs, arcs, weights = pairs[keep], arcs[keep], weights[keep]
     weights = weights * (1 - 1e-10)
     right = (wanted - now).ravel()
-    if k <= DENSE:
+    if k <= _DENSE:
         system = np.eye(k * k)
         np.subtract.at(system, (pairs, arcs), weights)
         return np.asarray(np.linalg.solve(system, right), dtype=np.float64).reshape(k, k)

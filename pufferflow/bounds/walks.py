@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +11,7 @@ from pufferflow._util.rounding import UNIT_ROUNDOFF
 from pufferflow._util.types import Bools, Floats, Ints
 from pufferflow.bounds._step_kernels import walk
 from pufferflow.bounds.blocks import Block
-from pufferflow.bounds.distribution_sets import (
-    PORTION,
-    Trees,
-    largest_log_ratios,
-)
+from pufferflow.bounds.distribution_sets import PORTION, Trees, largest_log_ratios
 
 Stored = NDArray[np.float32]
 
@@ -56,8 +51,8 @@ class Stretch:
         possible: Bools,
         rows: Floats | None = None,
         error: float = 0.0,
-        *,
         spreads: Floats | None = None,
+        *,
         which: Ints | int = -1,
         roots: Sequence[Floats] = (),
         blocks: Sequence[Block] = (),
@@ -78,13 +73,9 @@ class Stretch:
         self._limits = limits
         self._which = constant(np.full(self.count, which, dtype=np.int64))
         self._roots = constant(np.reshape(roots, (-1, k, k, k)))
-        self._blocks = list(blocks)
-        far = [block.rows for block in blocks if block.rows is not None]
-        self._margins = np.array([rows.margin for rows in far])
-        self._stacked: tuple[Any, ...] = (
-            constant(np.array([block.steps for block in blocks], dtype=np.int64)),
-            constant(np.array([rows.roots for rows in far]).reshape(-1, k, k, k)),
-        )
+        far = [block.rows.roots for block in blocks if block.rows is not None]
+        self._steps = constant(np.array([block.steps for block in blocks], dtype=np.int64))
+        self._far = constant(np.reshape(far, (-1, k, k, k)))
 
     def walk(
         self,
@@ -101,9 +92,8 @@ class Stretch:
         kernel returns often enough for signals.
         """
         tables = start, start.copy(), np.empty_like(start), np.empty_like(start)
-        between = [block.between(float(costs.max())) for block in self._blocks]
-        extra = np.array(between) + self._margins
-        reweighted = self._which, self._roots, (*self._stacked, extra)
+        between = (self._steps - 1) * costs.max() * (1 + 4 * UNIT_ROUNDOFF)
+        reweighted = self._which, self._roots, (self._steps, self._far, between)
         limits = costs, constant(np.minimum(cap, self._limits))
         out, place = np.zeros((self.count + 1, *start.shape), dtype=np.float32), 0
         while place < out[1:].size:

@@ -195,8 +195,7 @@ class Writer:
             return AffineRows(self.known[not forward])
         rows = np.zeros_like(self.away)
         rows[: len(node.rows)] = _floats(node.rows)
-        # an error: equal rows have a tree too
-        return ExactRows(rows, 1e-15, np.asarray(rows.any(axis=1)))
+        return ExactRows(rows, 1e-15)  # an error: equal rows have a tree too
 
     def _unknown(self, forward: bool, nodes: range, power: int) -> list[Way]:
         """Return sets of any distributions of the node ``power`` steps away, none for 0."""

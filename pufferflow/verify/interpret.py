@@ -252,6 +252,8 @@ class Interpreter:
         model = self.model
         plain = model.period == 1 and not (model.hidden or model.row_sets or model.informed)
         require(plain, "quilts prove scales of chains with one matrix, and for no side information")
+        if left is None and right is None:  # as proved, at a node with one value too
+            return self.together
         nodes = range(first - 1, last)
         forward, backward = self.count(self.claim.windows - first), self.count(last - 1)
         if right is not None:

@@ -40,6 +40,21 @@ def test_never_below_the_program(kind, cases):
     assert found  # below the loss of all records together
 
 
+@pytest.mark.parametrize("seed", seeds(4, 40))
+def test_a_period_of_which_one_step_mixes_is_bounded_from_there(seed):
+    """Blocks of several phases say no less than a program for a short segment after that step."""
+    rng = np.random.default_rng(seed)
+    slow = 0.96 * np.eye(3) + np.diag([0.04, 0.02], 1) + np.diag([0.02, 0.04], -1)
+    parts, cost = int(rng.integers(4, 6)), float(rng.choice([0.1, 0.5]))
+    steps = np.array([np.full((3, 3), 1 / 3), *[slow * rng.dirichlet(np.ones(3), 3)] * (parts - 1)])
+    steps /= steps.sum(axis=2, keepdims=True)
+    joint = rng.dirichlet([1, 0.1, 1])
+    for matrix in steps[1:]:  # a segment that begins after the step that mixes
+        joint = joint[..., None] * matrix
+    chain = pf.PeriodicChain(steps, initial_distribution="any")
+    assert largest_loss(joint, cost) <= pf.leakage_loss(chain, 10**4, 1 / cost) < 1.3 * parts * cost
+
+
 @pytest.mark.parametrize("name", ["gk16", "mqm-approx", "mqm-exact"])
 @pytest.mark.parametrize("kind", ["stationary", "given", "any", "chains", "binary_interval"])
 @pytest.mark.parametrize("cases", counts(5, 200))
