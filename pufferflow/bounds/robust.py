@@ -70,7 +70,7 @@ class AffineRows:
 
     @property
     def middle(self) -> ExactRows:
-        """One row of each set."""
+        """One row of each set, for a rough start."""
         rows = self._rows.base
         for widths, totals in self._rows.parts:
             rows = rows + widths * (totals / widths.sum(axis=1).clip(SAFE_MINIMUM))[:, None]
@@ -122,7 +122,8 @@ class AffineRows:
         beyond = np.maximum(above - solved.ratios[:, None] * below, 0.0)
         beyond[every, store] = 0.0
         needed = above[every, store] + (beyond * growth[:, store].T).sum(axis=1)
-        ratios = np.fmax(np.maximum(solved.ratios, 1.0), needed / below[every, store])
+        with np.errstate(all="ignore"):  # NaN proves nothing
+            ratios = np.maximum(np.maximum(solved.ratios, 1.0), needed / below[every, store])
         return np.asarray(np.log(ratios) * (1 + 8 * UNIT_ROUNDOFF) + rounding + rows.error * 4.1)
 
 
