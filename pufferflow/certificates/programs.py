@@ -14,7 +14,7 @@ from pufferflow.bounds.robust import AffineRows, RobustFlows
 from pufferflow.bounds.solver import beginning, post_fixed_point
 from pufferflow.verify import MAX_WORK
 from pufferflow.verify.balls import Table, Work
-from pufferflow.verify.model import Model, Node
+from pufferflow.verify.model import Model, Node, Values
 from pufferflow.verify.parse import Claim
 
 # relative excess: decimals and exact rows differ slightly from floats
@@ -39,7 +39,7 @@ class Way(NamedTuple):
     """Distributions of a node some steps away, and an addend to the leakages through them."""
 
     rows: PairBound
-    extra: float
+    extra: Floats
     steps: int
 
 
@@ -61,7 +61,7 @@ class Writer:
         unsure = model.informed or model.start == "any"  # ratios of k⁴ pairs
         work = 1000 * self.k**6 if known else (12 + 2 * self.k * unsure) * self.k**3
         self.many = min(self.around, int(share * _MAX_WORK / work), _EARLY[-1])
-        self.early = [n for n in _EARLY if n <= self.many]
+        self.early = [*(n for n in _EARLY if n < self.many), self.many]
         self.known, self._ratios = known, cache(self._reweighted)
 
     def program(self) -> Document:
@@ -87,7 +87,8 @@ class Writer:
 
     def _side(self, forward: bool) -> tuple[Document, Floats]:
         """Return one side, and the leakages of a node in the middle."""
-        ends = range(1, 2), self.model.late(forward, self.early[-1] + 1)[0]
+        model = self.model
+        ends = range(1, 2), model.late(forward, self.early[-1] + 1)[0]
         known = all(self._nearly(forward, nodes) for nodes in ends)
         power = 0 if known else self._power(forward)
         many = self._early(forward, power)
@@ -96,14 +97,15 @@ class Writer:
         if many == self.around:
             return {"prefix": prefix}, tables[-1]
         # at least those of all nodes at this distance from a late one
-        floor = np.maximum.reduce(tables[-max(power, 1) :])
+        floor, late = np.maximum.reduce(tables[-max(power, 1) :]), model.late(forward, many + 1)
         guess = alone = self._late(forward, many + 1, 0, floor)
         if power:  # ratios that hardly help a late node cost most of a check
             guess = np.minimum(alone, self._late(forward, many + 1, power, floor))
-            if alone.max() <= guess.max() * (1 + _ENOUGH):
+            least, most = (self._largest(forward, late[-1], table) for table in (guess, alone))
+            if most <= least * (1 + _ENOUGH):
                 guess, power = alone, 0
         stated = [[f"{a * (1 + 4e-10):.10g}" for a in row] for row in guess.tolist()]
-        cycle, _ = self._steps(forward, guess, self.model.late(forward, many + 1), power)
+        cycle, _ = self._steps(forward, guess, late, power)
         return {"prefix": prefix, "start": stated, "cycle": cycle}, guess
 
     def _early(self, forward: bool, power: int) -> int:
@@ -114,17 +116,23 @@ class Writer:
         """
         model, tables = self.model, [0 * self.away]
         if self.many == self.around and model.period == 1:
-            late = min(self._late(forward, self.many, m).max() for m in {0, power})
-            while len(tables) <= self.many // 2 and tables[-1].max() < late * (1 - _ENOUGH):
+            [nodes], largest = model.late(forward, self.many), 0.0
+            every = (self._late(forward, self.many, m) for m in {0, power})
+            late = min(self._largest(forward, nodes, table) for table in every)
+            while len(tables) <= self.many // 2 and largest < late * (1 - _ENOUGH):
                 node = range(len(tables), len(tables) + 1)
                 tables.append(self._step(forward, node, power, tables)[1])
+                largest = self._largest(forward, node, tables[-1])
             if len(tables) > self.many // 2:
                 return self.many
         for many in self.early:
-            late = model.late(forward, many + 1)[0]
-            if self._nearly(forward, late):
+            nodes = model.late(forward, many + 1)[0]
+            if self._nearly(forward, nodes):
                 break
-        return many if self._known(forward, late, self.most) else 0
+        if self._known(forward, nodes, self.most):
+            return many
+        # from these on, and ``power`` nodes before them, values repeat
+        return min(model.settled and model.settled + max(power, 1) - 1, self.many)
 
     def _steps(
         self, forward: bool, start: Floats, places: list[range], power: int
@@ -154,8 +162,8 @@ class Writer:
             m: self._through(self._unknown(forward, nodes, m), forward, nodes, before)
             for m in ([power] if late else [m for m in _POWERS if m <= power] or [0])
         }
-        inside = ~self._outside(forward, nodes)
-        power = min(every, key=lambda m: np.minimum(trees, every[m])[inside].max(initial=0))
+        least = {m: self._largest(forward, nodes, np.minimum(trees, every[m])) for m in every}
+        power = min(every, key=least.__getitem__)
         table, ratios, slack = trees, every[power], 0 if late else _ENOUGH * self.cost
         if (ratios + slack < trees).any():
             step["power"], none, table = power, ratios, np.minimum(trees, ratios)
@@ -174,6 +182,10 @@ class Writer:
         possible = np.isin(range(self.k), list(self.model.values(forward, nodes)))
         return np.asarray(~(possible[:, None] & possible) & (self.away > 0))
 
+    def _largest(self, forward: bool, nodes: range, table: Floats) -> float:
+        """Return the largest leakage of values that the nodes can have."""
+        return float(table[~self._outside(forward, nodes)].max(initial=0))
+
     def _known(self, forward: bool, nodes: range, widest: float) -> list[Way]:
         """Return the distributions of a node's neighbour, if they are known.
 
@@ -182,12 +194,13 @@ class Writer:
         node = self.model.node(forward, nodes, _growth(widest))
         if not node.rows or (self.model.row_sets and self.k > _MAX_COUPLED):
             return []
-        return [Way(self._coupled(forward, node), math.log(min(float(node.excess), 1e300)), 1)]
+        excess = math.log(min(float(node.excess), 1e300)) * self.away
+        return [Way(self._coupled(forward, node), excess, 1)]
 
     def _nearly(self, forward: bool, nodes: range) -> bool:
         """Return whether the distributions are known with hardly an error."""
         ways = self._known(forward, nodes, self.most)
-        return bool(ways and ways[0].extra <= _ENOUGH * self.cost)
+        return bool(ways and ways[0].extra.max() <= _ENOUGH * self.cost)
 
     def _coupled(self, forward: bool, node: Node) -> AffineRows | ExactRows:
         """Return the known distributions of a node's neighbour."""
@@ -199,18 +212,23 @@ class Writer:
 
     def _unknown(self, forward: bool, nodes: range, power: int) -> list[Way]:
         """Return sets of any distributions of the node ``power`` steps away, none for 0."""
-        every = self._ratios(forward, nodes.start % self.model.period, power) if power else []
-        return [Way(rows, (power - 1) * self.cost, power) for rows in every]
+        if not power:
+            return []
+        values = self.model.values(forward, nodes, power)
+        return self._ratios(forward, nodes.start % self.model.period, power, values)
 
-    def _reweighted(self, forward: bool, phase: int, power: int) -> list[ReweightedRows]:
-        """Return sets of distributions of a node ``power`` steps away; each bounds the leakage."""
-        found = []
+    def _reweighted(self, forward: bool, phase: int, power: int, values: Values) -> list[Way]:
+        """Return sets of distributions on some values; each bounds the leakage."""
+        found, there = [], np.isin(range(self.k), list(values))
         for tables in self.model.weights(forward, phase, power):
-            low, high = (_floats(table).T for table in tables)
+            low, high = (_floats(table).T * there for table in tables)
             with np.errstate(divide="ignore", invalid="ignore"):
                 logs = np.log(high)[:, None, :] - np.log(low)[None, :, :]
             logs[np.broadcast_to(high[:, None, :] == 0, logs.shape)] = -np.inf
-            found.append(ReweightedRows(logs))
+            extra, some = (power - 1) * self.cost * self.away, high.max(axis=1) > 0
+            # values without a neighbour have no bound, even if no late node has them
+            extra[~(some[:, None] & some) & (self.away > 0)] = np.inf
+            found.append(Way(ReweightedRows(logs), extra, power))
         return found
 
     def _through(
@@ -220,7 +238,7 @@ class Writer:
         table = cap = self._cap(nodes)
         for rows, extra, steps in ways:
             bound = rows.bound(before[max(len(before) - steps, 0)] + self.costs)
-            table = np.fmin(table, np.fmin(bound, rows.limit) + extra * self.away)
+            table = np.fmin(table, np.fmin(bound, rows.limit) + extra)
         return np.where(self._outside(forward, nodes), cap, table)
 
     def _power(self, forward: bool) -> int:
@@ -229,7 +247,8 @@ class Writer:
         most = self.around if model.period == 1 else min(self.around, model.period)
         most = 1 if model.hidden and model.informed else most
         while m <= most and (m - 1) * self.cost < least:
-            bound = float(self._late(forward, self.around, m).max())
+            table = self._late(forward, self.around, m)
+            bound = self._largest(forward, model.late(forward, self.around)[-1], table)
             if bound < least * (1 - _ENOUGH):
                 power, least = m, bound
             m *= 2
@@ -254,7 +273,7 @@ class Writer:
             for rows, more, _ in every[0]:
                 start = np.clip(beginning(rows, self.around) * self.cost, floor, cap)
                 given = rows, self.costs, cap, start
-                found = post_fixed_point(*given, extra=extra + more * self.away, floor=floor)
+                found = post_fixed_point(*given, extra=extra + more, floor=floor)
                 now = np.minimum(now, found)
             return now
         for _ in range(_ROUNDS):

@@ -78,7 +78,7 @@ class Model:
         ]
         self.power = cache(self._product)
         self._following = [list(map(support, matrix)) for matrix in chain.transition_matrices]
-        self._sets, self._again = self._possible_sets()
+        self._sets, self.settled = self._possible_sets()
 
     # -- values ------------------------------------------------------------------------------------
 
@@ -107,7 +107,7 @@ class Model:
 
     def sets(self, nodes: range) -> set[Values]:
         """Return all sets of values of some nodes; the first node is 0, or of a phase."""
-        known, again = len(self._sets), self._again
+        known, again = len(self._sets), self.settled
         return {
             self._sets[node if node < known else again + (node - again) % (known - again)]
             for node in nodes[:known]
@@ -116,8 +116,8 @@ class Model:
     def values(self, forward: bool, nodes: range, steps: int = 0) -> Values:
         """Return the values of the nodes some steps away: any ones forward, or of late nodes."""
         first = nodes.start - steps
-        late = range(first % self.period, END, self.period)
-        before = late if len(nodes) > 1 else range(first, first + 1)
+        begin = max(first, 0) if self.period == 1 else first % self.period
+        before = range(begin, END if len(nodes) > 1 else begin + 1, self.period)
         return self.everything if forward else union(self.sets(before))
 
     # -- distributions -----------------------------------------------------------------------------
