@@ -62,7 +62,8 @@ class Writer:
         work = 1000 * self.k**6 if known else (12 + 2 * self.k * unsure) * self.k**3
         self.many = min(self.around, int(share * _MAX_WORK / work), _EARLY[-1])
         self.early = [*(n for n in _EARLY if n < self.many), self.many]
-        self.known, self._ratios = known, cache(self._reweighted)
+        self._ratios = cache(self._reweighted)
+        self._affine = cache(lambda forward: AffineRows(known[not forward]))
 
     def program(self) -> Document:
         """Return it."""
@@ -205,7 +206,7 @@ class Writer:
     def _coupled(self, forward: bool, node: Node) -> AffineRows | ExactRows:
         """Return the known distributions of a node's neighbour."""
         if self.model.row_sets:
-            return AffineRows(self.known[not forward])
+            return self._affine(forward)
         rows = np.zeros_like(self.away)
         rows[: len(node.rows)] = _floats(node.rows)
         return ExactRows(rows, 1e-15)  # an error: equal rows have a tree too
