@@ -9,6 +9,7 @@ from pufferflow._util.rounding import UNIT_ROUNDOFF
 from pufferflow._util.types import Floats
 from pufferflow.bounds.distribution_sets import ExactRows, no_trees
 from pufferflow.bounds.process import Process, Side
+from pufferflow.bounds.robust import AffineRows
 from pufferflow.bounds.roots import SMALLEST_EPSILON, TOLERANCE, Loss, scale_below
 from pufferflow.bounds.rounds import Cycle, at_once
 from pufferflow.bounds.solver import beginning, post_fixed_point
@@ -112,33 +113,32 @@ class _Leakages:
         """
         process, costs = self._process, cost * self._process.distance
         most = (process.around if len(process.secrets) == 1 else process.length) * cost
-        cap = self.side.blocks.caps(most * (1 + 16 * UNIT_ROUNDOFF) * self._away, cost, costs)
+        whole = most * (1 + 16 * UNIT_ROUNDOFF) * self._away
+        cap = self.side.blocks.caps(whole, cost, costs)
+        # flows between sets of rows pass through values of which blocks and other sets say nothing:
+        # recursions run separately, and only their results are compared (Theorem I1)
+        caps = [whole if isinstance(rows, AffineRows) else cap for rows in self.side.sets]
         if self.side.early is not None:
             stored, _ = self.side.early.walk(self._zeros, costs, cap, self._trees)
             found = list(stored.astype(np.float64))
         else:
-            found = [self._zeros]
-            for _ in range(process.around if process.exact else 0):
-                found.append(self._step(found[-1], costs, cap))
-        return found if process.exact else [*found, self._tail(cost, costs, cap, found[-1])]
-
-    def _step(self, before: Floats, costs: Floats, cap: Floats) -> Floats:
-        """Return leakages of a node from those of its neighbour; each set bounds them."""
-        image = cap
-        for rows in self.side.sets:
-            image = np.fmin(np.fmin(rows.bound(before + costs), rows.limit), image)
-        return image
-
-    def _tail(self, cost: float, costs: Floats, cap: Floats, floor: Floats) -> Floats:
-        """Return a bound for all nodes after one with leakages ``floor``, the least of all sets."""
+            found = [self._zeros] + [cap] * (process.around if process.exact else 0)
+            for rows, own in zip(self.side.sets, caps, strict=True):
+                now = self._zeros
+                for node in range(1, len(found)):
+                    now = np.fmin(np.fmin(rows.bound(now + costs), rows.limit), own)
+                    found[node] = np.minimum(found[node], now)
+        if process.exact:
+            return found
         tail = cap
-        for number, rows in enumerate(self.side.sets):
-            found = post_fixed_point(rows, costs, cap, self._starts[number] * cost, floor=floor)
-            self._starts[number] = found / cost
-            tail = np.minimum(tail, found)
+        for number, (rows, own) in enumerate(zip(self.side.sets, caps, strict=True)):
+            start = self._starts[number] * cost
+            above = post_fixed_point(rows, costs, own, start, floor=found[-1])
+            self._starts[number] = above / cost
+            tail = np.minimum(tail, above)
             if isinstance(rows, ExactRows) and rows.spread < 1e-7 * cost:
                 break
-        return tail
+        return [*found, tail]
 
     def begin(self) -> float:
         """Start from leakages at small c; return the largest, in units of c."""

@@ -23,18 +23,8 @@ from typing import Any
 
 from flint import arb
 
-from pufferflow.verify.balls import (
-    ONE,
-    Table,
-    Work,
-    ball,
-    below,
-    certain,
-    columns,
-    decide,
-    exact,
-    largest,
-)
+from pufferflow.verify import balls
+from pufferflow.verify.balls import ONE, Table, Work, ball, decide, exact, largest
 from pufferflow.verify.counts import count_loss
 from pufferflow.verify.model import END, Model, Values, lower, support, union
 from pufferflow.verify.parse import Claim, Matrix, Mixing, Proof, Side, Step, require
@@ -151,7 +141,7 @@ class Interpreter:
         late = [self.begin(early[-max(step.power or 1 for step in cycle) :], side.start)]
         for nodes, step in zip(phases, cycle, strict=True):
             late.append(self.step(forward, nodes, step, late))
-        decide(below(late[-1], late[0]), "a period does not end at or below its start")
+        decide(balls.below(late[-1], late[0]), "a period does not end at or below its start")
         pairs = zip(phases, late[1:], strict=True)
         return single, {nodes.start % model.period: table for nodes, table in pairs}
 
@@ -204,7 +194,7 @@ class Interpreter:
         of their worst values, or along a tree of their distributions.
         """
         w, model, k = self.claim.hidden, self.model, self.model.k
-        reached = certain(model.power(w - 1, nodes.start % model.period))
+        reached = balls.certain(model.power(w - 1, nodes.start % model.period))
         ends = {x: support(reached[x]) for x in values}
         self.work.spend(2 * k * sum(map(len, ends.values())))
         beyond = {x: [largest(forward[z][y] for z in ends[x]) for y in range(k)] for x in ends}
@@ -262,7 +252,7 @@ class Interpreter:
             sources = union(model.sets(range(nodes.start - left, nodes.stop - left)))
             # those of a first node serve all later ones
             of_node = self._of_nodes(nodes if len(nodes) == 1 else range(nodes.start, END))
-            backward = _entrywise(mul, self._ratios(False, left, sources), columns(of_node))
+            backward = _entrywise(mul, self._ratios(False, left, sources), balls.columns(of_node))
         return self.read(nodes, forward, backward)
 
     def _ratios_of_rows(self, forward: bool, n: int, values: Values) -> Table:

@@ -278,16 +278,21 @@ def nested(rng, k):
     binary, between = pf.MarkovChain([[b, 1 - b], [1 - c, c]], "any"), pf.BinaryInterval(a, d)
     box = pf.IntervalFamily([[a, 1 - d], [1 - d, a]], [[d, 1 - a], [1 - a, d]])
     transient = np.vstack([np.pad(P, ((0, 0), (0, 1))), rng.dirichlet(np.ones(k + 1))])
+    slow, past = (0.1 * rows + 0.9 * np.eye(k) for rows in (P, R))
+    more = [np.pad(np.vstack([rows, P[:1]]), ((0, 0), (0, 1))) for rows in (slow, past)]
+    before = pf.IntervalFamily(more[1], more[1])
+    never = pf.IntervalFamily(more[0], more[0], backward=before)
     again = pf.MarkovChain(P, chain.initial_distribution)
     balls = (pf.TotalVariationFamily(P, radius) for radius in (0.0, 0.01, 0.03))
     exact_ball, small_ball, large_ball = balls
     least = overlap(chain.initial_distribution, [P] * 9, steps)
-    slow, slower = pf.MixingFamily(steps, 0.5), pf.MixingFamily(steps + 1, 0.4)
+    mixing, slower = pf.MixingFamily(steps, 0.5), pf.MixingFamily(steps + 1, 0.4)
     return {
         "any start": (given, free, np.inf),
         "any start of a stationary one": (chain, free, np.inf),
         "a given start that is stationary": (chain, again, 1 + SLACK),
         "a state that no record has": (chain, pf.MarkovChain(transient), 1 + SLACK),
+        "one that is never entered": (pf.MarkovChain(slow), never, np.inf),
         "two chains": (chain, pf.ChainFamily([pf.MarkovChain(Q), chain]), np.inf),
         "equal matrices": (chain, pf.PeriodicChain([P, P], repeat=2), 1.15),
         "observations are the states": (given, pf.HiddenChain(given, range(k)), 1.15),
@@ -304,7 +309,7 @@ def nested(rng, k):
         "binary class": (binary, between, np.inf),
         "intervals of a binary class": (between, box, np.inf),
         "chains that mix": (chain, pf.MixingFamily(steps, least), np.inf),
-        "slower mixing": (slow, slower, np.inf),
+        "slower mixing": (mixing, slower, np.inf),
     }
 
 
