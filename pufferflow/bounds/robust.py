@@ -167,11 +167,11 @@ class _Programs:
             whole = slice(sums + i * k, sums + (i + 1) * k)
             left[:, whole, shares] = leaves
             right[:, whole], left[:, whole, -1] = sign > 0, min(sign, 0)
-        self._entries = np.nonzero(left)
-        self._values, varying = left[self._entries], varying[self._entries[1:]]
+        entries = np.nonzero(left)
+        self._values, varying = left[entries], varying[entries[1:]]
         self._changed = np.flatnonzero(varying >= 0)
         self._factors = varying[self._changed]
-        self._solver, self._model = _solver(), _model(self._entries, right, least, sums)
+        self._solver, self._model = _solver(), _model(entries, right, least, sums)
 
     def solve(self, growth: Floats) -> list[Solved]:
         """Return flows for the distributions given each pair, with shares of sum 1.

@@ -30,6 +30,8 @@ _SLACK = "1e-9"
 """Slack above 2^-30, that of the plans of :mod:`pufferflow.audit.counts`."""
 _NEARLY, _CLOSELY = 1e-13, 1e-4
 """Excess that ends the trials: for closed forms and quilts, and for programs."""
+_ENOUGH = 0.05
+"""Excess above which another kind of proof is tried, too."""
 _TRIALS, _JUMP = 15, Fraction("1.02")
 """Number of trial scales, and the loss over ε if none is proved."""
 _MAX_STATES = 72
@@ -64,12 +66,17 @@ def prove(noise: Any, family: Family) -> Document:
             "window": noise.window,
             "side_information": noise.side_information,
         }
+        found = list[Document]()
         for least, near, proofs in _proofs(noise, family):
             try:
-                return _smallest(document, least, max(least, most), near, proofs)
+                found.append(_smallest(document, least, max(least, most), near, proofs))
             except (CertificateError, ParameterError) as error:
                 refused = refused or str(error)
-        raise ParameterError(refused)
+            if found and _scale(found[-1]) <= noise.scale * (1 + _ENOUGH):
+                break
+        if not found:
+            raise ParameterError(refused)
+        return min(found, key=_scale)
     except (ChainError, CertificateError, ParameterError, ValueError) as error:
         raise ParameterError(f"no certificate for {noise.mechanism}: {error}") from error
 
@@ -110,7 +117,11 @@ def _smallest(
     with suppress(CertificateError):
         crossing(loss, 1.0, highest, highest, near, above=False)
     require(bool(found), why)
-    return min(found, key=lambda made: float(made["scale"]))
+    return min(found, key=_scale)
+
+
+def _scale(document: Document) -> float:
+    return float(document["scale"])
 
 
 def _proofs(noise: Any, family: Family) -> Iterator[tuple[float, float, Proofs]]:

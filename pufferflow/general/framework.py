@@ -155,7 +155,14 @@ class PufferfishFramework:
         return cls._of(scenarios, query.__getitem__, records, "{}={}".format, pairs)
 
     @classmethod
-    def _of(cls, scenarios: Any, query: Any, records: Any, secret: Any, pairs: Any) -> Self:
+    def _of(
+        cls,
+        scenarios: Mapping[Any, Any],
+        query: Callable[[Any], Any],
+        records: Iterable[str] | None,
+        secret: Callable[..., Hashable],
+        pairs: Pairs | None,
+    ) -> Self:
         """Return the framework of databases; ``secret`` is called with a record and its value."""
         checks.check_type(scenarios, "scenarios", Mapping)
         given = {

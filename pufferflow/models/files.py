@@ -84,7 +84,7 @@ def write_model(
     return write_atomic(path, json.dumps(document) + "\n", private=private)
 
 
-def _family(key: str, value: object) -> Any:
+def _family(key: str, value: object) -> Family:
     """Return the family of a key; the values of two keys are lists."""
     if key == "chains":
         if not isinstance(value, list):
@@ -96,7 +96,8 @@ def _family(key: str, value: object) -> Any:
         if not (isinstance(value, list) and len(value) == 2):
             raise ModelError("binary_interval must be a list of two numbers, low and high")
         return BinaryInterval(*value)
-    return _made(_KINDS[key], value, key)
+    family: Family = _made(_KINDS[key], value, key)
+    return family
 
 
 def _made(kind: Any, value: object, where: str) -> Any:
