@@ -7,7 +7,6 @@ MQMExact if its quilt fits.
 
 import math
 from collections.abc import Iterable, Iterator
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +22,7 @@ _LARGE = 500.0
 """Larger leakages and log ratios are not passed through a product of matrices."""
 _DISTANCES = [1, *(m << j for j in range(20) for m in (2, 3))]
 """Steps of blocks: 1, 2, 3, 4, 6, 8, 12, …; each is the sum of two before it."""
-_FARTHEST, _STEP_BY_STEP = 10**5, 16
+_FARTHEST, _STEP_BY_STEP = 10**5, 64
 """Largest number of steps of products of row sets, and number of consecutive ones."""
 _MIXED = 0.02  # nats: more steps only cost more
 
@@ -178,7 +177,7 @@ def blocks_of_sets(rows: RowSets, length: int) -> Iterator[tuple[Block, Block]]:
         while steps < m:
             hop = 1 if m <= _STEP_BY_STEP else m - steps
             spread = np.minimum(ratios.max(axis=(0, 1)), _LARGE)
-            through = np.log1p(np.expm1(spread) * known[hop].distances()[:, :, None]) * (
+            through = np.log1p(np.expm1(spread) * known[hop].distances[:, :, None]) * (
                 1 + 8 * UNIT_ROUNDOFF
             )
             through[..., spread == _LARGE] = np.inf
@@ -189,10 +188,10 @@ def blocks_of_sets(rows: RowSets, length: int) -> Iterator[tuple[Block, Block]]:
         # backward ratios of y to y' given x, and of y' to y given x'
         back = np.array([(of_x + of_y).max(axis=(1, 2)) for of_x in ratios.transpose(2, 0, 1)])
         limits = np.where(np.eye(rows.states), 0.0, [largest + largest.T, back])
-        sets = map(ReweightedRows, (ratios, now.log_ratios(columns=True)))
         limits *= 1 + 8 * UNIT_ROUNDOFF
-        ahead, behind = map(partial(Block, np.array(m)), limits, (None, None), sets)
-        yield ahead, behind
+        ahead, behind = ReweightedRows(ratios), ReweightedRows(now.log_ratios(columns=True))
+        here = np.array(m)
+        yield Block(here, limits[0], rows=ahead), Block(here, limits[1], rows=behind)
         if limits.max() < _MIXED:
             return
 
@@ -200,10 +199,10 @@ def blocks_of_sets(rows: RowSets, length: int) -> Iterator[tuple[Block, Block]]:
 def _product(first: RowSets, second: RowSets) -> RowSets:
     """Return bounds of the rows of a product of two matrices, rounded outwards."""
     rounding = 16 * (first.states + 8) * UNIT_ROUNDOFF
-    low, high = second.base, second.high()
+    low, high = second.base, second.high
     least = _extreme(first, low, largest=False) * (1 - rounding)
     least = np.where(least >= SAFE_MINIMUM, least, 0.0)
-    possible = followed(first.high() > 0, high > 0, 1)
+    possible = followed(first.high > 0, high > 0, 1)
     most = np.clip(_extreme(first, high, largest=True) * (1 + rounding), SAFE_MINIMUM, 1.0)
     most = np.maximum(np.where(possible, most, 0.0), least)
     return between(least, most)
