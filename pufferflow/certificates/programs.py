@@ -1,7 +1,6 @@
 """Programs of leakages in floats, for the verifier's interpreter to prove."""
 
 import math
-from contextlib import suppress
 from fractions import Fraction
 from functools import cache
 from typing import Any, NamedTuple
@@ -13,7 +12,6 @@ from pufferflow._util.types import Bools, Floats
 from pufferflow.bounds.distribution_sets import ExactRows, PairBound, ReweightedRows
 from pufferflow.bounds.robust import AffineRows, RobustFlows
 from pufferflow.bounds.solver import beginning, post_fixed_point
-from pufferflow.errors import CertificateError
 from pufferflow.verify import MAX_WORK
 from pufferflow.verify.balls import Table, Work
 from pufferflow.verify.model import Model, Node, Values
@@ -57,7 +55,9 @@ class Writer:
         self.witnesses: list[Any] = []
         self.model = model = Model(member, Work(MAX_WORK), claim.side_information == "any")
         self.hidden, self.k = claim.hidden, model.k
-        self.around = claim.length - model.window(claim.hidden)
+        self.remembers = model.hidden and model.informed
+        """Whether steps are from one history of records to another."""
+        self.around = claim.length - 1 - max(claim.hidden - len(model.histories), 0)
         self.cost, self.away = float(1 / claim.scale), 1 - np.eye(model.k)
         self.costs = self.cost * np.not_equal.outer(model.seen, model.seen)
         self.most = float(claim.epsilon)
@@ -96,7 +96,7 @@ class Writer:
         ends = range(1, 2), model.late(forward, self.early[-1] + 1)[0]
         known = all(self._nearly(forward, nodes) for nodes in ends)
         power = 0 if known else self._power(forward)
-        many = self._early(forward, power)
+        many = 0 if self.remembers and power > 1 else self._early(forward, power)
         single = [range(j, j + 1) for j in range(1, many + 1)]
         prefix, tables = self._steps(forward, 0 * self.away, single, power)
         if many == self.around:
@@ -225,7 +225,7 @@ class Writer:
     def _reweighted(self, forward: bool, phase: int, power: int, values: Values) -> list[Way]:
         """Return sets of distributions on some values; each bounds the leakage."""
         found, there = [], np.isin(range(self.k), list(values))
-        after, own = self.cost * np.array(self.model.between(forward, power))
+        beyond, own = self.cost * np.array(self.model.between(forward, power))
         for tables in self.model.weights(forward, phase, power):
             low, high = (_floats(table).T * there for table in tables)
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -234,7 +234,7 @@ class Writer:
             extra, some = own * self.away, high.max(axis=1) > 0
             # values without a neighbour have no bound, even if no late node has them
             extra[~(some[:, None] & some) & (self.away > 0)] = np.inf
-            found.append(Way(ReweightedRows(logs), self.costs + after, extra, power))
+            found.append(Way(ReweightedRows(logs), self.costs + beyond, extra, power))
         return found
 
     def _through(
@@ -251,14 +251,13 @@ class Writer:
         """Return the number of steps with the smallest leakage."""
         model, power, least, m = self.model, 1, math.inf, 1
         most = self.around if model.period == 1 else min(self.around, model.period)
-        known = not (model.hidden and model.informed)
-        with suppress(CertificateError):  # values that do not determine so many observations
-            while m <= (most if known else min(most, self.k)) and (m - 1) * self.cost < least:
-                table = self._late(forward, self.around, m)
-                bound = self._largest(forward, model.late(forward, self.around)[-1], table)
-                if bound < least * (1 - _ENOUGH):
-                    power, least = m, bound
-                m += m if known else 1  # chains of order m need m steps
+        most = min(most, len(model.histories)) if self.remembers else most
+        while m <= most and (m - 1) * self.cost < least:
+            table = self._late(forward, self.around, m)
+            bound = self._largest(forward, model.late(forward, self.around)[-1], table)
+            if bound < least * (1 - _ENOUGH):
+                power, least = m, bound
+            m += 1 if self.remembers else m  # chains of order m need m steps
         return power
 
     def _late(self, forward: bool, first: int, power: int, floor: Floats | float = 0.0) -> Floats:

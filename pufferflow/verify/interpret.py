@@ -72,8 +72,8 @@ class Interpreter:
 
     @cached_property
     def around(self) -> int:
-        """Number of nodes outside a window."""
-        return self.claim.length - self.model.window(self.claim.hidden)
+        """Number of nodes outside a window, whose first one has a history of records."""
+        return self.claim.length - 1 - max(self.claim.hidden - len(self.model.histories), 0)
 
     def count(self, records: int) -> Table:
         """COUNT."""
@@ -102,8 +102,8 @@ class Interpreter:
         if step.power:
             self.work.spend(2 * k**4)
             away, records = model.values(forward, nodes, power), model.between(forward, power)
-            after, own = ([[(n * self.cost).exp() for n in row] for row in by] for by in records)
-            far = _entrywise(mul, far, after)
+            beyond, own = ([[(n * self.cost).exp() for n in row] for row in by] for by in records)
+            far = _entrywise(mul, far, beyond)
             for tables in model.weights(forward, nodes.start, power):
                 bounds = reweighted(*tables, away, far)
                 for x, y in permutations(node.values, 2):

@@ -229,9 +229,9 @@ class Model:
 
     @cached_property
     def histories(self) -> list[list[Values]]:
-        """Return the observation of each value of hidden states, of the one before it, and so on.
+        """Return the observation of each hidden state, of the one before it, and so on.
 
-        As far as values determine them; none before values that nothing precedes.
+        They end where states do not determine them. None are before a state without predecessors.
         """
         every, found = range(self.k), [[frozenset([name]) for name in self.seen]]
         for _ in range(1, self.k if self.hidden else 1):
@@ -243,25 +243,21 @@ class Model:
             found.append(names)
         return found
 
-    def window(self, records: int) -> int:
-        """Return how many values in a row determine so many records in a row."""
-        return max(records - len(self.histories), 0) + 1
-
     def between(self, forward: bool, power: int) -> tuple[Counts, Counts]:
         """Return how many records between a node and one ``power`` steps away may differ.
 
-        By values of the other node, and by values of the node itself. Known records end the
-        leakage, known observations of hidden states do not: these must be part of the history of
-        the later node (Theorem L2 of ``docs/leakage.md``).
+        Given pairs of values of the other node, and given pairs of its own. A known record ends the
+        leakage; known observations do not, and those of the history of the later node are counted
+        by its values (Theorem L3 of ``docs/leakage.md``).
         """
         none = [[0] * self.k] * self.k
         if power == 1 or not (self.hidden and self.informed):
             return none, [[power - 1] * self.k] * self.k
-        many = len(self.histories)
-        why = f"with side information values of {many} observations have no power of {power}"
-        require(power <= many, f"{why}; give a smaller one")
-        records = columns(self.histories[1:power])
-        counts = [[sum(map(ne, one, other)) for other in records] for one in records]
+        most = len(self.histories)
+        why = f"with side information the power of these hidden states is at most {most}"
+        require(power <= most, f"{why}, not {power}")
+        histories = list(zip(*self.histories[1:power], strict=True))
+        counts = [[sum(map(ne, one, other)) for other in histories] for one in histories]
         return (counts, none) if forward else (none, counts)
 
 
