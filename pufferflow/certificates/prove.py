@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
@@ -11,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from flint import ctx
+from msgspec.structs import replace
 
 from pufferflow.audit.counts import TIE, chain_sensitivity
 from pufferflow.bounds.roots import crossing
@@ -24,7 +24,7 @@ from pufferflow.models.mixing import MixingFamily
 from pufferflow.verify import MAX_WORK, PRECISIONS, proved_loss
 from pufferflow.verify.balls import UndecidedError, Work
 from pufferflow.verify.interpret import Interpreter
-from pufferflow.verify.parse import VERSION, Claim, Proof, parse, read, require
+from pufferflow.verify.parse import VERSION, Claim, Proof, parse, require
 
 _SLACK = "1e-9"
 """Slack above 2^-30, that of the plans of :mod:`pufferflow.audit.counts`."""
@@ -89,7 +89,7 @@ def _smallest(
     The first trial is ``least``, other losses are relatively ``near`` ε. Raises CertificateError:
     there is none, with the reason.
     """
-    exact = parse(document | {"scale": repr(least), "proofs": []})
+    exact = parse(Claim, document | {"scale": repr(least), "proofs": []})
     highest = 1 / least if least else math.inf
     found, tried = list[Document](), set[float]()
     why = "no bound of the loss near this scale is at most epsilon"
@@ -103,7 +103,7 @@ def _smallest(
         claim = replace(exact, scale=Fraction(repr(scale)))
         try:
             made = _made(proofs, claim)
-            claim = replace(claim, proofs=read(list[Proof], made, "proofs"))
+            claim = replace(claim, proofs=parse(list[Proof], made))
             # a loss slightly above ε directs the next trial, and needs no more bits
             rough = replace(claim, epsilon=2 * claim.epsilon)
             ratio = proved_loss(rough)[0] / claim.epsilon

@@ -75,7 +75,7 @@ def verify_certificate(document: object, *, most_work: float = MAX_WORK) -> Veri
         It is malformed or of another version, a loss above ε is not excluded at its scale, or the
         check takes more than ``most_work``.
     """
-    claim = parse(document)
+    claim = parse(Claim, document)
     loss, precision = proved_loss(claim, most_work)
     why = f"a loss of {decimal(loss, 6)} is not excluded, epsilon is {decimal(claim.epsilon)}"
     require(loss <= claim.epsilon, why)

@@ -1,36 +1,48 @@
 """From an untrusted file to typed records: every field checked, every number exact.
 
-The fields of the dataclasses below are the keys of the format, and their types determine how each
-is read: :mod:`pufferflow.certificates` describes it. The claim is still unproved here.
+The fields of the records below are the keys of the format, which :mod:`pufferflow.certificates`
+describes; msgspec reads each as its type demands. The claim is still unproved here.
 """
 
 from __future__ import annotations
 
 import re
-import typing
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, fields, is_dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from fractions import Fraction
-from functools import cache, cached_property
+from functools import cached_property
+from itertools import chain
 from operator import le, sub
-from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, Union, get_args, get_origin
+from reprlib import repr as brief
+from typing import Annotated, Literal, NamedTuple, TypeAlias, TypeVar
 
-from pufferflow.errors import CertificateError as CertificateError
+from msgspec import Meta, Struct, ValidationError, convert
+from msgspec.structs import astuple
+
+from pufferflow.errors import CertificateError
 
 VERSION = 2
 """Version of the format."""
 MECHANISMS = ("mqm-exact", "mqm-approx", "group-dp", "entry-dp", "leakage", "wasserstein")
 """Mechanisms with certificates."""
 
-_NAMES = {int: "an integer", list: "a list", dict: "an object", str: "a string", NoneType: "null"}
-_LARGEST = 2**62  # integer
+_Kind = TypeVar("_Kind")
+_LARGEST = 2**62
 # bits of the denominator of a sum: 2,400 digits, more than any single number has
 _MAX_BITS = 8_000
 _NUMBER = re.compile(
     r"[0-9]{1,1200}(\.[0-9]{1,1200})?([eE][+-]?[0-9]{1,3})?|[0-9]{1,1200}/(?!0+\Z)[0-9]{1,1200}"
 )
+
+Integer: TypeAlias = Annotated[int, Meta(ge=-_LARGEST, le=_LARGEST)]
+Natural: TypeAlias = Annotated[int, Meta(ge=0, le=_LARGEST)]
+Positive: TypeAlias = Annotated[int, Meta(ge=1, le=_LARGEST)]
+Matrix: TypeAlias = list[list[Fraction]]
+Quilt: TypeAlias = tuple[Integer, Integer, Positive | None, Positive | None]
+
+
+class Record(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
+    """An object of the format."""
 
 
 def require(true: bool, why: str) -> None:
@@ -39,113 +51,55 @@ def require(true: bool, why: str) -> None:
         raise CertificateError(why)
 
 
-# -- types of fields, and conditions on them -------------------------------------------------------
-
-
 def total(numbers: Sequence[Fraction], where: str) -> Fraction:
     """Return an exact sum, unless its denominator would take long to multiply up."""
-    found, why = Fraction(), f"{where}: the common denominator has over {_MAX_BITS} bits"
+    found, why = Fraction(), f"the common denominator has over {_MAX_BITS} bits"
     for p in numbers:
         found += p
-        require(found.denominator.bit_length() <= _MAX_BITS, f"{why}; give fewer digits")
+        few = found.denominator.bit_length() <= _MAX_BITS
+        require(few, f"{where} has too many digits: {why}")
     return found
 
 
-def _sums_to_1(row: list[Fraction], where: str) -> None:
-    off = total(row, where) - 1
-    why = f"{where} does not sum to 1 exactly (off by {decimal(off, 3)})"
-    require(not off, f"{why}; an entry was changed")
+def _check_square(*tables: Sequence[Sequence[object]]) -> None:
+    for table in tables:
+        square = bool(table) and all(len(row) == len(table) for row in table)
+        require(square, "a table is not a square matrix, or has no rows")
 
 
-def _square(rows: Matrix, where: str) -> None:
-    square = bool(rows) and all(len(row) == len(rows) for row in rows)
-    require(square, f"{where} is not a square matrix, or has no rows")
+def _check_distribution(row: list[Fraction]) -> None:
+    off = total(row, "a distribution") - 1
+    require(not off, f"a distribution does not sum to 1 exactly (off by {decimal(off, 3)})")
 
 
-def _positive(number: int | Fraction, where: str) -> None:
-    require(number > 0, f"{where} is {number}; it must be positive")
-
-
-Positive: TypeAlias = Annotated[int, _positive]
-Distribution: TypeAlias = Annotated[list[Fraction], _sums_to_1]
-Matrix: TypeAlias = list[list[Fraction]]
-Square: TypeAlias = Annotated[Matrix, _square]
-Transitions: TypeAlias = Annotated[list[Distribution], _square]
-Quilt: TypeAlias = tuple[int, int, Positive | None, Positive | None]
-
-
-@cache
-def _shape(kind: Any) -> tuple[Any, tuple[Any, ...], Any]:
-    """Return origin and arguments of a type, and its type in JSON."""
-    origin, inner = get_origin(kind) or kind, get_args(kind)
-    if origin is Annotated:
-        return origin, inner, _shape(inner[0])[2]
-    if is_dataclass(kind):
-        return kind, tuple(typing.get_type_hints(kind, include_extras=True).items()), dict
-    written = {tuple: list, Fraction: str, Literal: str}.get(origin, origin)
-    return Union if origin is UnionType else origin, inner, written
-
-
-def read(kind: Any, value: Any, where: str) -> Any:
-    """Return a JSON value as a typed record, or raise CertificateError."""
-    origin, inner, written = _shape(kind)
-    if origin is Annotated:
-        found = read(inner[0], value, where)
-        inner[1](found, where)
-        return found
-    if origin is Union:
-        fitting = (one for one in inner if _shape(one)[2] is type(value))
-        return read(next(fitting, inner[0]), value, where)
-    if type(value) is not written:
-        raise CertificateError(f"{where} is {_brief(value)}, not {_NAMES[written]}")
-    if origin is list:
-        return [read(inner[0], part, where) for part in value]
-    if origin is tuple:
-        many = f"{where}: an entry has {len(value)} parts, not {len(inner)}"
-        require(len(value) == len(inner), many)
-        return tuple(read(one, part, where) for one, part in zip(inner, value, strict=True))
-    if written is dict:
-        types = dict(inner)
-        needed = [part.name for part in fields(kind) if part.default is MISSING]
-        wrong = [f"has the unknown key {_brief(key)}" for key in value if key not in types]
-        wrong += [f"lacks the key {name}" for name in needed if name not in value]
-        if wrong:
-            raise CertificateError(f"{where} {wrong[0]}")
-        inside = "" if kind is Claim else f"{where}: "
-        return kind(**{key: read(types[key], part, inside + key) for key, part in value.items()})
-    if origin is Fraction:
-        if not _NUMBER.fullmatch(value):
-            why = 'numbers are strings such as "0.25" or "1/3"'
-            raise CertificateError(f"{where} is {_brief(value)}; {why}")
-        return Fraction(value)
-    if origin is Literal and value not in inner:
-        raise CertificateError(f"{where} is {_brief(value)}, not {' or '.join(inner)}")
-    if origin is int and abs(value) > _LARGEST:
-        raise CertificateError(f"{where} is {_brief(value)}, too large")
-    return value
+def _check_transitions(*matrices: Matrix) -> None:
+    _check_square(*matrices)
+    for row in chain.from_iterable(matrices):
+        _check_distribution(row)
 
 
 # -- families --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Chain:
+class Chain(Record, frozen=True):
     """A chain: a matrix for each phase of its period, and the distribution of X_1.
 
     With a period segments begin at any phase. ``observations`` has the record of each value.
     """
 
-    transition_matrices: list[Transitions]
-    initial_distribution: Literal["stationary", "any"] | Distribution
-    observations: list[int] | None = None
+    transition_matrices: list[Matrix]
+    initial_distribution: Literal["stationary", "any"] | list[Fraction]
+    observations: list[Integer] | None = None
 
     def __post_init__(self) -> None:
+        _check_transitions(*self.transition_matrices)
         sizes = {len(matrix) for matrix in self.transition_matrices}
         require(len(sizes) == 1, "the matrices differ in their number of states, or there is none")
-        given = isinstance(self.initial_distribution, list)
-        fits = not given or (self.period == 1 and sizes == {len(self.initial_distribution)})
-        why = "an initial distribution has not one entry per state, or is that of a period"
-        require(fits, why)
+        if isinstance(self.initial_distribution, list):
+            _check_distribution(self.initial_distribution)
+            fits = self.period == 1 and sizes == {len(self.initial_distribution)}
+            why = "an initial distribution has not one entry per state, or is that of a period"
+            require(fits, why)
         seen = self.observations is None or sizes == {len(self.observations)}
         require(seen, "observations must be one integer per state")
 
@@ -174,19 +128,19 @@ class RowSet(NamedTuple):
     parts: list[Part]
 
 
-@dataclass(frozen=True)
-class Intervals:
+class Intervals(Record, frozen=True):
     """All chains with entries between bounds, which may change at every step.
 
     ``backward`` has those of the reversed chains.
     """
 
-    low: Square
-    high: Square
+    low: Matrix
+    high: Matrix
     backward: Intervals | None = None
     words = "between bounds"
 
     def __post_init__(self) -> None:
+        _check_square(self.low, self.high)
         sizes = {len(self.low), len(self.high), len((self.backward or self).low)}
         require(len(sizes) == 1, "the bounds differ in their number of states")
         for i, (low, high) in enumerate(zip(self.low, self.high, strict=True), 1):
@@ -204,16 +158,16 @@ class Intervals:
         ]
 
 
-@dataclass(frozen=True)
-class Balls:
+class Balls(Record, frozen=True):
     """All chains with rows within total variation distances of given ones, as for intervals."""
 
-    transition_matrix: Transitions
+    transition_matrix: Matrix
     radius: list[Fraction]
     backward: Balls | None = None
     words = "within total variation distances"
 
     def __post_init__(self) -> None:
+        _check_transitions(self.transition_matrix)
         sizes = {len(self.radius), len(self.transition_matrix), len((self.backward or self).radius)}
         why = "radius must hold one number of at most 1 per state, and so in both directions"
         require(len(sizes) == 1 and max(self.radius) <= 1, why)
@@ -229,22 +183,20 @@ class Balls:
         return rows
 
 
-@dataclass(frozen=True)
-class Mixing:
+class Mixing(Record, frozen=True):
     """All chains whose distributions ``steps`` later, and earlier, overlap by ≥ ``overlap``."""
 
     steps: Positive
-    overlap: Annotated[Fraction, _positive]
+    overlap: Fraction
 
     def __post_init__(self) -> None:
-        require(self.overlap <= 1, "mixing: overlap must be above 0 and at most 1")
+        require(0 < self.overlap <= 1, "overlap must be above 0 and at most 1")
 
 
 Member: TypeAlias = Chain | Intervals | Balls | Mixing
 
 
-@dataclass(frozen=True)
-class Family:
+class Family(Record, frozen=True):
     """One of these kinds of families."""
 
     chains: list[Chain] | None = None
@@ -254,9 +206,9 @@ class Family:
     mixing: Mixing | None = None
 
     def __post_init__(self) -> None:
-        kinds = vars(self)
-        single = sum(given is not None for given in kinds.values()) == 1 and self.chains != []
-        require(single, f"family has one key of {', '.join(kinds)}, and chains at least one chain")
+        kinds = ", ".join(self.__struct_fields__)
+        single = sum(given is not None for given in astuple(self)) == 1 and self.chains != []
+        require(single, f"family has one key of {kinds}, and chains at least one chain")
         shapes = {(c.states, c.period, tuple(c.observations or ())) for c in self.chains or ()}
         why = "the chains of a family differ in their states, period or observations"
         require(len(shapes) <= 1, why)
@@ -270,7 +222,7 @@ class Family:
         if self.binary_interval:  # the symmetric chain that dominates the class (docs/leakage.md)
             stay = max(self.binary_interval, key=lambda end: abs(end - Fraction(1, 2)))
             return [Chain([[[stay, 1 - stay], [1 - stay, stay]]], "any")]
-        return self.chains or [known for known in vars(self).values() if known]
+        return self.chains or [known for known in astuple(self) if known]
 
     @property
     def description(self) -> str:
@@ -294,64 +246,63 @@ class Family:
 # -- proofs ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Flows:
+class Flows(Record, frozen=True):
     """Flows for two sets of rows, from value to value; shares of the mass of every part."""
 
-    flow: Square
-    surplus: list[Transitions]
-    reserve: list[Transitions]
+    flow: Matrix
+    surplus: list[Matrix]
+    reserve: list[Matrix]
+
+    def __post_init__(self) -> None:
+        _check_square(self.flow)
+        _check_transitions(*self.surplus, *self.reserve)
 
 
-Witness: TypeAlias = list[int] | Flows
+Witness: TypeAlias = list[Integer] | Flows
 """A tree, as the parent of every value; or flows."""
-Witnesses: TypeAlias = Annotated[list[list[Witness | None]], _square]
+Witnesses: TypeAlias = list[list[Witness | None]]
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(Record, frozen=True):
     """Witnesses for a node's pairs, and the number of steps of its reweighted bound."""
 
-    witnesses: int | None = None
+    witnesses: Integer | None = None
     power: Positive | None = None
 
 
-@dataclass(frozen=True)
-class Side:
+class Side(Record, frozen=True):
     """The nodes with 1, 2, … nodes on that side.
 
     All others start from one table and have a step per phase.
     """
 
     prefix: list[Step]
-    start: Square | None = None
+    start: Matrix | None = None
     cycle: list[Step] | None = None
 
 
-@dataclass(frozen=True)
-class Count:
+class Count(Record, frozen=True):
     """Addends to the count of a visit to each value, lengths, W, and slack of plans."""
 
-    weights: list[int]
-    lengths: list[Positive]
-    W: int
+    weights: list[Natural]
+    lengths: Annotated[list[Positive], Meta(min_length=1)]
+    W: Natural
     slack: Fraction
 
-    def __post_init__(self) -> None:
-        positive = min(self.W, *self.weights, 0) >= 0 and self.lengths != []
-        require(positive, "a count has weights and W of at least 0, and a length")
 
-
-@dataclass(frozen=True)
-class Proof:
+class Proof(Record, frozen=True):
     """A program; ranges of nodes with quilts; a count; or nothing."""
 
     witnesses: list[Witnesses] | None = None
     forward: Side | None = None
     backward: Side | None = None
-    observations: int | None = None
+    observations: Integer | None = None
     quilts: list[Quilt] | None = None
     count: Count | None = None
+
+    def __post_init__(self) -> None:
+        starts = (side.start for side in (self.forward, self.backward) if side)
+        _check_square(*(self.witnesses or []), *(start for start in starts if start is not None))
 
     def table(self, index: int, values: int) -> Witnesses:
         """Return the witnesses that a step names, of all pairs of so many values."""
@@ -364,8 +315,7 @@ class Proof:
 # -- certificates ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Approximate:
+class Approximate(Record, frozen=True):
     """The δ of mechanisms that are (c, δ0)-DP and ρ-zCDP for one record, c = 1/scale."""
 
     delta: Fraction
@@ -373,15 +323,14 @@ class Approximate:
     rho: Fraction
 
 
-@dataclass(frozen=True)
-class Claim:
+class Claim(Record, frozen=True):
     """A certificate: its claim, and the proof for every member of its family."""
 
     certificate: Literal["pufferflow"]
-    version: int
+    version: Literal[2]
     mechanism: Literal[MECHANISMS]  # type: ignore[valid-type]
     family: Family
-    epsilon: Annotated[Fraction, _positive]
+    epsilon: Fraction
     length: Positive
     window: Positive
     side_information: Literal["none", "any"]
@@ -414,32 +363,28 @@ class Claim:
         )
 
 
-def parse(document: object) -> Claim:
-    """Return a certificate as typed records, its proofs still unchecked.
+def parse(kind: type[_Kind], document: object) -> _Kind:
+    """Return a certificate as typed records, its proofs still unchecked; or some part of one.
 
     Raises CertificateError: it is malformed, or of another version.
     """
-    known = isinstance(document, dict) and document.get("certificate") == "pufferflow"
-    require(known, "this is not a certificate of pufferflow: the key certificate is missing")
-    version = document.get("version")  # type: ignore[attr-defined]
-    ours = type(version) is int and version == VERSION
-    old = "it was made before 1.0; make it again"
-    why = old if version == 1 else f"this program reads {VERSION}"
-    require(ours, f"version is {_brief(version)}; {why}")
     try:
-        found: Claim = read(Claim, document, "the certificate")
+        return convert(document, kind, dec_hook=_exact)
     except RecursionError:
-        raise CertificateError("the certificate is nested too deeply") from None
-    return found
+        why = "it is nested too deeply"
+    except (ValidationError, UnicodeError) as error:
+        text = str(error).replace("`", "").replace(" - at $.", " at ")
+        why = "".join(filter(str.isprintable, text))[:300]
+    why = f"this is no certificate of version {VERSION}: {why}"
+    raise CertificateError(f"{why}; make one with this version of pufferflow")
+
+
+def _exact(kind: type, value: object) -> Fraction:
+    if type(value) is not str or not _NUMBER.fullmatch(value):
+        raise CertificateError(f'numbers are strings such as "0.25" or "1/3", not {brief(value)}')
+    return Fraction(value)
 
 
 def decimal(number: Fraction, digits: int = 17, rounding: str = ROUND_CEILING) -> str:
     """Return a number as a decimal, rounded up; it may lie outside the range of floats."""
     return str(Context(digits, rounding=rounding).divide(number.numerator, number.denominator))
-
-
-def _brief(value: object) -> str:
-    """Return a value of the file as one short line."""
-    shown = isinstance(value, str | int | float | None)
-    text = repr(value) if shown else f"a {type(value).__name__}"
-    return text if len(text) <= 40 else text[:36] + "..." + text[-1:]

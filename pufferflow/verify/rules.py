@@ -12,8 +12,9 @@ from operator import mul
 
 from flint import arb
 
+from pufferflow.errors import CertificateError
 from pufferflow.verify.balls import INFINITE, ONE, ZERO, Row, Table, ball, columns, largest
-from pufferflow.verify.parse import Flows, Mixing, Part, RowSet, Transitions, Witness, require
+from pufferflow.verify.parse import Flows, Matrix, Mixing, Part, RowSet, Witness, require
 
 # -- exact distributions: trees (Lemma 3) ----------------------------------------------------------
 
@@ -135,10 +136,11 @@ def by_flows(p: RowSet, q: RowSet, flows: Witness, growth: Table) -> arb:
     of the right moves to the value with the largest q.
     """
     k, parts = len(growth), len(p.parts)
-    flows = flows if isinstance(flows, Flows) else Flows([], [], [])
+    why = f"between sets of rows flows are between all {k} states, with shares for each of {parts}"
+    if not isinstance(flows, Flows):
+        raise CertificateError(f"{why} parts")
     every = flows.flow, *flows.surplus, *flows.reserve
     fits = len(flows.surplus) == len(flows.reserve) == parts and {k} == set(map(len, every))
-    why = f"between sets of rows flows are between all {k} states, with shares for each of {parts}"
     require(fits, f"{why} parts")
     left, right = _spread(p, flows.surplus, growth, 1), _spread(q, flows.reserve, growth, -1)
     for z, row in enumerate(flows.flow):
@@ -154,7 +156,7 @@ def by_flows(p: RowSet, q: RowSet, flows: Witness, growth: Table) -> arb:
     return (sum(excess, left[store]) / right[store]).max(ONE)
 
 
-def _spread(rows: RowSet, given: list[Transitions], growth: Table, sign: int) -> Row:
+def _spread(rows: RowSet, given: list[Matrix], growth: Table, sign: int) -> Row:
     """Return bounds, upper (1) or lower (−1), of the mass of base and parts at each value."""
     found, k = [ball(p) for p in rows.base], range(len(rows.base))
     for part, shares in zip(rows.parts, given, strict=True):

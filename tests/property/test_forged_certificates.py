@@ -25,7 +25,7 @@ from pufferflow.errors import CertificateError
 from pufferflow.mechanisms import MECHANISMS
 from pufferflow.verify.balls import UndecidedError, Work
 from pufferflow.verify.interpret import interpret
-from pufferflow.verify.parse import parse
+from pufferflow.verify.parse import Claim, parse
 
 LENGTHS = st.sampled_from([1, 2, 3, 10, 60, 1000, 10**6])
 EPSILONS = st.floats(-3, 1.3).map(lambda power: 10.0**power)
@@ -223,7 +223,7 @@ def test_what_is_accepted_is_true(certificate, share, wanted, tmp_path):
 @pytest.mark.parametrize("seed", seeds(20, 200))
 def test_fewer_bits_prove_no_smaller_loss(seed):
     """However wide balls are, the numbers that they stand for lie in them."""
-    claim = parse(sound(seed))
+    claim = parse(Claim, sound(seed))
     with ctx.workprec(300):
         loss = interpret(claim, Work(float("inf")))
     for bits in (5, 8, 12, 20, 40):

@@ -24,7 +24,7 @@ from pufferflow.verify.balls import UndecidedError, Work
 from pufferflow.verify.counts import _copositive, _movable
 from pufferflow.verify.interpret import Interpreter, interpret
 from pufferflow.verify.model import END, Model
-from pufferflow.verify.parse import Balls, Chain, Flows, Intervals, Mixing, parse
+from pufferflow.verify.parse import Balls, Chain, Claim, Flows, Intervals, Mixing, parse
 from pufferflow.verify.rules import by_flows, by_tree, largest_ratios, overlapping, reweighted
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -36,6 +36,10 @@ def balls(table):
 
 def exactly(table):
     return [list(map(Fraction, row)) for row in table]
+
+
+def exact_distributions(table):
+    return [[p / sum(row) for p in row] for row in exactly(table)]
 
 
 def floats(table):
@@ -114,7 +118,7 @@ def sets(rng, rows):
     """A family around rows, and members of the set of each row."""
     if rng.random() < 0.5:
         radius = 0.2 * rng.random(len(rows))
-        family = Balls(exactly(rows), list(map(Fraction, radius)))
+        family = Balls(exact_distributions(rows), list(map(Fraction, radius)))
         other = rng.dirichlet(np.ones(len(rows)), (6, len(rows)))
         return family, [rows + radius[:, None] * (one - rows) for one in other]
     width = 0.2 * rng.random(rows.shape)
@@ -131,7 +135,7 @@ def test_sets_of_rows_hold_their_members(seed):
     family, members = sets(rng, rows)
 
     def shares():
-        return exactly(rng.dirichlet(np.ones(k), k))
+        return exact_distributions(rng.dirichlet(np.ones(k), k))
 
     parts = [None] * len(family.rows[0].parts)
     flow = exactly(0.2 * rng.random((k, k)) / k)
@@ -154,8 +158,9 @@ def test_neighbours_have_the_distributions_of_plain_products(seed):
     period = int(rng.integers(1, 4))
     matrices = 0.9 * rng.dirichlet(np.ones(k), (period, k)) + 0.1 / k
     law = rng.dirichlet(np.ones(k))
-    start = ["any", "stationary", list(map(Fraction, law))][rng.integers(3 if period == 1 else 2)]
-    exact = list(map(exactly, matrices))
+    starts = ["any", "stationary", *exact_distributions([law])]
+    start = starts[rng.integers(3 if period == 1 else 2)]
+    exact = list(map(exact_distributions, matrices))
     seen = rng.integers(2, size=k)
     model = Model(Chain(exact, start, seen.tolist()), Work(1e9))
 
@@ -231,7 +236,8 @@ def test_masses_fit_if_the_largest_do_into_the_smallest_rooms():
 
 @pytest.mark.parametrize("bits", [8, 20, 128])
 def test_counts_of_records_are_rounded_up(bits):
-    claim = parse(pf.certify(pf.MarkovChain(np.full((2, 2), 0.5)), 4, 1.0, mechanism="group-dp"))
+    fair = pf.MarkovChain(np.full((2, 2), 0.5))
+    claim = parse(Claim, pf.certify(fair, 4, 1.0, mechanism="group-dp"))
     with ctx.workprec(bits):
         table = Interpreter(claim, *claim.family.members, *claim.proofs, Work(1e9)).count(3)
     with ctx.workprec(300):
@@ -322,7 +328,7 @@ def revealed(laws, cost, informed):
 def test_tables_of_random_programs_bound_what_is_revealed(seed, order):
     """By values of a node, of the records on a side of it."""
     document, laws, matrices = random_program(seed, order)
-    claim, period, length = parse(document), len(matrices), document["length"]
+    claim, period, length = parse(Claim, document), len(matrices), document["length"]
     cost, informed = 1 / float(document["scale"]), document["side_information"] == "any"
     [proof], [member] = claim.proofs, claim.family.chains
     values = range(matrices.shape[1])
@@ -355,5 +361,5 @@ def test_losses_of_random_programs_are_true(seed):
         known["observations"] = [x // 2 for x in range(matrices.shape[1])]
     document["window"] = 1 + seed // 2 % 3
     with ctx.workprec(128), suppress(CertificateError, UndecidedError):
-        loss = float(interpret(parse(document), Work(1e9)))
+        loss = float(interpret(parse(Claim, document), Work(1e9)))
         assert worst_loss(document, seed) <= loss * (1 + 1e-6) + 1e-9

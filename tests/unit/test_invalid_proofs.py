@@ -156,7 +156,7 @@ def test_lists_of_witnesses():
     document = phases(TREES)
     powers = ({"power": power} for power in (0, -1, 10**7, "2"))
     sentences = (
-        "for 2 values that are not there|must be positive|not an integer|steps away from step"
+        "for 2 values that are not there|Expected int.* at proofs.0..forward|steps away from step"
     )
     for step in ({"witnesses": 1}, {"witnesses": -1}, *powers):
         forged = copy.deepcopy(document)
@@ -582,6 +582,32 @@ def test_hostile_documents_are_refused_in_one_sentence(hostile):
     with pytest.raises(CertificateError, match=reason):
         pf.verify_certificate(hostile, most_work=20_000)
     assert time.process_time() - begun < 5
+
+
+def nested(depth):
+    bounds = {"low": [["0"]], "high": [["1"]]}
+    found = bounds
+    for _ in range(depth):
+        found = bounds | {"backward": found}
+    return claim({"interval": found}, 1, 5, "1e300", {}, mechanism="group-dp")
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        (nested(10**5), "nested too deeply"),
+        ({"k\x1b[2J\n" * 10**5: 1}, "unknown field"),
+        ({"\ud800": 1}, "surrogates"),
+        ({"scale": "\x1b\ud800\n" * 10**5}, "numbers are strings"),
+        ({"proofs": [[[]] * 10**6]}, "Expected object, got array at proofs.0."),
+    ],
+    ids=["deep", "key", "surrogate", "number", "long"],
+)
+def test_hostile_text_is_shown_as_one_short_printable_line(fields, reason):
+    with pytest.raises(CertificateError, match=reason) as refused:
+        pf.verify_certificate(nested(2) | fields)
+    assert str(refused.value).isprintable()
+    assert len(str(refused.value)) < 450
 
 
 @pytest.mark.parametrize("digits", [1200, 700])
