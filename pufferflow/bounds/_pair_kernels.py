@@ -178,7 +178,7 @@ def _repaired(pair: Any, tree: Any, work: Any, order: Any) -> int:
 
 
 @kernel(inner=True)
-def _restart(pair: Any, root: int, tree: Any, work: Any, order: Any) -> int:
+def _restart(pair: Any, turned: Any, root: int, tree: Any, work: Any, order: Any) -> int:
     """Compute feasible potentials, from the given tree if ``root`` ≥ 0; return the tree's root."""
     (p, q, w, n), (parent, up) = pair, tree
     u, free, component, inside = work[0], work[4], order[1], order[3]
@@ -204,7 +204,7 @@ def _restart(pair: Any, root: int, tree: Any, work: Any, order: Any) -> int:
             component[v] = parent[component[v]]
         if p[v] + q[v] > p[largest] + q[largest]:
             largest = v
-    home, turned = component[largest], _turned(w, n)
+    home = component[largest]
     for v in range(n):
         if component[v] != v or v == home:
             continue
@@ -278,16 +278,6 @@ def _move(leaving: int, inner: int, n: int, tree: Any, order: Any) -> None:
 
 
 @kernel(inner=True)
-def _negative(flow: Any, root: int, n: int) -> int:
-    """Return the state whose arc has the least flow, −1 if none is negative."""
-    lowest, leaving = _NEGATIVE, -1
-    for v in range(n):
-        if v != root and flow[v] < lowest:
-            lowest, leaving = flow[v], v
-    return leaving
-
-
-@kernel(inner=True)
 def solve(pair: Any, root: int, tree: Any, work: Any, order: Any) -> Any:
     """Compute the optimal tree, from the given one if ``root`` ≥ 0; return its root and value.
 
@@ -298,20 +288,23 @@ def solve(pair: Any, root: int, tree: Any, work: Any, order: Any) -> Any:
     """
     (_, _, w, n), (parent, up) = pair, tree
     u, flow, line, inside = work[0], work[3], order[0], order[3]
-    turned, value, afresh = w, 0.0, True
-    root = _restart(pair, root, tree, work, order)
-    for step in range(_STEPS * n + 100):
+    turned, value, afresh = _turned(w, n), 0.0, True
+    root = _restart(pair, turned, root, tree, work, order)
+    last = _STEPS * n + 100
+    for step in range(last + 1):
+        afresh |= step == last
         if afresh:
             climb(pair, root, tree, work, order)
             value = weigh(pair, tree, work, order)
-        leaving = _negative(flow, root, n)
+        lowest, leaving = _NEGATIVE, -1
+        for v in range(n):
+            if v != root and flow[v] < lowest:
+                lowest, leaving = flow[v], v
+        if (leaving < 0 and afresh) or step == last:
+            break
         if leaving < 0:
-            if afresh:
-                return root, value
             afresh = True
             continue
-        if step == 0:
-            turned = _turned(w, n)
         for v in range(n):
             inside[v] = 0
         inside[leaving] = 1
@@ -330,8 +323,7 @@ def solve(pair: Any, root: int, tree: Any, work: Any, order: Any) -> Any:
                 u[v] += change if inside[v] else 0.0
             _move(leaving, inner, n, tree, order)
             _tilt(n, change, tree, work, order)
-    climb(pair, root, tree, work, order)
-    return root, weigh(pair, tree, work, order)
+    return root, value
 
 
 @kernel(inner=True)

@@ -224,7 +224,7 @@ def walk(
     exact: tuple[Any, float, Any, Any],
     reweighted: tuple[Any, Any, Any],
     possible: Any,
-    tables: tuple[Any, Any, Any, Any],
+    tables: tuple[Any, Any, Any],
     limits: tuple[Any, Any],
     trees: Any,
     checks: tuple[int, float],
@@ -251,7 +251,7 @@ def walk(
     possible : bool array, shape (n + 1, k)
         Values that the neighbour of the first node, and each node, can have.
     tables : tuple of float arrays, shape (k, k)
-        Leakages of the neighbour of the first node; filled with those of the last one, 0 for values
+        Leakages of the neighbour of the first node, replaced by those of the last one, 0 for values
         that it cannot have; and work arrays, which callers keep unchanged between calls.
     limits : tuple of float arrays
         ``cost``, shape (k, k): c if a mechanism's input differs between two values, otherwise 0;
@@ -272,37 +272,35 @@ def walk(
         The next position, n · k² at the end.
     """
     (rows, error, equal, spreads), (which, roots, blocks) = exact, reweighted
-    (start, now, before, through), (cost, caps) = tables, limits
+    (now, before, through), (cost, caps) = tables, limits
     (steps, block_roots, extra), (place, left) = blocks, places
-    n, k = len(out) - 1, len(start)
+    n, k = len(out) - 1, len(now)
     w, arcs, slopes = np.empty((k, k)), np.empty((k, k), dtype=np.int64), np.empty((k, k))
     distinct = np.empty((k, k), dtype=np.bool_)
-    largest, portion = cost.max(), max(1, left // (k + 4) ** 3)
+    largest, portion = add_costs(np.zeros((k, k)), cost, w), max(1, left // (k + 4) ** 3)
     if place == 0:
-        now[:] = start
         store(now, out[0])
     while place < n * k * k and left > 0:
         step, first = place // (k * k), place % (k * k)
-        there = possible[step + 1]
-        if first == 0:
-            before[:] = now
-            through[:] = caps[min(step, len(caps) - 1)]
+        there, cap = possible[step + 1], caps[min(step, len(caps) - 1)]
+        for x in range(k):  # compiling an assignment of arrays takes seconds
+            for z in range(k):
+                distinct[x, z] = x != z and there[x] and there[z]
+                if first == 0:
+                    before[x, z], through[x, z] = now[x, z], cap[x, z]
         farthest = add_costs(before, cost, w)
         more = 2.1 * min(error, math.log1p(error * math.expm1(min(farthest, 700.0))))
         more += beyond_stationary(spreads[step], spreads[step + 1], farthest)
         # the bound for any distribution is at least that of a given one
         if first == 0 and which[step] >= 0 and not more <= _LITTLE * largest:
-            reweight(roots[which[step]], w, 0.0, (through, arcs, slopes), (0, k * k))
+            reweight(roots[which[step]], w, 0.0, (through, arcs, slopes), (first, k * k))
             left -= 5 * k**4
             for b in range(len(steps)):
                 if steps[b] <= step + 1:
                     add_costs(out[step + 1 - steps[b]], cost, w)
-                    reweight(block_roots[b], w, extra[b], (through, arcs, slopes), (0, k * k))
+                    reweight(block_roots[b], w, extra[b], (through, arcs, slopes), (first, k * k))
                     left -= 5 * k**4
             add_costs(before, cost, w)
-        for x in range(k):
-            for z in range(k):
-                distinct[x, z] = x != z and there[x] and there[z]
         last = k * k if spreads[step] == np.inf else min(k * k, first + portion)
         if spreads[step] < np.inf:
             check = step % checks[0] == 0 or step & (step - 1) == 0

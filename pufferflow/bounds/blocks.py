@@ -7,6 +7,7 @@ MQMExact if its quilt fits.
 
 import math
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +27,7 @@ _PASSED = 500.0
 """Larger leakages are not passed through a product of matrices."""
 _DISTANCES = [1, *(m << j for j in range(20) for m in (2, 3))]
 """Steps of blocks: 1, 2, 3, 4, 6, 8, 12, …; each is the sum of two before it."""
-_FARTHEST, _STEP_BY_STEP = 10**5, 64
+_FARTHEST, _STEP_BY_STEP = 10**5, 16
 """Largest number of steps of products of row sets, and number of consecutive ones."""
 _MIXED = 0.02  # nats: more steps only cost more
 _FAR = 600.0
@@ -168,16 +169,13 @@ def times(one: tuple[Floats, Bools], other: tuple[Floats, Bools]) -> tuple[Float
     return np.dot(one[0], other[0]), followed(one[1], other[1], 1)
 
 
-def blocks_of_sets(rows: RowSets, length: int, *, columns: bool) -> Iterator[Block]:
-    """Yield blocks for reweighted distributions of chains whose steps vary within row sets.
+def blocks_of_sets(rows: RowSets, length: int) -> Iterator[tuple[Block, Block]]:
+    """Yield blocks forward and backward of chains whose steps vary within row sets.
 
     Entries of P^m lie between bounds for all such chains, and so do their ratios. Besides,
     P^{m+n}(x, z) = p·h with p = P^m(x, ·) and h = P^n(·, z), whose values lie within a
     factor e^φ, so that P^{m+n}(x, z) / P^{m+n}(x', z) ≤ 1 + (e^φ − 1) d, d the total variation of p
-    and p'.
-
-    ``rows`` are distributions of the neighbour given each value, or those of a node given its
-    neighbour if ``columns``.
+    and p'. Distributions at the other end may be reweighted.
     """
     known, now, ratios, steps = {1: rows}, rows, np.maximum(rows.log_ratios(), 0.0), 1
     for m in _grid(min(length, _FARTHEST))[1:]:
@@ -191,15 +189,15 @@ def blocks_of_sets(rows: RowSets, length: int, *, columns: bool) -> Iterator[Blo
             now, steps = _product(known[hop], now), steps + hop
             ratios = np.minimum(np.maximum(now.log_ratios(), 0.0), through)
             known[steps] = now
-        if columns:  # ratios of y to y' given x, and of y' to y given x'
-            of_y = ratios.transpose(2, 1, 0)
-            both = np.array([(of_x + of_y).max(axis=(1, 2)) for of_x in ratios.transpose(2, 0, 1)])
-            sets = ReweightedRows(now.log_ratios(columns=True))
-        else:
-            both, sets = ratios.max(axis=2) + ratios.max(axis=2).T, ReweightedRows(ratios)
-        limit = np.where(np.eye(rows.states), 0.0, both * (1 + 8 * UNIT_ROUNDOFF))
-        yield Block(np.array(m), limit, rows=sets)
-        if limit.max() < _MIXED:
+        largest, of_y = ratios.max(axis=2), ratios.transpose(2, 1, 0)
+        # backward ratios of y to y' given x, and of y' to y given x'
+        back = np.array([(of_x + of_y).max(axis=(1, 2)) for of_x in ratios.transpose(2, 0, 1)])
+        limits = np.where(np.eye(rows.states), 0.0, [largest + largest.T, back])
+        sets = map(ReweightedRows, (ratios, now.log_ratios(columns=True)))
+        limits *= 1 + 8 * UNIT_ROUNDOFF
+        ahead, behind = map(partial(Block, np.array(m)), limits, (None, None), sets)
+        yield ahead, behind
+        if limits.max() < _MIXED:
             return
 
 

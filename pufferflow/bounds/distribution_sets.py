@@ -68,7 +68,7 @@ class ExactRows:
         # equal only after rounding?
         differ: Bools = (rows[:, None, :] != rows[None, :, :]).any(axis=-1) | (error > 0)
         others: Bools = ~np.eye(k, dtype=np.bool_)
-        self._distinct: Bools = constant(differ & there[:, None] & there & others)
+        self._distinct: Bools = differ & there[:, None] & there & others
         limit = largest_log_ratios(rows, self._distinct) + self._margin + 2 * spread * others
         self.limit: Floats = limit
 
@@ -80,7 +80,7 @@ class ExactRows:
     def bound(self, costs: Floats) -> Floats:
         """As :meth:`PairBound.bound`."""
         k, farthest = len(costs), float(costs.max())
-        upper, costs = np.zeros((k, k)), constant(costs)
+        upper = np.zeros((k, k))
         given = self.rows, self._distinct, costs, self._trees, upper, OFF * farthest
         for_all_pairs(lambda places: couple(*given, places), k, k**3)
         bound = np.where(self._distinct, upper + self._margin, 0.0)
@@ -136,7 +136,7 @@ class ReweightedRows:
         k = len(costs)
         bound = np.where(np.eye(k), 0.0, np.inf)
         filled = bound, self._arcs, self._slopes
-        given = self.roots, constant(costs), 0.0, filled
+        given = self.roots, costs, 0.0, filled
         for_all_pairs(lambda places: reweight(*given, places), k, k**2)
         return bound
 

@@ -141,9 +141,9 @@ class _Leakages:
         return [*found, tail]
 
     def begin(self) -> float:
-        """Start from leakages at small c; return the largest, in units of c."""
+        """Start from leakages at small c; return the largest of the smallest, in units of c."""
         self._starts = list(self._beginnings)
-        return max((float(start.max()) for start in self._starts[:1]), default=0.0)
+        return min((float(start.max()) for start in self._starts), default=0.0)
 
     @cached_property
     def _beginnings(self) -> list[Floats]:

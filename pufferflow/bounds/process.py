@@ -134,13 +134,11 @@ def of_sets(
         known = ReweightedRows(rows.log_ratios())
         return (AffineRows(rows), known) if coupled else (known,)
 
-    def blocks(columns: bool) -> Blocks:
-        return Blocks(blocks_of_sets(family.rows, length, columns=columns))
-
-    forward = Side(sets(family.rows), blocks(False))
+    blocks = list(blocks_of_sets(family.rows, length))
+    forward = Side(sets(family.rows), Blocks(ahead for ahead, _ in blocks))
     past = ReweightedRows(family.rows.log_ratios(columns=True))
     reverse = sets(family.backward.rows) if family.backward is not None else ()
-    backward = Side((past, *reverse), blocks(True))
+    backward = Side((past, *reverse), Blocks(behind for _, behind in blocks))
     exact = length <= _SETS_NODES
     return Process(length, window, _different(k), forward, backward, exact, [_every(k)] * 2)
 

@@ -19,7 +19,7 @@ from pufferflow.bounds.distribution_sets import Arcs, ExactRows, ReweightedRows
 from pufferflow.models.bounded import RowSets, greedy
 
 if TYPE_CHECKING:
-    from highspy import Highs, HighsBasis, HighsLp
+    from highspy import Highs, HighsBasis
 
 _TOLERANCE = 1e-10
 _LARGEST = 1e100
@@ -28,22 +28,16 @@ _TOGETHER = 4000
 _SMALLEST = 2e-9  # HiGHS drops entries of up to 1e-9
 
 
-class RobustFlows(NamedTuple):
-    """Flows g, and shares of each part of p and q, from row to column: shape (k, k).
+class Solved(NamedTuple):
+    """Solutions for n pairs of values: flows g, shares of each part of p and q, the smallest Λ.
 
-    Those of n pairs of values have shape (n, k, k).
+    Flows and shares, from row to column, and the derivative of log Λ by costs have shape (n, k, k).
     """
 
+    pairs: Ints
     flow: Floats
     surplus: list[Floats]
     reserve: list[Floats]
-
-
-class Solved(NamedTuple):
-    """Solutions for n pairs of values: flows, the smallest Λ, the derivative of log Λ by costs."""
-
-    pairs: Ints
-    flows: RobustFlows
     ratios: Floats
     weights: Floats
 
@@ -59,8 +53,8 @@ class AffineRows:
     def __init__(self, rows: RowSets) -> None:
         k = rows.states
         self._rows, self._weights = rows, np.zeros((k, k, k, k))
-        self.flows: dict[tuple[int, int], RobustFlows] = {}
-        """Flows of the last costs; pairs whose program was not solved are left out."""
+        self.solved: list[Solved] = []
+        """Solutions for the last costs; pairs whose program was not solved are left out."""
         margin = 4.1 * rows.error + 32 * (k + 4) * UNIT_ROUNDOFF
         self.limit = np.maximum(rows.log_ratios().max(axis=2), 0.0) + margin
         np.fill_diagonal(self.limit, 0.0)
@@ -80,18 +74,15 @@ class AffineRows:
         """As :meth:`PairBound.bound`."""
         values: Floats = np.fmin(self.limit, costs.max())  # the range of log h
         np.fill_diagonal(values, 0.0)
-        self._weights[:], self.flows = 0.0, {}
+        self._weights[:], self.solved = 0.0, []
         if not 0 < costs.max() < np.log(_LARGEST):  # beyond the precision of the programs
             return values
         growth = np.exp(costs)
-        for solved in (found for one in self._programs for found in one.solve(growth)):
+        self.solved = [solved for one in self._programs for solved in one.solve(growth)]
+        for solved in self.solved:
             x, y = solved.pairs.T
             values[x, y] = np.fmin(values[x, y], self._proved(growth, solved))
             self._weights[x, y] = solved.weights
-            flow, *shares = solved.flows
-            for i, pair in enumerate(zip(x.tolist(), y.tolist(), strict=True)):
-                every = [[table[i] for table in tables] for tables in shares]
-                self.flows[pair] = RobustFlows(flow[i], *every)
         return values
 
     def derivative(self) -> Arcs:
@@ -104,15 +95,15 @@ class AffineRows:
     def _proved(self, growth: Floats, solved: Solved) -> Floats:
         """Return bounds proved by any flows, rounded up; about log Λ."""
         rows, k, (x, y), every = self._rows, len(growth), solved.pairs.T, np.arange(len(solved[0]))
-        flow, surplus, reserve = solved.flows
+        flow = solved.flow
         into = (flow * growth).sum(axis=1)
         above = rows.base[x] - flow.sum(axis=2) + into
         size = rows.base[x] + flow.sum(axis=2) + into
         below = rows.base[y]
-        for part, shares in zip(rows.parts, surplus, strict=True):
+        for part, shares in zip(rows.parts, solved.surplus, strict=True):
             most = greedy(part.widths[x], part.totals[x], shares * growth, largest=True)
             above, size = above + most, size + most
-        for part, shares in zip(rows.parts, reserve, strict=True):
+        for part, shares in zip(rows.parts, solved.reserve, strict=True):
             below = below + greedy(part.widths[y], part.totals[y], shares / growth.T, largest=False)
         rounding = 16 * (k + 8) * UNIT_ROUNDOFF * (1 + float(np.log(growth).max()))
         above += rounding * size
@@ -171,17 +162,23 @@ class _Programs:
         self._values, varying = left[entries], varying[entries[1:]]
         self._changed = np.flatnonzero(varying >= 0)
         self._factors = varying[self._changed]
-        self._solver, self._model = _solver(), _model(entries, right, least, sums)
+        self._solver = _solver()
+        self._model = _model(entries, self._values, right, least, sums)
 
     def solve(self, growth: Floats) -> list[Solved]:
         """Return flows for the distributions given each pair, with shares of sum 1.
 
         Pairs without a solution are left out.
         """
+        if self._basis is None and len(self._pairs) > 1:  # bases of pairs are alike
+            one, count = _Programs(self._rows, self._pairs[:1]), len(self._pairs)
+            if one.solve(growth) and (basis := one._basis) is not None:
+                basis.col_status = basis.col_status * count
+                basis.row_status = basis.row_status * count
+                self._basis = basis
         factors = np.concatenate([growth.ravel(), -1 / growth.T.ravel()])
         self._values[self._changed] = factors[self._factors]
-        self._model.a_matrix_.value_ = self._values
-        self._solver.passModel(self._model)
+        self._solver.passModel(*self._model)
         if self._basis is not None:
             self._solver.setBasis(self._basis)
         self._solver.run()
@@ -210,8 +207,9 @@ class _Programs:
             total = shares.sum(axis=2, keepdims=True)
             every.append(np.where(total > 0, shares / np.where(total > 0, total, 1.0), np.eye(k)))
         away, ratios = 1 - np.eye(k), values[:, -1]
-        flows = RobustFlows(flow * away, every[:parts], every[parts:])
-        return Solved(self._pairs[solved], flows, ratios, weights * away / ratios[:, None, None])
+        weights = weights * away / ratios[:, None, None]
+        given = self._pairs[solved], flow * away, every[:parts], every[parts:]
+        return Solved(*given, ratios, weights)
 
 
 def _columns(rows: RowSets) -> int:
@@ -230,24 +228,22 @@ def _places(k: int, part: int) -> tuple[slice, slice, slice]:
     return slice(start, middle), slice(middle, end), slice(end, end + k)
 
 
-def _model(entries: Any, right: Floats, least: Floats, sums: int) -> HighsLp:
-    """Return the smallest sum of Λ of n programs, without the values of the entries.
+def _model(entries: Any, values: Floats, right: Floats, least: Floats, sums: int) -> Any:
+    """Return the smallest sum of Λ of n programs, as HiGHS takes it; ``values`` may change.
 
     Rows from ``sums`` on are equations.
     """
-    from highspy import HighsLp, MatrixFormat  # loading it takes longer than most noise scales
+    from highspy import MatrixFormat, ObjSense  # loading it takes longer than most noise scales
 
     (pair, row, column), (n, height), columns = entries, right.shape, len(least)
-    model = HighsLp()
-    model.num_row_, model.num_col_ = right.size, n * columns
-    model.col_cost_ = np.tile(np.eye(columns)[-1], n)
-    model.col_lower_, model.col_upper_ = np.tile(least, n), np.full(n * columns, np.inf)
-    model.row_lower_ = np.where(np.arange(height) < sums, -np.inf, right).ravel()
-    model.row_upper_ = right.ravel()
-    model.a_matrix_.format_ = MatrixFormat.kRowwise
-    model.a_matrix_.start_ = np.searchsorted(pair * height + row, np.arange(right.size + 1))
-    model.a_matrix_.index_ = pair * columns + column
-    return model
+    sizes = n * columns, right.size, len(row)
+    kind = int(MatrixFormat.kRowwise), int(ObjSense.kMinimize), 0.0
+    objective, at_least = np.tile(np.eye(columns)[-1], n), np.tile(least, n)
+    right_at_least = np.where(np.arange(height) < sums, -np.inf, right).ravel()
+    bounds = at_least, np.full(n * columns, np.inf), right_at_least, right.ravel()
+    starts = np.searchsorted(pair * height + row, np.arange(right.size + 1))
+    places = starts.astype(np.int32), (pair * columns + column).astype(np.int32)
+    return *sizes, *kind, objective, *bounds, *places, values, np.zeros(n * columns, np.int32)
 
 
 def _solver() -> Highs:

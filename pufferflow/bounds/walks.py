@@ -91,7 +91,7 @@ class Stretch:
         The first are ``start``; ``costs`` has c for values that a mechanism can distinguish. The
         kernel returns often enough for signals.
         """
-        tables = start, start.copy(), np.empty_like(start), np.empty_like(start)
+        tables = start.copy(), np.empty_like(start), np.empty_like(start)
         between = (self._steps - 1) * costs.max() * (1 + 4 * UNIT_ROUNDOFF)
         reweighted = self._which, self._roots, (self._steps, self._far, between)
         limits = costs, constant(np.minimum(cap, self._limits))
@@ -103,4 +103,4 @@ class Stretch:
             place = walk(
                 self._exact, reweighted, self.possible, tables, limits, trees, checks, out, portion
             )
-        return out, tables[1]
+        return out, tables[0]

@@ -10,7 +10,7 @@ from flint import arb
 
 from pufferflow._util.types import Bools, Floats
 from pufferflow.bounds.distribution_sets import ExactRows, PairBound, ReweightedRows
-from pufferflow.bounds.robust import AffineRows, RobustFlows
+from pufferflow.bounds.robust import AffineRows, Solved
 from pufferflow.bounds.solver import beginning, post_fixed_point
 from pufferflow.verify import MAX_WORK
 from pufferflow.verify.balls import Table, Work
@@ -297,30 +297,31 @@ def _witnesses(rows: Any, values: int) -> list[list[Any]]:
     """Return the last trees or flows of distributions, as they are written."""
     found: list[list[Any]] = [[None] * values for _ in range(values)]
     if isinstance(rows, AffineRows):
-        for (x, y), flows in rows.flows.items():
-            found[x][y] = _written(flows)
+        for solved in rows.solved:
+            for i, (x, y) in enumerate(solved.pairs.tolist()):
+                found[x][y] = _written(solved, i)
     else:
         for x, y, parents in rows.parents():
             found[x][y] = parents
     return found
 
 
-def _written(flows: RobustFlows) -> Document:
+def _written(solved: Solved, i: int) -> Document:
     def moved(table: Floats) -> list[list[str]]:
         away = np.maximum(table, 0) * (1 - np.eye(len(table)))
         return [[f"{p:.15g}" for p in row] for row in away.tolist()]
 
-    def shares(table: Floats) -> list[list[str]]:
+    def shares(tables: Floats) -> list[list[str]]:
         """Return rows of sum 1: the rest stays."""
-        rows = moved(table * _BELOW)
+        rows = moved(tables[i] * _BELOW)
         for z, row in enumerate(rows):
             row[z] = str(1 - sum(map(Fraction, row)))
         return rows
 
     return {
-        "flow": moved(flows.flow),
-        "surplus": list(map(shares, flows.surplus)),
-        "reserve": list(map(shares, flows.reserve)),
+        "flow": moved(solved.flow[i]),
+        "surplus": list(map(shares, solved.surplus)),
+        "reserve": list(map(shares, solved.reserve)),
     }
 
 

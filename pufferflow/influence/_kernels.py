@@ -70,7 +70,9 @@ def max_influence(initial: Floats, left: Floats, right: Floats) -> tuple[float, 
             value = initial[x, y] + left[x, y] + right[x, y]
             if value > columns[y]:
                 columns[y] = value
-    y = int(columns.argmax())
+    y = 0
+    for other in range(1, k):  # compiling numpy's argmax takes longer
+        y = other if columns[other] > columns[y] else y
     for x in range(k):
         if initial[x, y] + left[x, y] + right[x, y] == columns[y]:
             return float(columns[y]), x, y
