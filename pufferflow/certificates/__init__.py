@@ -31,7 +31,8 @@ every chain, or the one family. All bound the loss at the scale itself. A proof 
     and column y for these two values, or null: a tree, as the parent of every value (from 1), 0 for
     the root and negative if the arc leads from the parent; of sets of rows ``{"flow": [[…], …],
     "surplus": […], "reserve": […]}``, flows and shares of every part, tables from value to value.
-    ``observations`` names trees for pairs of them.
+    ``observations`` names trees for pairs of them. If records around hidden states may be known,
+    these must determine ``power`` observations.
 ``{"quilts": [[first, last, left, right], …]}``
     Ranges of nodes that cover 1 … T, each with the Markov quilt at distances left and right, null
     for no quilt node.

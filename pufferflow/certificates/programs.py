@@ -36,9 +36,10 @@ Document = dict[str, Any]
 
 
 class Way(NamedTuple):
-    """Distributions of a node some steps away, and an addend to the leakages through them."""
+    """Distributions of a node some steps away, its costs, and an addend to leakages through it."""
 
     rows: PairBound
+    costs: Floats
     extra: Floats
     steps: int
 
@@ -53,7 +54,10 @@ class Writer:
     def __init__(self, claim: Claim, member: Any, known: list[Any], share: float) -> None:
         self.witnesses: list[Any] = []
         self.model = model = Model(member, Work(MAX_WORK), claim.side_information == "any")
-        self.hidden, self.around, self.k = claim.hidden, claim.windows - 1, model.k
+        self.hidden, self.k = claim.hidden, model.k
+        self.remembers = model.hidden and model.informed
+        """Whether steps are from one history of records to another."""
+        self.around = claim.length - 1 - max(claim.hidden - len(model.histories), 0)
         self.cost, self.away = float(1 / claim.scale), 1 - np.eye(model.k)
         self.costs = self.cost * np.not_equal.outer(model.seen, model.seen)
         self.most = float(claim.epsilon)
@@ -92,7 +96,7 @@ class Writer:
         ends = range(1, 2), model.late(forward, self.early[-1] + 1)[0]
         known = all(self._nearly(forward, nodes) for nodes in ends)
         power = 0 if known else self._power(forward)
-        many = self._early(forward, power)
+        many = 0 if self.remembers and power > 1 else self._early(forward, power)
         single = [range(j, j + 1) for j in range(1, many + 1)]
         prefix, tables = self._steps(forward, 0 * self.away, single, power)
         if many == self.around:
@@ -196,7 +200,7 @@ class Writer:
         if not node.rows or (self.model.row_sets and self.k > _MAX_COUPLED):
             return []
         excess = math.log(min(float(node.excess), 1e300)) * self.away
-        return [Way(self._coupled(forward, node), excess, 1)]
+        return [Way(self._coupled(forward, node), self.costs, excess, 1)]
 
     def _nearly(self, forward: bool, nodes: range) -> bool:
         """Return whether the distributions are known with hardly an error."""
@@ -221,15 +225,16 @@ class Writer:
     def _reweighted(self, forward: bool, phase: int, power: int, values: Values) -> list[Way]:
         """Return sets of distributions on some values; each bounds the leakage."""
         found, there = [], np.isin(range(self.k), list(values))
+        beyond, own = self.cost * np.array(self.model.between(forward, power))
         for tables in self.model.weights(forward, phase, power):
             low, high = (_floats(table).T * there for table in tables)
             with np.errstate(divide="ignore", invalid="ignore"):
                 logs = np.log(high)[:, None, :] - np.log(low)[None, :, :]
             logs[np.broadcast_to(high[:, None, :] == 0, logs.shape)] = -np.inf
-            extra, some = (power - 1) * self.cost * self.away, high.max(axis=1) > 0
+            extra, some = own * self.away, high.max(axis=1) > 0
             # values without a neighbour have no bound, even if no late node has them
             extra[~(some[:, None] & some) & (self.away > 0)] = np.inf
-            found.append(Way(ReweightedRows(logs), extra, power))
+            found.append(Way(ReweightedRows(logs), self.costs + beyond, extra, power))
         return found
 
     def _through(
@@ -237,8 +242,8 @@ class Writer:
     ) -> Floats:
         """Return the leakages of nodes from those ``before`` them."""
         table = cap = self._cap(nodes)
-        for rows, extra, steps in ways:
-            bound = rows.bound(before[max(len(before) - steps, 0)] + self.costs)
+        for rows, costs, extra, steps in ways:
+            bound = rows.bound(before[max(len(before) - steps, 0)] + costs)
             table = np.fmin(table, np.fmin(bound, rows.limit) + extra)
         return np.where(self._outside(forward, nodes), cap, table)
 
@@ -246,13 +251,13 @@ class Writer:
         """Return the number of steps with the smallest leakage."""
         model, power, least, m = self.model, 1, math.inf, 1
         most = self.around if model.period == 1 else min(self.around, model.period)
-        most = 1 if model.hidden and model.informed else most
+        most = min(most, len(model.histories)) if self.remembers else most
         while m <= most and (m - 1) * self.cost < least:
             table = self._late(forward, self.around, m)
             bound = self._largest(forward, model.late(forward, self.around)[-1], table)
             if bound < least * (1 - _ENOUGH):
                 power, least = m, bound
-            m *= 2
+            m += 1 if self.remembers else m  # chains of order m need m steps
         return power
 
     def _late(self, forward: bool, first: int, power: int, floor: Floats | float = 0.0) -> Floats:
@@ -271,9 +276,9 @@ class Writer:
         extra = self.away * _MARGIN * self.cost
         if single:
             floor = np.minimum(np.where(self._outside(forward, places[0]), np.inf, floor), cap)
-            for rows, more, _ in every[0]:
+            for rows, costs, more, _ in every[0]:
                 start = np.clip(beginning(rows, self.around) * self.cost, floor, cap)
-                given = rows, self.costs, cap, start
+                given = rows, costs, cap, start
                 found = post_fixed_point(*given, extra=extra + more, floor=floor)
                 now = np.minimum(now, found)
             return now

@@ -59,7 +59,7 @@ class Interpreter:
 
     def __init__(self, claim: Claim, member: Any, proof: Proof, work: Work) -> None:
         self.claim, self.member, self.proof, self.work = claim, member, proof, work
-        self.cost, self.around = 1 / ball(claim.scale), claim.windows - 1
+        self.cost = 1 / ball(claim.scale)
         self.together = claim.length / claim.scale
         """COUNT alone: the loss of all records together."""
         self._ratios = cache(self._ratios_of_rows)
@@ -70,6 +70,11 @@ class Interpreter:
     def model(self) -> Model:
         """The distributions of the nodes."""
         return Model(self.member, self.work, self.claim.side_information == "any")
+
+    @cached_property
+    def around(self) -> int:
+        """Number of nodes outside a window, whose first one has a history of records."""
+        return self.claim.length - 1 - max(self.claim.hidden - len(self.model.histories), 0)
 
     def count(self, records: int) -> Table:
         """COUNT."""
@@ -97,11 +102,13 @@ class Interpreter:
         self.work.spend(100 + k**3)
         if step.power:
             self.work.spend(2 * k**4)
-            between, away = ((power - 1) * self.cost).exp(), model.values(forward, nodes, power)
+            away, records = model.values(forward, nodes, power), model.between(forward, power)
+            beyond, own = ([[(n * self.cost).exp() for n in row] for row in by] for by in records)
+            far = _entrywise(mul, far, beyond)
             for tables in model.weights(forward, nodes.start, power):
                 bounds = reweighted(*tables, away, far)
                 for x, y in permutations(node.values, 2):
-                    lower(table, x, y, between * bounds[x][y])
+                    lower(table, x, y, own[x][y] * bounds[x][y])
         if step.witnesses is not None:
             self.work.spend(12 * len(node.values) ** 2 * (3 * k**2 if model.row_sets else k))
             node.lower(table, self.proof.table(step.witnesses, k), near)
@@ -150,14 +157,14 @@ class Interpreter:
 
     def losses(self) -> Iterator[Fraction]:
         """Yield the loss at every node that represents others."""
-        proof, around = self.proof, self.around
+        proof, claim = self.proof, self.claim
         if isinstance(self.member, Mixing):  # it has no program
-            known = self.claim.side_information == "any"
-            bound = overlapping(self.member, self.cost, around)
-            yield self.together if known else self.loss(bound, self.claim.hidden)
+            known = claim.side_information == "any"
+            bound = overlapping(self.member, self.cost, claim.windows - 1)
+            yield self.together if known else self.loss(bound, claim.hidden)
         elif proof.quilts is not None:
             yield from self.quilts()
-        elif proof.forward is None or proof.backward is None or around == 0:
+        elif proof.forward is None or proof.backward is None or self.around == 0:
             yield self.together
         else:
             yield from self.program(proof.forward, proof.backward)
@@ -165,7 +172,8 @@ class Interpreter:
     def program(self, forward: Side, backward: Side) -> Iterator[Fraction]:
         """Yield the losses of nodes with steps of their own, and of all others at each phase."""
         (early, late), (begun, past) = self.tables(True, forward), self.tables(False, backward)
-        period, last, around = self.model.period, self.claim.hidden - 1, self.around
+        period, around = self.model.period, self.around
+        last = self.claim.length - around - 1
         single = {*range(len(begun)), *range(around + 1 - len(early), around + 1)}
         places = [range(node, node + 1) for node in single if 0 <= node <= around]
         if len(begun) + len(early) <= around:
@@ -194,13 +202,13 @@ class Interpreter:
         First and last values are equal for a single record. Its loss is over two observations: that
         of their worst values, or along a tree of their distributions.
         """
-        w, model, k = self.claim.hidden, self.model, self.model.k
+        w, model, k = self.claim.length - self.around, self.model, self.model.k
         reached = balls.certain(model.power(w - 1, nodes.start % model.period))
         ends = {x: support(reached[x]) for x in values}
         self.work.spend(2 * k * sum(map(len, ends.values())))
         beyond = {x: [largest(forward[z][y] for z in ends[x]) for y in range(k)] for x in ends}
-        every = [[x] for x in ends]
-        if w == 1:
+        every, single = [[x] for x in ends], self.claim.hidden == 1
+        if single:
             every = [[x for x in ends if model.seen[x] == name] for name in model.observations]
 
         def between(x: int, y: int) -> arb:
@@ -211,7 +219,7 @@ class Interpreter:
             for xs in every
         ]
         if (index := self.proof.observations) is not None:
-            plain = model.hidden and w == 1 and model.period == 1 and not model.informed
+            plain = model.hidden and single and model.period == 1 and not model.informed
             why = "observations of hidden states have trees, for windows of one record, if none is"
             require(plain, f"{why} known and one matrix serves all")
             self.work.spend(12 * k * len(every) ** 2)

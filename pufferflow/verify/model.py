@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import cache, cached_property
 from itertools import permutations
-from operator import mul, truediv
+from operator import mul, ne, truediv
 from typing import Any, NamedTuple, TypeAlias
 
 from flint import arb, arb_mat
@@ -20,6 +20,7 @@ from pufferflow.verify.parse import Chain, RowSet, Witnesses, require
 from pufferflow.verify.rules import by_flows, by_tree, entry_bounds
 
 Values: TypeAlias = frozenset[int]
+Counts: TypeAlias = list[list[int]]
 
 END = sys.maxsize
 """More nodes than any segment has: a range of nodes up to it is of all late ones."""
@@ -221,13 +222,43 @@ class Model:
                 low, high = entry_bounds(rows, power)
                 found.append((columns(low), columns(high)))
             return found
-        # known records end the leakage, known observations of hidden states do not
-        ended = power == 1 or not (self.hidden and self.informed)
-        require(ended, "powers above 1 are for chains whose records are known, if any are")
         first = phase if forward else phase - power
         product = balls.certain(self.power(power, first % self.period))
         product = columns(product) if forward else product
         return [(product, product)]
+
+    @cached_property
+    def histories(self) -> list[list[Values]]:
+        """Return the observation of each hidden state, of the one before it, and so on.
+
+        They end where states do not determine them. None are before a state without predecessors.
+        """
+        every, found = range(self.k), [[frozenset([name]) for name in self.seen]]
+        for _ in range(1, self.k if self.hidden else 1):
+            self.work.spend(self.k**2 * self.period)
+            before = [[y for to in self._following for y in every if x in to[y]] for x in every]
+            names = [union(found[-1][y] for y in ys) for ys in before]
+            if max(map(len, names)) > 1:
+                break
+            found.append(names)
+        return found
+
+    def between(self, forward: bool, power: int) -> tuple[Counts, Counts]:
+        """Return how many records between a node and one ``power`` steps away may differ.
+
+        Given pairs of values of the other node, and given pairs of its own. A known record ends the
+        leakage; known observations do not, and those of the history of the later node are counted
+        by its values (Theorem L3 of ``docs/leakage.md``).
+        """
+        none = [[0] * self.k] * self.k
+        if power == 1 or not (self.hidden and self.informed):
+            return none, [[power - 1] * self.k] * self.k
+        most = len(self.histories)
+        why = f"with side information the power of these hidden states is at most {most}"
+        require(power <= most, f"{why}, not {power}")
+        histories = list(zip(*self.histories[1:power], strict=True))
+        counts = [[sum(map(ne, one, other)) for other in histories] for one in histories]
+        return (counts, none) if forward else (none, counts)
 
 
 def support(row: Sequence[Fraction | arb]) -> Values:

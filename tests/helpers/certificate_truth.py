@@ -112,6 +112,8 @@ def worst_loss(document, seed=0):
         scale = 1 / max(cost, 1e-300)  # may be beyond floats
         return max(count_loss(chain, proof["count"], scale) for chain, proof in pairs)
     k = 2 if kind == "binary_interval" else len(rows_of(given))
+    if kind == "chains":
+        k = len(set(given[0].get("observations", range(k))))
     asked = window, "none" if document["side_information"] == "none" else "any"
     laws = joints_of(document["family"], min(length, MOST.get(k, 3)), rng)
     return max((largest_loss(law, cost, *asked) for law in laws), default=0.0)

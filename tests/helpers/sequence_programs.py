@@ -137,8 +137,8 @@ def largest_loss_of_counts(joint, cost, window=1):
             if not start <= axis < start + window:
                 sets = np.array(list(product([0, 1], repeat=joint.shape[axis]))[1:-1])
                 known = np.eye(joint.shape[axis])
-                told = _along(np.concatenate([np.exp(cost * sets), known]), told, axis)
-                plain = _along(np.concatenate([np.ones(sets.shape), known]), plain, axis)
+                told = along(np.concatenate([np.exp(cost * sets), known]), told, axis)
+                plain = along(np.concatenate([np.ones(sets.shape), known]), plain, axis)
         secret = tuple(range(start, start + window))
         shape = [joint.shape[t] for t in secret]
         told, plain = (
@@ -156,7 +156,7 @@ def largest_loss_of_counts(joint, cost, window=1):
     return worst
 
 
-def _along(matrix, law, axis):
+def along(matrix, law, axis):
     return np.moveaxis(np.tensordot(matrix, law, (1, axis)), 0, axis)
 
 

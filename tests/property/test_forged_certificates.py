@@ -89,7 +89,8 @@ def some_family(rng):
         return pf.PeriodicChain(matrices, repeat=int(rng.integers(1, 3))), asked, 1.05
     if kind == 1:
         start = ["stationary", "any", np.full(k, 1 / k)][rng.integers(3)]
-        asked["side_information"] = "none"
+        if asked["side_information"] == "any":
+            return second_order(rng, ["stationary", "any"][k - 2]), asked, 1.0001
         return pf.HiddenChain(pf.MarkovChain(matrices[0], start), np.arange(k) % 2), asked, 1.25
     if kind == 2:
         family = pf.MixingFamily(int(rng.integers(1, 5)), float(rng.choice([0.2, 0.6])))
@@ -99,6 +100,10 @@ def some_family(rng):
     box = pf.IntervalFamily(*around(rng, matrices[:1], 0.03))
     both = pf.IntervalFamily(box.low, box.high, backward=box)
     return (box if rng.random() < 0.5 else both), asked, 1.6
+
+
+def second_order(rng, start):
+    return pf.HiddenChain.of_order(0.9 * rng.dirichlet(np.ones(2), (2, 2)) + 0.05, start)
 
 
 # -- forgeries -------------------------------------------------------------------------------------
@@ -113,6 +118,8 @@ def sound(seed):
     if seed % 2:
         family, asked, _ = some_family(rng)
         mechanism = "leakage"
+        if seed % 10 == 7:  # histories that side information reweights
+            family, asked["side_information"], length = second_order(rng, "any"), "any", 1000
     else:
         start = ["stationary", "any", np.full(k, 1 / k)][rng.integers(3)]
         family = pf.MarkovChain(0.85 * rng.dirichlet(np.ones(k), k) + 0.15 / k, start)

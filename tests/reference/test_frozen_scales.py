@@ -64,8 +64,6 @@ def reason(row):
         family, pf.IntervalFamily | pf.TotalVariationFamily
     ):
         return "quilts prove scales of chains with one matrix"
-    if "order" in row["family"] and row["side_information"] == "any":  # a history of known records
-        return "no bound of the loss near this scale"
     return None
 
 

@@ -326,7 +326,7 @@ def test_a_known_observation_does_not_end_what_leaks_through_it():
     side = {"prefix": [], "start": table(2, 2), "cycle": [{"power": 2}]}
     sticky = {"chains": [STICKY["chains"][0] | {"observations": [0, 1]}]}
     document = claim(sticky, 9, 10**6, 10, program(side, side), side_information="any")
-    rejected(document, "powers above 1 are for chains whose records are known")
+    rejected(document, "with side information the power of these hidden states is at most 1, not 2")
 
 
 def test_a_tree_of_observations_costs_what_their_distribution_may_be_off():
