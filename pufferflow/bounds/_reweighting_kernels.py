@@ -45,9 +45,9 @@ def _largest(above: Any, below: Any, falls: Any) -> tuple[float, int, float]:
     return value, arc, 1 / (1 + at * b) - at / (at + b)
 
 
-@kernel(steps=lambda roots, w, extra, filled, places: (places[1] - places[0]) * 5 * len(w) ** 2)
-def reweight(roots: Any, w: Any, extra: float, filled: Any, places: tuple[int, int]) -> None:
-    """Replace the bounds of the pairs of values x · k + x' in ``places`` by smaller ones.
+@kernel(steps=lambda roots, w, *_: 5 * len(w) ** 4)
+def reweight(roots: Any, w: Any, extra: float, filled: Any) -> None:
+    """Replace the bounds of pairs of values by smaller ones.
 
     Parameters
     ----------
@@ -60,7 +60,6 @@ def reweight(roots: Any, w: Any, extra: float, filled: Any, places: tuple[int, i
         Addend: the leakage of the records between.
     filled : tuple of arrays, shape (k, k)
         Bounds, rounded up; for replaced ones the binding arc, −1 for none, and its derivative.
-    places : tuple of int
     """
     upper, arcs, slopes = filled
     k = len(w)
@@ -69,9 +68,9 @@ def reweight(roots: Any, w: Any, extra: float, filled: Any, places: tuple[int, i
         for other in range(k):
             half = w[y, other] / 2 if w[y, other] <= _UNWEIGHED else np.inf
             falls[0, y, other], falls[1, y, other] = math.exp(-half), -math.expm1(-half)
-    for pair in range(places[0], places[1]):
-        x, z = pair // k, pair % k
-        if x != z:
-            value, arc, slope = _largest(roots[x, z], roots[z, x], falls)
-            if value + extra < upper[x, z]:
-                upper[x, z], arcs[x, z], slopes[x, z] = value + extra, arc, slope
+    for x in range(k):
+        for z in range(k):
+            if x != z:
+                value, arc, slope = _largest(roots[x, z], roots[z, x], falls)
+                if value + extra < upper[x, z]:
+                    upper[x, z], arcs[x, z], slopes[x, z] = value + extra, arc, slope

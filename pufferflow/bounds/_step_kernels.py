@@ -224,7 +224,7 @@ def walk(
     exact: tuple[Any, float, Any],
     reweighted: tuple[Any, Any, Any],
     possible: Any,
-    tables: tuple[Any, Any, Any],
+    tables: tuple[Any, Any],
     limits: tuple[Any, Any],
     trees: Any,
     checks: tuple[int, float],
@@ -233,8 +233,7 @@ def walk(
 ) -> int:
     """Compute the leakages of n successive nodes, each from those of the node before.
 
-    Positions are pairs of values of each node: node · k² + x · k + x'. A call ends after its work,
-    so that signals arrive between calls.
+    A call ends after its work, so that signals arrive between calls.
 
     Parameters
     ----------
@@ -250,8 +249,8 @@ def walk(
     possible : bool array, shape (n + 1, k)
         Values that the neighbour of the first node, and each node, can have.
     tables : tuple of float arrays, shape (k, k)
-        Leakages of the neighbour of the first node, replaced by those of the last one, 0 for values
-        that it cannot have; and work arrays, which callers keep unchanged between calls.
+        Leakages of the neighbour of the first node; filled with those of the last one, 0 for values
+        that it cannot have.
     limits : tuple of float arrays
         ``cost``, shape (k, k): c if a mechanism's input differs between two values, otherwise 0;
         ``caps``, shape (n, k, k) or (1, k, k): bounds of the leakages, 0 for equal distributions.
@@ -263,56 +262,53 @@ def walk(
     out : float32 array, shape (n + 1, k, k)
         Filled with the leakages of the neighbour of the first node and of all nodes, rounded up.
     places : tuple of int
-        The first position, and the approximate work of the call.
+        The number of nodes before the call, and its approximate work.
 
     Returns
     -------
     int
-        The next position, n · k² at the end.
+        The number of nodes after the call.
     """
     (rows, error, spreads), (which, roots, blocks) = exact, reweighted
-    (now, before, through), (cost, caps) = tables, limits
-    (steps, block_roots, extra), (place, left) = blocks, places
+    (start, now), (cost, caps) = tables, limits
+    (steps, block_roots, extra), (step, left) = blocks, places
     n, k = len(out) - 1, len(now)
-    w, arcs, slopes = np.empty((k, k)), np.empty((k, k), dtype=np.int64), np.empty((k, k))
-    distinct = np.empty((k, k), dtype=np.bool_)
-    largest, portion = add_costs(np.zeros((k, k)), cost, w), max(1, left // (k + 4) ** 3)
-    if place == 0:
+    w, through = np.empty((k, k)), np.empty((k, k))
+    filled = through, np.empty((k, k), dtype=np.int64), np.empty((k, k))
+    distinct, zeros = np.empty((k, k), dtype=np.bool_), np.zeros((k, k))
+    largest = add_costs(zeros, cost, w)
+    if step == 0:
+        add_costs(start, zeros, now)
         store(now, out[0])
-    while place < n * k * k and left > 0:
-        step, first = place // (k * k), place % (k * k)
+    while step < n and left > 0:
         there, cap = possible[step + 1], caps[min(step, len(caps) - 1)]
         for x in range(k):  # compiling an assignment of arrays takes seconds
             for z in range(k):
+                through[x, z] = cap[x, z]
                 distinct[x, z] = x != z and there[x] and there[z] and cap[x, z] > 0
-                if first == 0:
-                    before[x, z], through[x, z] = now[x, z], cap[x, z]
-        farthest = add_costs(before, cost, w)
+        farthest = add_costs(now, cost, w)
         more = 2.1 * min(error, math.log1p(error * math.expm1(min(farthest, 700.0))))
         more += beyond_stationary(spreads[step], spreads[step + 1], farthest)
-        # the bound for any distribution is at least that of a given one
-        if first == 0 and which[step] >= 0 and not more <= _LITTLE * largest:
-            reweight(roots[which[step]], w, 0.0, (through, arcs, slopes), (first, k * k))
-            left -= 5 * k**4
-            for b in range(len(steps)):
-                if steps[b] <= step + 1:
-                    add_costs(out[step + 1 - steps[b]], cost, w)
-                    reweight(block_roots[b], w, extra[b], (through, arcs, slopes), (first, k * k))
-                    left -= 5 * k**4
-            add_costs(before, cost, w)
-        last = k * k if spreads[step] == np.inf else min(k * k, first + portion)
         if spreads[step] < np.inf:
             check = step % checks[0] == 0 or step & (step - 1) == 0
             rows_of = rows[min(step, len(rows) - 1)]
             tolerance = checks[1] * largest if check else -1.0
-            left -= couple(rows_of, distinct, w, trees, now, tolerance, (first, last))
-        for at in range(first, last):
-            x, z = at // k, at % k
-            bound = now[x, z] + more
-            bound = bound if bound <= through[x, z] else through[x, z]
-            now[x, z] = bound if distinct[x, z] else 0.0
-        place += last - first
-        if last == k * k:
-            store(now, out[step + 1])
-            left -= 10 * k * k
-    return place
+            left -= couple(rows_of, distinct, w, trees, now, tolerance, (0, k * k))
+        # the bound for any distribution is at least that of a given one
+        if which[step] >= 0 and not more <= _LITTLE * largest:
+            reweight(roots[which[step]], w, 0.0, filled)
+            left -= 5 * k**4
+            for b in range(len(steps)):
+                if steps[b] <= step + 1:
+                    add_costs(out[step + 1 - steps[b]], cost, w)
+                    reweight(block_roots[b], w, extra[b], filled)
+                    left -= 5 * k**4
+        for x in range(k):
+            for z in range(k):
+                bound = now[x, z] + more
+                bound = bound if bound <= through[x, z] else through[x, z]
+                now[x, z] = bound if distinct[x, z] else 0.0
+        step += 1
+        store(now, out[step])
+        left -= 10 * k * k
+    return step

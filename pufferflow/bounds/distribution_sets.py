@@ -82,7 +82,7 @@ class ExactRows:
         k, farthest = len(costs), float(costs.max())
         upper = np.zeros((k, k))
         given = self.rows, self._distinct, costs, self._trees, upper, OFF * farthest
-        for_all_pairs(lambda places: couple(*given, places), k, k**3)
+        in_portions(lambda places: couple(*given, places), k**2, k**3)
         bound = np.where(self._distinct, upper + self._margin, 0.0)
         if self.spread:
             beyond = beyond_stationary(self.spread, self.spread, farthest)
@@ -135,9 +135,7 @@ class ReweightedRows:
         """As :meth:`PairBound.bound`, the largest over all reweightings."""
         k = len(costs)
         bound = np.where(np.eye(k), 0.0, np.inf)
-        filled = bound, self._arcs, self._slopes
-        given = self.roots, costs, 0.0, filled
-        for_all_pairs(lambda places: reweight(*given, places), k, k**2)
+        reweight(self.roots, costs, 0.0, (bound, self._arcs, self._slopes))
         return bound
 
     def derivative(self) -> Arcs:
@@ -167,16 +165,16 @@ def no_trees(k: int, *, flows: bool = False) -> Trees:
     return nodes, above, arcs.astype(np.int32), np.zeros(shape if flows else (0, 0, 0))
 
 
-def for_all_pairs(kernel: Callable[[tuple[int, int]], object], k: int, work: int) -> None:
-    """Call ``kernel`` with ranges of the k² pairs, of ``work`` operations each, on numba's threads.
+def in_portions(kernel: Callable[[tuple[int, int]], object], count: int, work: int) -> None:
+    """Call ``kernel`` with ranges of places, of ``work`` operations each, on numba's threads.
 
-    A kernel that fills only the entries of its pairs gives the same on any number of threads.
+    A kernel that fills only the entries of its places gives the same on any number of threads.
     """
-    if k * k * work <= PORTION:
-        kernel((0, k * k))
+    if count * work <= PORTION:
+        kernel((0, count))
         return
     size, threads = max(1, PORTION // work), most_threads()  # so that a signal never waits long
-    parts = [(start, min(start + size, k * k)) for start in range(0, k * k, size)]
+    parts = [(start, min(start + size, count)) for start in range(0, count, size)]
     pool = ThreadPoolExecutor(threads)
     try:
         list(pool.map(kernel, parts))

@@ -87,16 +87,14 @@ class Stretch:
         The first are ``start``; ``costs`` has c for values that a mechanism can distinguish. The
         kernel returns often enough for signals.
         """
-        tables = start.copy(), np.empty_like(start), np.empty_like(start)
         between = (self._steps - 1) * costs.max() * (1 + 4 * UNIT_ROUNDOFF)
         reweighted = self._which, self._roots, (self._steps, self._far, between)
         limits = costs, constant(np.minimum(cap, self._limits))
-        out, place = np.zeros((self.count + 1, *start.shape), dtype=np.float32), 0
-        while place < out[1:].size:
+        now = np.empty_like(start)
+        given = self._exact, reweighted, self.possible, (start, now), limits, trees, checks
+        out, step = np.zeros((self.count + 1, *start.shape), dtype=np.float32), 0
+        while step < self.count:
             if ended is not None and ended.is_set():
                 raise EndedError
-            portion = (place, PORTION)
-            place = walk(
-                self._exact, reweighted, self.possible, tables, limits, trees, checks, out, portion
-            )
-        return out, tables[0]
+            step = walk(*given, out, (step, PORTION))
+        return out, now
