@@ -1,6 +1,5 @@
 """From leakages of both sides of a node to the loss of a mechanism and its smallest scale."""
 
-from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -11,7 +10,7 @@ from pufferflow.bounds.distribution_sets import ExactRows, no_trees
 from pufferflow.bounds.process import Process, Side
 from pufferflow.bounds.robust import AffineRows
 from pufferflow.bounds.roots import SMALLEST_EPSILON, TOLERANCE, Loss, scale_below
-from pufferflow.bounds.rounds import Cycle, at_once
+from pufferflow.bounds.rounds import at_once
 from pufferflow.bounds.solver import beginning, post_fixed_point
 from pufferflow.models.powers import largest_after
 
@@ -27,12 +26,9 @@ class ProcessLoss:
     """
 
     def __init__(self, process: Process) -> None:
-        self._process = process
-        sides = process.forward, process.backward
-        self._cycles = [side.cycle for side in sides if side.cycle]
-        own = [_Leakages(process, side) for side in sides if not side.cycle]
-        both: Sequence[Cycle | _Leakages] = self._cycles or own
-        self._forward, self._backward = both
+        self._process, both = process, (process.forward, process.backward)
+        self._cycles = [side.cycle for side in both if side.cycle]
+        self._others = [_Leakages(process, side) for side in both if not side.cycle]
 
     def loss(self, cost: float) -> Loss:
         """Return a bound for mechanisms whose density changes by at most e^cost with one entry."""
@@ -50,7 +46,7 @@ class ProcessLoss:
 
     def _begin(self) -> float:
         """Discard earlier results; return the loss over c at small c, estimated high, or 0."""
-        known = [side.begin() for side in (self._forward, self._backward)]
+        known = [side.begin() for side in self._cycles or self._others]
         return self._process.window + 1.25 * sum(known) if any(known) else 0.0
 
     def _nearby(self, cost: float) -> Loss:
@@ -60,7 +56,7 @@ class ProcessLoss:
         if self._cycles:
             forward, backward = at_once(self._cycles, cost)
         else:
-            forward, backward = self._forward.tables(cost), self._backward.tables(cost)
+            forward, backward = (side.tables(cost) for side in self._others)
         ends, early = [self._of_windows(table) for table in forward], len(backward) - process.phases
         for before, table in enumerate(backward):
             after = process.around - before
