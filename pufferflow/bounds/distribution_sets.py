@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from pufferflow._util.jit import constant, most_threads
 from pufferflow._util.rounding import UNIT_ROUNDOFF
 from pufferflow._util.types import Bools, Floats
-from pufferflow.bounds._reweighting_kernels import reweight
-from pufferflow.bounds._step_kernels import beyond_stationary, couple
+from pufferflow.bounds._step_kernels import beyond_stationary, couple, reweight
 from pufferflow.models.bounded import RowSets
 
 Arcs: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64], Floats]

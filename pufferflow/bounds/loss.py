@@ -1,7 +1,5 @@
 """From leakages of both sides of a node to the loss of a mechanism and its smallest scale."""
 
-from functools import cached_property
-
 import numpy as np
 
 from pufferflow._util.rounding import UNIT_ROUNDOFF
@@ -101,6 +99,8 @@ class _Leakages:
         k = len(process.distance)
         self._zeros, self._away = np.zeros((k, k)), 1 - np.eye(k)
         self._trees = no_trees(k if side.early is not None else 0)
+        late = () if process.exact else side.sets
+        self._beginnings = [beginning(rows, process.around) for rows in late]
 
     def tables(self, cost: float) -> list[Floats]:
         """Return leakages through 0, 1, … nodes: all, or early ones and a bound.
@@ -140,8 +140,3 @@ class _Leakages:
         """Start from leakages at small c; return the largest of the smallest, in units of c."""
         self._starts = list(self._beginnings)
         return min((float(start.max()) for start in self._starts), default=0.0)
-
-    @cached_property
-    def _beginnings(self) -> list[Floats]:
-        around, exact = self._process.around, self._process.exact
-        return [beginning(rows, around) for rows in self.side.sets if not exact]

@@ -4,6 +4,8 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
+from pufferflow._util.rounding import divide_up
+
 SMALLEST_EPSILON = 1e-11
 """Smallest c; below it rounding would exceed the leakage."""
 
@@ -79,7 +81,5 @@ def scale_below(
     below, _ = crossing(value, epsilon, min(cost, epsilon), most, tolerance, above=False)
     if not below:
         return None
-    scale = math.nextafter(1 / below, math.inf)
-    while 1 / scale > below:
-        scale = math.nextafter(scale, math.inf)
+    scale = divide_up(1.0, below)
     return (scale, found[below].node) if scale < upper else None
