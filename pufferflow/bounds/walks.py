@@ -60,11 +60,11 @@ class Stretch:
         self.count, k = len(possible) - 1, possible.shape[1]
         self.possible: Bools = constant(possible)
         self._limits: Floats = np.full((1, k, k), np.inf)
-        if rows is not None and spreads is None:
+        if rows is None:
+            rows, spreads = np.zeros((1, k, k)), np.full(self.count + 1, np.inf)
+        elif spreads is None:
             self._limits = np.array([ExactRows(table, error).limit for table in rows])
-        if spreads is None:
-            spreads = np.full(self.count + 1, np.inf if rows is None else 0.0)
-        rows = np.zeros((1, k, k)) if rows is None else rows
+            spreads = np.zeros(self.count + 1)
         error = 2 * error + 4 * UNIT_ROUNDOFF
         self._exact = constant(rows), error, constant(spreads)
         self._which = constant(np.full(self.count, which, dtype=np.int64))
