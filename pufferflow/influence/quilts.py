@@ -11,17 +11,18 @@ of P^n, kept with it.
 """
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache, cached_property, partial
 from heapq import heappop, heappush
+from itertools import pairwise
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from pufferflow._util.grids import shared
-from pufferflow._util.jit import constant
+from pufferflow._util.jit import constant, most_threads
 from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF, divide_up
 from pufferflow._util.types import Bools, Floats, Ints
-from pufferflow.bounds.distribution_sets import in_portions
 from pufferflow.influence import _kernels
 from pufferflow.influence._kernels import INFINITE
 from pufferflow.models.chain import MarkovChain
@@ -46,6 +47,7 @@ RANGE_LIMIT = 1000
 
 _FIRST_WORK = 2**10  # doubled each time: kernels are interpreted until there is more work
 _MAX_BYTES = 2**27
+_ROWS_PER_THREAD = 100
 
 
 class Candidate(NamedTuple):
@@ -132,7 +134,12 @@ class InfluenceTables:
         events, backward = (self.everything, False) if states is None else (states, True)
         margin = n * self.step_error + 4 * UNIT_ROUNDOFF
         fill = partial(_kernels.max_ratios, *self.power(n), events, backward, margin, out)
-        in_portions(fill, len(out), len(out) ** 2)
+        k, parts = len(out), len(out) // _ROWS_PER_THREAD
+        if parts < 2:
+            fill((0, k))
+        else:  # each entry is computed the same way on every thread
+            with ThreadPoolExecutor(most_threads()) as pool:
+                list(pool.map(fill, pairwise(k * i // parts for i in range(parts + 1))))
         if states is None and self._last is not None:
             out[:] = largest_after(out, self._last)
 
