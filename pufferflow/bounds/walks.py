@@ -63,8 +63,9 @@ class Stretch:
         if rows is None:
             rows, spreads = np.zeros((1, k, k)), np.full(self.count + 1, np.inf)
         elif spreads is None:
-            self._limits = np.array([ExactRows(table, error).limit for table in rows])
             spreads = np.zeros(self.count + 1)
+            if len(rows) == 1:  # couplings are hardly above the limit
+                self._limits = ExactRows(rows[0], error).limit[None]
         error = 2 * error + 4 * UNIT_ROUNDOFF
         self._exact = constant(rows), error, constant(spreads)
         self._which = constant(np.full(self.count, which, dtype=np.int64))
