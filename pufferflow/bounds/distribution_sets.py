@@ -61,15 +61,10 @@ class ExactRows:
     """
 
     def __init__(self, rows: Floats, error: float = 0.0, spread: float = 0.0) -> None:
-        k, there = len(rows), np.asarray(rows.any(axis=1))
         self.rows, self.error, self.spread = constant(rows), error, spread
-        self._margin = 4.1 * error + 4 * UNIT_ROUNDOFF
-        # equal only after rounding?
-        differ: Bools = (rows[:, None, :] != rows[None, :, :]).any(axis=-1) | (error > 0)
-        others: Bools = ~np.eye(k, dtype=np.bool_)
-        self._distinct: Bools = differ & there[:, None] & there & others
-        limit = largest_log_ratios(rows, self._distinct) + self._margin
-        self.limit: Floats = np.where(self._distinct, limit, 0.0) + 2 * spread * others
+        limit, self._margin = limits_of(rows, error), 4.1 * error + 4 * UNIT_ROUNDOFF
+        self._distinct: Bools = limit > 0
+        self.limit: Floats = limit + 2 * spread * (1 - np.eye(len(rows)))
 
     @cached_property
     def _trees(self) -> Trees:
@@ -181,11 +176,23 @@ def in_portions(kernel: Callable[[tuple[int, int]], object], count: int, work: i
         pool.shutdown(cancel_futures=True)
 
 
+def limits_of(rows: Floats, error: float) -> Floats:
+    """Return bounds of the leakages of pairs at any costs, shape (…, k, k); 0 for equal rows."""
+    there: Bools = np.asarray(rows.any(axis=-1))
+    distinct = there[..., None] & there[..., None, :] & ~np.eye(rows.shape[-1], dtype=np.bool_)
+    if not error:  # otherwise they may be equal by rounding
+        distinct &= (rows[..., None, :] != rows[..., None, :, :]).any(axis=-1)
+    limits = largest_log_ratios(rows, distinct) + 4.1 * error + 4 * UNIT_ROUNDOFF
+    return np.where(distinct, limits, 0.0)
+
+
 def largest_log_ratios(rows: Floats, distinct: Bools) -> Floats:
     """Return max_z log rows[x, z] / rows[x', z], rounded up; 0 unless the pair is ``distinct``."""
+    table = np.zeros(distinct.shape)
     with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(rows)
-        table = np.where(distinct, np.fmax.reduce(logs[:, None, :] - logs, axis=2), 0.0)
+        for logs in np.moveaxis(np.log(rows), -1, 0):
+            np.fmax(table, logs[..., None] - logs[..., None, :], out=table)
+    table[~distinct] = 0.0
     return np.where(table > 0, table * (1 + 8 * UNIT_ROUNDOFF) + 2000 * UNIT_ROUNDOFF, 0.0)
 
 

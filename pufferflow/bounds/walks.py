@@ -11,7 +11,7 @@ from pufferflow._util.rounding import UNIT_ROUNDOFF
 from pufferflow._util.types import Bools, Floats, Ints
 from pufferflow.bounds._step_kernels import walk
 from pufferflow.bounds.blocks import Block
-from pufferflow.bounds.distribution_sets import PORTION, ExactRows, Trees
+from pufferflow.bounds.distribution_sets import PORTION, Trees, limits_of
 
 Stored = NDArray[np.float32]
 
@@ -63,9 +63,7 @@ class Stretch:
         if rows is None:
             rows, spreads = np.zeros((1, k, k)), np.full(self.count + 1, np.inf)
         elif spreads is None:
-            spreads = np.zeros(self.count + 1)
-            if len(rows) == 1:  # couplings are hardly above the limit
-                self._limits = ExactRows(rows[0], error).limit[None]
+            spreads, self._limits = np.zeros(self.count + 1), limits_of(rows, error)
         error = 2 * error + 4 * UNIT_ROUNDOFF
         self._exact = constant(rows), error, constant(spreads)
         self._which = constant(np.full(self.count, which, dtype=np.int64))
