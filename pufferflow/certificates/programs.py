@@ -103,12 +103,9 @@ class Writer:
             return {"prefix": prefix}, tables[-1]
         # at least those of all nodes at this distance from a late one
         floor, late = np.maximum.reduce(tables[-max(power, 1) :]), model.late(forward, many + 1)
-        guess = alone = self._late(forward, many + 1, 0, floor)
-        if power:  # ratios that hardly help a late node cost most of a check
-            guess = np.minimum(alone, self._late(forward, many + 1, power, floor))
-            least, most = (self._largest(forward, late[-1], table) for table in (guess, alone))
-            if most <= least * (1 + _ENOUGH):
-                guess, power = alone, 0
+        guess = self._late(forward, many + 1, 0, floor)
+        if power:
+            guess = np.minimum(guess, self._late(forward, many + 1, power, floor))
         stated = [[f"{a * (1 + 4e-10):.10g}" for a in row] for row in guess.tolist()]
         cycle, _ = self._steps(forward, guess, late, power)
         return {"prefix": prefix, "start": stated, "cycle": cycle}, guess
