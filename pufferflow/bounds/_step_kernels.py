@@ -19,7 +19,7 @@ import numpy as np
 
 from pufferflow._util.jit import PATIENCE, kernel
 from pufferflow._util.rounding import UNIT_ROUNDOFF
-from pufferflow.bounds._pair_kernels import proved, read_tree, room, solve, spans, write_tree
+from pufferflow.bounds._pair_kernels import proved, read_tree, solve, spans, write_tree
 
 FARTHEST = 1e250
 """Larger costs, and NaN, prove nothing: their sums along a tree may overflow."""
@@ -149,7 +149,8 @@ def couple(
     """
     k, taken = len(w), 0
     names, local = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64)
-    tree, work, order = room(k)
+    tree = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.bool_)
+    work, order = np.empty((6, k)), np.empty((5, k), dtype=np.int64)
     p, q, flows = np.empty(k), np.empty(k), np.zeros(k)
     costs, growth, quick = np.empty((k, k)), np.empty(2 * k * k), np.empty((3, k))
     known = add_costs(w, np.zeros((k, k)), costs) <= FARTHEST

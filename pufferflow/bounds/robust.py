@@ -52,7 +52,7 @@ class AffineRows:
 
     def __init__(self, rows: RowSets) -> None:
         k = rows.states
-        self._rows, self._weights = rows, np.zeros((k, k, k, k))
+        self._rows, self._weights = rows, np.zeros((k * k, k * k))
         self.solved: list[Solved] = []
         """Solutions for the last costs; pairs whose program was not solved are left out."""
         margin = 4.1 * rows.error + 32 * (k + 4) * UNIT_ROUNDOFF
@@ -83,15 +83,13 @@ class AffineRows:
         for solved in self.solved:
             x, y = solved.pairs.T
             values[x, y] = np.fmin(values[x, y], self._proved(growth, solved))
-            self._weights[x, y] = solved.weights
+            self._weights[x * len(costs) + y] = solved.weights.reshape(len(x), -1)
         return values
 
     def derivative(self) -> Arcs:
         """As :meth:`PairBound.derivative`."""
-        k = len(self.limit)
-        weights = self._weights.reshape(k * k, k * k)
-        pairs, arcs = np.nonzero(weights)
-        return pairs, arcs, weights[pairs, arcs]
+        pairs, arcs = np.nonzero(self._weights)
+        return pairs, arcs, self._weights[pairs, arcs]
 
     def _proved(self, growth: Floats, solved: Solved) -> Floats:
         """Return bounds proved by any flows, rounded up; about log Λ."""

@@ -48,10 +48,10 @@ def crossing(
             break
         slope, guess = 1.0, math.inf
         if 0 < found < math.inf:
-            points.append((math.log(cost), math.log(found / target)))
-            (x, y), (last, before) = points[-1], points[-2] if len(points) > 1 else (math.nan, 0.0)
-            if last != x and len(points) > 1:
-                slope = (y - before) / (x - last)
+            x, y = math.log(cost), math.log(found / target)
+            if points and points[-1][0] != x:
+                slope = (y - points[-1][1]) / (x - points[-1][0])
+            points.append((x, y))
             slope = slope if 0.05 < slope < 20 else 1.0
             guess = math.exp(min(max(x + (aim - y) / slope, -700.0), 700.0))
         if not low < guess < high or (len(points) > 8 and len(points) % 2):
