@@ -190,8 +190,7 @@ def blocks_of_sets(rows: RowSets, length: int) -> Iterator[tuple[Block, Block]]:
         limits = np.where(np.eye(rows.states), 0.0, [largest + largest.T, back])
         limits *= 1 + 8 * UNIT_ROUNDOFF
         ahead, behind = ReweightedRows(ratios), ReweightedRows(now.log_ratios(columns=True))
-        here = np.array(m)
-        yield Block(here, limits[0], rows=ahead), Block(here, limits[1], rows=behind)
+        yield Block(np.array(m), limits[0], rows=ahead), Block(np.array(m), limits[1], rows=behind)
         if limits.max() < _MIXED:
             return
 

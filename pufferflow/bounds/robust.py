@@ -59,9 +59,8 @@ class AffineRows:
         self.limit = np.maximum(rows.log_ratios().max(axis=2), 0.0) + margin
         np.fill_diagonal(self.limit, 0.0)
         pairs, columns = np.argwhere(self.limit > 0), _places(k, 2 * len(rows.parts))[0].start + 1
-        most = max(1, _TOGETHER // columns)
-        starts = range(0, len(pairs), most)
-        self._programs = [_Programs(rows, pairs[start : start + most]) for start in starts]
+        parts = np.array_split(pairs, 1 + len(pairs) * columns // _TOGETHER)
+        self._programs = [_Programs(rows, part) for part in parts if len(part)]
 
     @property
     def middle(self) -> ExactRows:
