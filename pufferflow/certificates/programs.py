@@ -9,6 +9,7 @@ import numpy as np
 from flint import arb
 
 from pufferflow._util.types import Bools, Floats
+from pufferflow.bounds.blocks import block
 from pufferflow.bounds.distribution_sets import ExactRows, PairBound, ReweightedRows
 from pufferflow.bounds.robust import AffineRows, Solved
 from pufferflow.bounds.solver import beginning, post_fixed_point
@@ -24,7 +25,7 @@ _ENOUGH = 1e-3
 _POWERS = [m << j for j in range(8) for m in ((2, 3) if j else (1, 2, 3))]
 """Steps from a node with a step of its own to one with any distribution."""
 _MAX_COUPLED = 12
-"""States of sets of rows with flows."""
+"""States of sets of rows with flows, and of chains with witnesses of several steps."""
 _EARLY, _MAX_WORK = (0, 1, 4, 16, 64, 150, 400), 2e7
 """Numbers of nodes with steps of their own, and work on them."""
 _ROUNDS, _CLOSE = 2_000, 1e-7
@@ -66,6 +67,8 @@ class Writer:
         work = 1000 * self.k**6 if known else (12 + 2 * self.k * unsure) * self.k**3
         self.many = min(self.around, int(share * _MAX_WORK / work), _EARLY[-1])
         self.early = [*(n for n in _EARLY if n < self.many), self.many]
+        self.steps = {True: 1, False: 1}
+        """Steps to the node whose distributions, if known, are those of witnesses."""
         self._ratios = cache(self._reweighted)
         self._affine = cache(lambda forward: AffineRows(known[not forward]))
 
@@ -95,6 +98,7 @@ class Writer:
         model = self.model
         ends = range(1, 2), model.late(forward, self.early[-1] + 1)[0]
         known = all(self._nearly(forward, nodes) for nodes in ends)
+        self.steps[forward] = self._farther(forward)
         power = 0 if known else self._power(forward)
         many = 0 if self.remembers and power > 1 else self._early(forward, power)
         single = [range(j, j + 1) for j in range(1, many + 1)]
@@ -102,7 +106,8 @@ class Writer:
         if many == self.around:
             return {"prefix": prefix}, tables[-1]
         # at least those of all nodes at this distance from a late one
-        floor, late = np.maximum.reduce(tables[-max(power, 1) :]), model.late(forward, many + 1)
+        farthest, late = max(power, self.steps[forward]), model.late(forward, many + 1)
+        floor = np.maximum.reduce(tables[-farthest:])
         guess = alone = self._late(forward, many + 1, 0, floor)
         if power:  # ratios that hardly help a late node cost most of a check
             guess = np.minimum(alone, self._late(forward, many + 1, power, floor))
@@ -161,8 +166,16 @@ class Writer:
         """
         late, step = len(nodes) > 1, Document()
         power = power if late and self.model.period == 1 else min(power, len(before))
-        known = self._known(forward, nodes, float((before[-1] + self.costs).max()))
-        trees, none = self._through(known, forward, nodes, before), self._cap(nodes)
+        trees = none = self._cap(nodes)
+        known, farthest = list[Way](), self.steps[forward]
+        for steps in {farthest} if late else {1, min(farthest, len(before))}:
+            near = float((before[max(len(before) - steps, 0)] + self.costs).max())
+            ways = self._known(forward, nodes, near, steps)
+            found = self._through(ways, forward, nodes, before)
+            if not known or self._largest(forward, nodes, found) < self._largest(
+                forward, nodes, trees
+            ):
+                known, trees = ways, found
         every = {
             m: self._through(self._unknown(forward, nodes, m), forward, nodes, before)
             for m in ([power] if late else [m for m in _POWERS if m <= power] or [0])
@@ -174,6 +187,8 @@ class Writer:
             step["power"], none, table = power, ratios, np.minimum(trees, ratios)
         if (trees < none).any():
             step["witnesses"] = _witnesses(known[0].rows, self.k)
+            if known[0].steps > 1:
+                step["steps"] = known[0].steps
         return step, table
 
     # -- leakages, in floats -----------------------------------------------------------------------
@@ -191,16 +206,39 @@ class Writer:
         """Return the largest leakage of values that the nodes can have."""
         return float(table[~self._outside(forward, nodes)].max(initial=0))
 
-    def _known(self, forward: bool, nodes: range, widest: float) -> list[Way]:
-        """Return the distributions of a node's neighbour, if they are known.
+    def _known(self, forward: bool, nodes: range, widest: float, steps: int = 1) -> list[Way]:
+        """Return the distributions of the node some steps away, if they are known.
 
-        ``widest`` is the largest leakage of the neighbour, c included.
+        ``widest`` is its largest leakage, c included.
         """
-        node = self.model.node(forward, nodes, _growth(widest))
+        node = self.model.node(forward, nodes, _growth(widest), steps)
         if not node.rows or (self.model.row_sets and self.k > _MAX_COUPLED):
             return []
-        excess = math.log(min(float(node.excess), 1e300)) * self.away
-        return [Way(self._coupled(forward, node), self.costs, excess, 1)]
+        excess = math.log(min(float(node.excess), 1e300)) + (steps - 1) * self.cost
+        return [Way(self._coupled(forward, node), self.costs, excess * self.away, steps)]
+
+    def _farther(self, forward: bool) -> int:
+        """Return the number of steps to known distributions with the smallest leakage.
+
+        By theorem (b): the distance of the distributions, and what the nodes between reveal.
+        """
+        first, steps = self.early[-1] + 1, 1
+        [nodes, *more] = self.model.late(forward, first)
+        if more or self.model.row_sets or self.k > _MAX_COUPLED:
+            return steps
+        least = self._largest(forward, nodes, self._late(forward, first, 0))
+        for m in _POWERS:
+            if self.model.informed or (m - 1) * self.cost >= least:
+                break
+            if not (ways := self._known(forward, nodes, self.most, m)):
+                break
+            [(rows, _, extra, _)] = ways
+            assert isinstance(rows, ExactRows)
+            through = block(1, (rows.rows, rows.rows > 0), self.away > 0, 1e-15)
+            bound = through.leakages(self.cost + least, self.cost) + extra
+            if (found := self._largest(forward, nodes, bound)) < least * (1 - _ENOUGH):
+                steps, least = m, found
+        return steps
 
     def _nearly(self, forward: bool, nodes: range) -> bool:
         """Return whether the distributions are known with hardly an error."""
@@ -269,7 +307,7 @@ class Writer:
         every = [
             self._unknown(forward, nodes, power if single else min(power, i))
             if power
-            else self._known(forward, nodes, self.most)
+            else self._known(forward, nodes, self.most, self.steps[forward])
             for i, nodes in enumerate(places, 1)
         ]
         now = cap = self._cap(places[0])

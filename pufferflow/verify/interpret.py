@@ -93,12 +93,15 @@ class Interpreter:
 
     def step(self, forward: bool, nodes: range, step: Step, before: list[Table]) -> Table:
         """Return E of a node, or of late ones, from those before it, at most COUNT (STEP)."""
-        model, k, number, power = self.model, self.model.k, len(before), step.power or 1
+        model, k, number = self.model, self.model.k, len(before)
+        steps, power = step.steps, step.power or 1
         # a table of all late nodes holds for those at this distance
-        why = f"no node is {power} steps away from step {number} of a side"
-        require(power <= number or (model.period == 1 and len(nodes) > 1), why)
-        near, far = (self.growth(before[max(number - steps, 0)]) for steps in (1, power))
-        table, node = self.count(min(nodes[-1], self.around)), model.node(forward, nodes, near)
+        why = f"no node is {max(steps, power)} steps away from step {number} of a side"
+        late = model.period == 1 and len(nodes) > 1
+        require(max(steps, power) <= number or late, why)
+        near, far = (self.growth(before[max(number - n, 0)]) for n in (steps, power))
+        node = model.node(forward, nodes, near, steps)
+        table = self.count(min(nodes[-1], self.around))
         self.work.spend(100 + k**3)
         if step.power:
             self.work.spend(2 * k**4)
@@ -111,7 +114,8 @@ class Interpreter:
                     lower(table, x, y, own[x][y] * bounds[x][y])
         if step.witnesses is not None:
             self.work.spend(12 * len(node.values) ** 2 * (3 * k**2 if model.row_sets else k))
-            node.lower(table, self.proof.table(step.witnesses, k), near)
+            excess = node.excess * ((steps - 1) * self.cost).exp()  # the nodes between
+            node._replace(excess=excess).lower(table, self.proof.table(step.witnesses, k), near)
         return table
 
     def begin(self, early: Iterable[Table], stated: Matrix) -> Table:
@@ -146,7 +150,8 @@ class Interpreter:
         cycle, phases = side.cycle or [], model.late(forward, len(early))
         why = f"a cycle has a start, and a step for each of the {len(phases)} phases"
         require(len(cycle) == len(phases), why)
-        late = [self.begin(early[-max(step.power or 1 for step in cycle) :], side.start)]
+        farthest = max(max(step.steps, step.power or 1) for step in cycle)
+        late = [self.begin(early[-farthest:], side.start)]
         for nodes, step in zip(phases, cycle, strict=True):
             late.append(self.step(forward, nodes, step, late))
         decide(balls.below(late[-1], late[0]), "a period does not end at or below its start")

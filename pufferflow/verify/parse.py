@@ -264,10 +264,11 @@ Witnesses: TypeAlias = list[list[Witness | None]]
 
 
 class Step(Record, frozen=True):
-    """Witnesses for a node's pairs, and the number of steps of its reweighted bound."""
+    """Witnesses for a node's pairs, and steps to their node and to that of its reweighted bound."""
 
     witnesses: Integer | None = None
     power: Positive | None = None
+    steps: Positive = 1
 
 
 class Side(Record, frozen=True):
