@@ -24,6 +24,8 @@ _ENOUGH = 1e-3
 """Leakage, relatively or in c, that justifies no longer program."""
 _POWERS = [m << j for j in range(8) for m in ((2, 3) if j else (1, 2, 3))]
 """Steps from a node with a step of its own to one with any distribution."""
+_WAYS = 4
+"""Bounds of one node."""
 _MAX_COUPLED = 12
 """States of sets of rows with flows, and of chains with witnesses of several steps."""
 _EARLY, _MAX_WORK = (0, 1, 4, 16, 64, 150, 400), 2e7
@@ -34,6 +36,13 @@ _ROUNDS, _CLOSE = 2_000, 1e-7
 _BELOW = 1 - 4e-15
 
 Document = dict[str, Any]
+
+
+class Kind(NamedTuple):
+    """How a step bounds leakages: by a "power", or by known distributions some "steps" away."""
+
+    name: str
+    steps: int
 
 
 class Way(NamedTuple):
@@ -67,8 +76,6 @@ class Writer:
         work = 1000 * self.k**6 if known else (12 + 2 * self.k * unsure) * self.k**3
         self.many = min(self.around, int(share * _MAX_WORK / work), _EARLY[-1])
         self.early = [*(n for n in _EARLY if n < self.many), self.many]
-        self.steps = {True: 1, False: 1}
-        """Steps to the node whose distributions, if known, are those of witnesses."""
         self._ratios = cache(self._reweighted)
         self._affine = cache(lambda forward: AffineRows(known[not forward]))
 
@@ -98,27 +105,27 @@ class Writer:
         model = self.model
         ends = range(1, 2), model.late(forward, self.early[-1] + 1)[0]
         known = all(self._nearly(forward, nodes) for nodes in ends)
-        self.steps[forward] = self._farther(forward)
         power = 0 if known else self._power(forward)
-        many = 0 if self.remembers and power > 1 else self._early(forward, power)
+        kinds = [Kind("steps", n) for n in self._farther(forward)]
+        kinds += [Kind("power", power)] * (not known)
+        many = 0 if self.remembers and power > 1 else self._early(forward, kinds)
         single = [range(j, j + 1) for j in range(1, many + 1)]
-        prefix, tables = self._steps(forward, 0 * self.away, single, power)
+        prefix, tables = self._steps(forward, 0 * self.away, single, kinds)
         if many == self.around:
             return {"prefix": prefix}, tables[-1]
         # at least those of all nodes at this distance from a late one
-        farthest, late = max(power, self.steps[forward]), model.late(forward, many + 1)
-        floor = np.maximum.reduce(tables[-farthest:])
-        guess = alone = self._late(forward, many + 1, 0, floor)
-        if power:  # ratios that hardly help a late node cost most of a check
-            guess = np.minimum(alone, self._late(forward, many + 1, power, floor))
-            least, most = (self._largest(forward, late[-1], table) for table in (guess, alone))
-            if most <= least * (1 + _ENOUGH):
-                guess, power = alone, 0
+        floor = np.maximum.reduce(tables[-max(kind.steps for kind in kinds) :])
+        late, few = model.late(forward, many + 1), list[Kind]()
+        guess, least = self._cap(late[0]), math.inf
+        for kind in kinds:  # ratios that hardly help a late node cost most of a check
+            table = self._late(forward, many + 1, [*few, kind], floor)
+            if (found := self._largest(forward, late[-1], table)) * (1 + _ENOUGH) < least:
+                guess, least, few = table, found, [*few, kind]
         stated = [[f"{a * (1 + 4e-10):.10g}" for a in row] for row in guess.tolist()]
-        cycle, _ = self._steps(forward, guess, late, power)
+        cycle, _ = self._steps(forward, guess, late, few)
         return {"prefix": prefix, "start": stated, "cycle": cycle}, guess
 
-    def _early(self, forward: bool, power: int) -> int:
+    def _early(self, forward: bool, kinds: list[Kind]) -> int:
         """Return the number of nodes with steps of their own.
 
         All have if leakages grow up to the middle; otherwise those before the distributions are
@@ -127,11 +134,10 @@ class Writer:
         model, tables = self.model, [0 * self.away]
         if self.many == self.around and model.period == 1:
             [nodes], largest = model.late(forward, self.many), 0.0
-            every = (self._late(forward, self.many, m) for m in {0, power})
-            late = min(self._largest(forward, nodes, table) for table in every)
+            late = self._largest(forward, nodes, self._late(forward, self.many, kinds))
             while len(tables) <= self.many // 2 and largest < late * (1 - _ENOUGH):
                 node = range(len(tables), len(tables) + 1)
-                tables.append(self._step(forward, node, power, tables)[1])
+                tables.append(self._step(forward, node, kinds, tables)[1])
                 largest = self._largest(forward, node, tables[-1])
             if len(tables) > self.many // 2:
                 return self.many
@@ -141,55 +147,58 @@ class Writer:
                 break
         if self._known(forward, nodes, self.most):
             return many
-        # from these on, and ``power`` nodes before them, values repeat
-        return min(model.settled and model.settled + max(power, 1) - 1, self.many)
+        # from these on, and so many nodes before them as steps lead, values repeat
+        farthest = max(kind.steps for kind in kinds)
+        return min(model.settled and model.settled + farthest - 1, self.many)
 
     def _steps(
-        self, forward: bool, start: Floats, places: list[range], power: int
-    ) -> tuple[list[Document], list[Floats]]:
+        self, forward: bool, start: Floats, places: list[range], kinds: list[Kind]
+    ) -> tuple[list[Any], list[Floats]]:
         """Return steps for successive places, and the leakages at the start and after each."""
-        steps, tables = list[Document](), [start]
+        steps, tables = list[Any](), [start]
         for nodes in places:
-            step, table = self._step(forward, nodes, power, tables)
-            if "witnesses" in step:
-                step["witnesses"] = self._add(step["witnesses"])
-            steps.append(step)
+            ways, table = self._step(forward, nodes, kinds, tables)
+            for way in ways:
+                if "witnesses" in way:
+                    way["witnesses"] = self._add(way["witnesses"])
+            if len(ways) == 2 and set(ways[0]) | set(ways[1]) == {"power", "witnesses"}:
+                ways = [ways[0] | ways[1]]
+            steps.append(ways if len(ways) > 1 else (ways or [{}])[0])
             tables.append(table)
         return steps, tables
 
     def _step(
-        self, forward: bool, nodes: range, power: int, before: list[Floats]
-    ) -> tuple[Document, Floats]:
-        """Return the step of a node, or of late ones, with its witnesses, and its leakages.
+        self, forward: bool, nodes: range, kinds: list[Kind], before: list[Floats]
+    ) -> tuple[list[Document], Floats]:
+        """Return the steps of a node, or of late ones, with their witnesses, and its leakages.
 
-        The power, up to this one, is that of the smallest leakages.
+        Steps of early nodes may lead less far, and one power is enough.
         """
-        late, step = len(nodes) > 1, Document()
-        power = power if late and self.model.period == 1 else min(power, len(before))
-        trees = none = self._cap(nodes)
-        known, farthest = list[Way](), self.steps[forward]
-        for steps in {farthest} if late else {1, min(farthest, len(before))}:
-            near = float((before[max(len(before) - steps, 0)] + self.costs).max())
-            ways = self._known(forward, nodes, near, steps)
-            found = self._through(ways, forward, nodes, before)
-            if not known or self._largest(forward, nodes, found) < self._largest(
-                forward, nodes, trees
-            ):
-                known, trees = ways, found
-        every = {
-            m: self._through(self._unknown(forward, nodes, m), forward, nodes, before)
-            for m in ([power] if late else [m for m in _POWERS if m <= power] or [0])
-        }
-        least = {m: self._largest(forward, nodes, np.minimum(trees, every[m])) for m in every}
-        power = min(every, key=least.__getitem__)
-        table, ratios, slack = trees, every[power], 0 if late else _ENOUGH * self.cost
-        if (ratios + slack < trees).any():
-            step["power"], none, table = power, ratios, np.minimum(trees, ratios)
-        if (trees < none).any():
-            step["witnesses"] = _witnesses(known[0].rows, self.k)
-            if known[0].steps > 1:
-                step["steps"] = known[0].steps
-        return step, table
+        late, ways, table = len(nodes) > 1, list[Document](), self._cap(nodes)
+        found = list[tuple[Kind, list[Way], Floats]]()
+        for name, most in kinds:
+            far = most if late and self.model.period == 1 else min(most, len(before))
+            for n in [far] if late else [m for m in _POWERS if m <= far]:
+                near = float((before[max(len(before) - n, 0)] + self.costs).max())
+                given = self._ways(forward, nodes, Kind(name, n), near)
+                found.append((Kind(name, n), given, self._through(given, forward, nodes, before)))
+
+        def smallest(one: tuple[Kind, list[Way], Floats]) -> float:
+            return self._largest(forward, nodes, np.minimum(table, one[2]))
+
+        slack = 0.0
+        while found and len(ways) < _WAYS:
+            kind, given, bound = best = min(found, key=smallest)
+            found = [one for one in found if one is not best]
+            if (bound + slack >= table).all():
+                continue
+            table, slack = np.minimum(table, bound), 0.0 if late else _ENOUGH * self.cost
+            if kind.name == "power":
+                ways.append({"power": kind.steps})
+            else:
+                trees = {"witnesses": _witnesses(given[0].rows, self.k)}
+                ways.append(trees | ({"steps": kind.steps} if kind.steps > 1 else {}))
+        return ways, table
 
     # -- leakages, in floats -----------------------------------------------------------------------
 
@@ -217,28 +226,26 @@ class Writer:
         excess = math.log(min(float(node.excess), 1e300)) + (steps - 1) * self.cost
         return [Way(self._coupled(forward, node), self.costs, excess * self.away, steps)]
 
-    def _farther(self, forward: bool) -> int:
-        """Return the number of steps to known distributions with the smallest leakage.
+    def _farther(self, forward: bool) -> list[int]:
+        """Return numbers of steps to known distributions: 1, and that of the smallest leakage.
 
         By theorem (b): the distance of the distributions, and what the nodes between reveal.
         """
-        first, steps = self.early[-1] + 1, 1
+        first, best = self.early[-1] + 1, 1
         [nodes, *more] = self.model.late(forward, first)
-        if more or self.model.row_sets or self.k > _MAX_COUPLED:
-            return steps
-        least = self._largest(forward, nodes, self._late(forward, first, 0))
+        if more or self.model.row_sets or self.model.informed or self.k > _MAX_COUPLED:
+            return [1]
+        least = self._largest(forward, nodes, self._late(forward, first, [Kind("steps", 1)]))
         for m in _POWERS:
-            if self.model.informed or (m - 1) * self.cost >= least:
+            if (m - 1) * self.cost >= least:
                 break
-            if not (ways := self._known(forward, nodes, self.most, m)):
-                break
-            [(rows, _, extra, _)] = ways
-            assert isinstance(rows, ExactRows)
-            through = block(1, (rows.rows, rows.rows > 0), self.away > 0, 1e-15)
-            bound = through.leakages(self.cost + least, self.cost) + extra
-            if (found := self._largest(forward, nodes, bound)) < least * (1 - _ENOUGH):
-                steps, least = m, found
-        return steps
+            for rows, _, extra, _ in self._known(forward, nodes, self.most, m):
+                assert isinstance(rows, ExactRows)
+                through = block(1, (rows.rows, rows.rows > 0), self.away > 0, 1e-15)
+                bound = through.leakages(self.cost + least, self.cost) + extra
+                if (found := self._largest(forward, nodes, bound)) < least * (1 - _ENOUGH):
+                    best, least = m, found
+        return [1, best] if best > 1 else [1]
 
     def _nearly(self, forward: bool, nodes: range) -> bool:
         """Return whether the distributions are known with hardly an error."""
@@ -253,12 +260,12 @@ class Writer:
         rows[: len(node.rows)] = _floats(node.rows)
         return ExactRows(rows, 1e-15)  # an error: equal rows have a tree too
 
-    def _unknown(self, forward: bool, nodes: range, power: int) -> list[Way]:
-        """Return sets of any distributions of the node ``power`` steps away, none for 0."""
-        if not power:
-            return []
-        values = self.model.values(forward, nodes, power)
-        return self._ratios(forward, nodes.start % self.model.period, power, values)
+    def _ways(self, forward: bool, nodes: range, kind: Kind, widest: float) -> list[Way]:
+        """Return sets of distributions of a node some steps away: if known, or of any ones."""
+        if kind.name == "steps":
+            return self._known(forward, nodes, widest, kind.steps)
+        values = self.model.values(forward, nodes, kind.steps)
+        return self._ratios(forward, nodes.start % self.model.period, kind.steps, values)
 
     def _reweighted(self, forward: bool, phase: int, power: int, values: Values) -> list[Way]:
         """Return sets of distributions on some values; each bounds the leakage."""
@@ -291,23 +298,29 @@ class Writer:
         most = self.around if model.period == 1 else min(self.around, model.period)
         most = min(most, len(model.histories)) if self.remembers else most
         while m <= most and (m - 1) * self.cost < least:
-            table = self._late(forward, self.around, m)
+            table = self._late(forward, self.around, [Kind("power", m)])
             bound = self._largest(forward, model.late(forward, self.around)[-1], table)
             if bound < least * (1 - _ENOUGH):
                 power, least = m, bound
             m += 1 if self.remembers else m  # chains of order m need m steps
         return power
 
-    def _late(self, forward: bool, first: int, power: int, floor: Floats | float = 0.0) -> Floats:
+    def _late(
+        self, forward: bool, first: int, kinds: list[Kind], floor: Floats | float = 0.0
+    ) -> Floats:
         """Return leakages of at least ``floor`` that a period maps to at most themselves.
 
-        They are by known distributions, or by any ones of the node ``power`` steps away.
+        They are by known distributions, or by any ones of a node some steps away.
         """
         places, single = self.model.late(forward, first), self.model.period == 1
         every = [
-            self._unknown(forward, nodes, power if single else min(power, i))
-            if power
-            else self._known(forward, nodes, self.most, self.steps[forward])
+            [
+                way
+                for name, n in kinds
+                for way in self._ways(
+                    forward, nodes, Kind(name, n if single else min(n, i)), self.most
+                )
+            ]
             for i, nodes in enumerate(places, 1)
         ]
         now = cap = self._cap(places[0])
@@ -319,12 +332,13 @@ class Writer:
                 given = rows, costs, cap, start
                 found = post_fixed_point(*given, extra=extra + more, floor=floor)
                 now = np.minimum(now, found)
-            return now
+            if len(every[0]) < 2:
+                return now
         for _ in range(_ROUNDS):
             tables = [now]
             for nodes, ways in zip(places, every, strict=True):
                 table = self._through(ways, forward, nodes, tables)
-                tables.append(np.minimum(table + extra, cap))
+                tables.append(np.maximum(np.minimum(table + extra, cap), floor))
             now, last = tables[-1], now
             if (last - now).max() <= _CLOSE * now.max():
                 break

@@ -274,12 +274,13 @@ class Step(Record, frozen=True):
 class Side(Record, frozen=True):
     """The nodes with 1, 2, … nodes on that side.
 
-    All others start from one table and have a step per phase.
+    All others start from one table and have a step per phase. Of several steps of a node the least
+    bounds count.
     """
 
-    prefix: list[Step]
+    prefix: list[Step | list[Step]]
     start: Matrix | None = None
-    cycle: list[Step] | None = None
+    cycle: list[Step | list[Step]] | None = None
 
 
 class Count(Record, frozen=True):
