@@ -3,13 +3,13 @@
 import math
 from fractions import Fraction
 from functools import cache
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 from flint import arb
 
 from pufferflow._util.types import Bools, Floats
-from pufferflow.bounds.blocks import block
 from pufferflow.bounds.distribution_sets import ExactRows, PairBound, ReweightedRows
 from pufferflow.bounds.robust import AffineRows, Solved
 from pufferflow.bounds.solver import beginning, post_fixed_point
@@ -22,8 +22,12 @@ from pufferflow.verify.parse import Claim
 _MARGIN = 1e-9
 _ENOUGH = 1e-3
 """Leakage, relatively or in c, that justifies no longer program."""
-_POWERS = [m << j for j in range(8) for m in ((2, 3) if j else (1, 2, 3))]
+_MORE = 1.01
+"""Ratio of sums of leakages that justifies another bound of late nodes."""
+_POWERS = [m << j for j in range(20) for m in ((2, 3) if j else (1, 2, 3))]
 """Steps from a node with a step of its own to one with any distribution."""
+_NEAR = 8
+"""Steps to a node with any distribution that every early node may have."""
 _WAYS = 4
 """Bounds of one node."""
 _MAX_COUPLED = 12
@@ -103,12 +107,8 @@ class Writer:
     def _side(self, forward: bool) -> tuple[Document, Floats]:
         """Return one side, and the leakages of a node in the middle."""
         model = self.model
-        ends = range(1, 2), model.late(forward, self.early[-1] + 1)[0]
-        known = all(self._nearly(forward, nodes) for nodes in ends)
-        power = 0 if known else self._power(forward)
-        kinds = [Kind("steps", n) for n in self._farther(forward)]
-        kinds += [Kind("power", power)] * (not known)
-        many = 0 if self.remembers and power > 1 else self._early(forward, kinds)
+        kinds = self._kinds(forward)
+        many = 0 if self.remembers and kinds[-1].steps > 1 else self._early(forward, kinds)
         single = [range(j, j + 1) for j in range(1, many + 1)]
         prefix, tables = self._steps(forward, 0 * self.away, single, kinds)
         if many == self.around:
@@ -116,14 +116,47 @@ class Writer:
         # at least those of all nodes at this distance from a late one
         floor = np.maximum.reduce(tables[-max(kind.steps for kind in kinds) :])
         late, few = model.late(forward, many + 1), list[Kind]()
-        guess, least = self._cap(late[0]), math.inf
+        guess = self._cap(late[0])
         for kind in kinds:  # ratios that hardly help a late node cost most of a check
             table = self._late(forward, many + 1, [*few, kind], floor)
-            if (found := self._largest(forward, late[-1], table)) * (1 + _ENOUGH) < least:
-                guess, least, few = table, found, [*few, kind]
+            if not few or self._helps(forward, late[-1], table, guess):
+                guess, few = table, [*few, kind]
         stated = [[f"{a * (1 + 4e-10):.10g}" for a in row] for row in guess.tolist()]
         cycle, _ = self._steps(forward, guess, late, few)
         return {"prefix": prefix, "start": stated, "cycle": cycle}, guess
+
+    def _kinds(self, forward: bool) -> list[Kind]:
+        """Return how steps of late nodes bound leakages; those of early ones may lead less far."""
+        model, first = self.model, self.early[-1] + 1
+        [*_, nodes] = places = model.late(forward, first)
+        known = all(self._nearly(forward, each) for each in (range(1, 2), places[0]))
+        kinds = [Kind("steps", 1)]
+        if not known:
+            kinds.append(Kind("power", self._power(forward)))
+        if model.period > 1 or model.row_sets or self.remembers or self.k > _MAX_COUPLED:
+            return kinds
+        names = ["steps"] * bool(self._known(forward, nodes, self.most)) + ["power"] * (not known)
+        while len(kinds) < _WAYS:
+            now, best = self._late(forward, first, kinds), None
+            least = now
+            for kind in (Kind(*one) for one in product(names, _POWERS)):
+                if (kind.steps - 1) * self.cost >= now.max():
+                    continue
+                ways = self._ways(forward, nodes, kind, self.most)
+                table = np.minimum(now, self._through(ways, forward, nodes, [now]))
+                if self._helps(forward, nodes, table, least):
+                    best, least = kind, table
+            if best is None:
+                break
+            kinds.append(best)
+        return kinds
+
+    def _helps(self, forward: bool, nodes: range, table: Floats, other: Floats) -> bool:
+        """Return whether leakages are smaller than others, the largest or all together."""
+        inside = ~self._outside(forward, nodes)
+        few, many = table[inside], other[inside]
+        less, all_less = few.max() * (1 + _ENOUGH) < many.max(), few.sum() * _MORE < many.sum()
+        return bool(less or (all_less and few.max() <= many.max()))
 
     def _early(self, forward: bool, kinds: list[Kind]) -> int:
         """Return the number of nodes with steps of their own.
@@ -174,22 +207,30 @@ class Writer:
 
         Steps of early nodes may lead less far, and one power is enough.
         """
-        late, ways, table = len(nodes) > 1, list[Document](), self._cap(nodes)
+        late, small = len(nodes) > 1, self.k <= _MAX_COUPLED
+        ways, table, inside = list[Document](), self._cap(nodes), ~self._outside(forward, nodes)
         found = list[tuple[Kind, list[Way], Floats]]()
-        for name, most in kinds:
-            far = most if late and self.model.period == 1 else min(most, len(before))
-            for n in [far] if late else [m for m in _POWERS if m <= far]:
-                near = float((before[max(len(before) - n, 0)] + self.costs).max())
-                given = self._ways(forward, nodes, Kind(name, n), near)
-                found.append((Kind(name, n), given, self._through(given, forward, nodes, before)))
+        every = set(kinds)
+        if not late or self.model.period > 1:
+            every = {Kind(name, min(most, len(before))) for name, most in kinds}
+        if not late:
+            far = {"steps": 0, "power": min(len(before), _NEAR * small * (not self.remembers))}
+            every |= {Kind(name, m) for name, n in every for m in _POWERS if m <= max(n, far[name])}
+        for kind in sorted(every):
+            near = float((before[max(len(before) - kind.steps, 0)] + self.costs).max())
+            given = self._ways(forward, nodes, kind, near)
+            found.append((kind, given, self._through(given, forward, nodes, before)))
 
-        def smallest(one: tuple[Kind, list[Way], Floats]) -> float:
-            return self._largest(forward, nodes, np.minimum(table, one[2]))
+        def smallest(one: tuple[Kind, list[Way], Floats]) -> tuple[float, float]:
+            left = np.minimum(table, one[2])[inside]
+            return left.max(initial=0), left.sum()
 
         slack = 0.0
         while found and len(ways) < _WAYS:
             kind, given, bound = best = min(found, key=smallest)
-            found = [one for one in found if one is not best]
+            found = [
+                one for one in found if one is not best and (small or one[0].name != kind.name)
+            ]
             if (bound + slack >= table).all():
                 continue
             table, slack = np.minimum(table, bound), 0.0 if late else _ENOUGH * self.cost
@@ -225,27 +266,6 @@ class Writer:
             return []
         excess = math.log(min(float(node.excess), 1e300)) + (steps - 1) * self.cost
         return [Way(self._coupled(forward, node), self.costs, excess * self.away, steps)]
-
-    def _farther(self, forward: bool) -> list[int]:
-        """Return numbers of steps to known distributions: 1, and that of the smallest leakage.
-
-        By theorem (b): the distance of the distributions, and what the nodes between reveal.
-        """
-        first, best = self.early[-1] + 1, 1
-        [nodes, *more] = self.model.late(forward, first)
-        if more or self.model.row_sets or self.model.informed or self.k > _MAX_COUPLED:
-            return [1]
-        least = self._largest(forward, nodes, self._late(forward, first, [Kind("steps", 1)]))
-        for m in _POWERS:
-            if (m - 1) * self.cost >= least:
-                break
-            for rows, _, extra, _ in self._known(forward, nodes, self.most, m):
-                assert isinstance(rows, ExactRows)
-                through = block(1, (rows.rows, rows.rows > 0), self.away > 0, 1e-15)
-                bound = through.leakages(self.cost + least, self.cost) + extra
-                if (found := self._largest(forward, nodes, bound)) < least * (1 - _ENOUGH):
-                    best, least = m, found
-        return [1, best] if best > 1 else [1]
 
     def _nearly(self, forward: bool, nodes: range) -> bool:
         """Return whether the distributions are known with hardly an error."""
