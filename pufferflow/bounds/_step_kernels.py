@@ -221,7 +221,7 @@ def _work_of(exact: Any, reweighted: Any, possible: Any, tables: Any, *others: A
 
 @kernel(steps=_work_of)
 def walk(
-    exact: tuple[Any, float, Any, Any],
+    exact: tuple[Any, float, Any],
     reweighted: tuple[Any, Any, Any],
     possible: Any,
     tables: tuple[Any, Any, Any],
@@ -238,12 +238,11 @@ def walk(
 
     Parameters
     ----------
-    exact : tuple of float array, float, bool array and float array
+    exact : tuple of float array, float and float array
         ``rows``, shape (n, k, k) or (1, k, k): distributions of the neighbour given each value of
-        the node; the largest relative error of an entry; ``equal``, shape (k, k): pairs of values
-        with surely equal distributions, at every node; and ``spreads``, shape (n + 1,): distance of
-        the distribution of each node, from the neighbour of the first on, from the one of the rows
-        (Lemma 7), ∞ if the rows do not apply.
+        the node; the largest relative error of an entry; and ``spreads``, shape (n + 1,): distance
+        of the distribution of each node, from the neighbour of the first on, from the one of the
+        rows (Lemma 7), ∞ if the rows do not apply.
     reweighted : tuple
         ``which``, shape (n,): the table of each node whose neighbour's distribution may be
         reweighted, −1 for none; the tables, roots as for ``reweight``; and blocks of several steps
@@ -255,7 +254,7 @@ def walk(
         that it cannot have; and work arrays, which callers keep unchanged between calls.
     limits : tuple of float arrays
         ``cost``, shape (k, k): c if a mechanism's input differs between two values, otherwise 0;
-        ``caps``, shape (n, k, k) or (1, k, k): bounds of the leakages, used if there is no other.
+        ``caps``, shape (n, k, k) or (1, k, k): bounds of the leakages, 0 for equal distributions.
     trees : tuple of arrays
         As for :func:`couple`.
     checks : tuple of int and float
@@ -271,7 +270,7 @@ def walk(
     int
         The next position, n · k² at the end.
     """
-    (rows, error, equal, spreads), (which, roots, blocks) = exact, reweighted
+    (rows, error, spreads), (which, roots, blocks) = exact, reweighted
     (now, before, through), (cost, caps) = tables, limits
     (steps, block_roots, extra), (place, left) = blocks, places
     n, k = len(out) - 1, len(now)
@@ -285,7 +284,7 @@ def walk(
         there, cap = possible[step + 1], caps[min(step, len(caps) - 1)]
         for x in range(k):  # compiling an assignment of arrays takes seconds
             for z in range(k):
-                distinct[x, z] = x != z and there[x] and there[z]
+                distinct[x, z] = x != z and there[x] and there[z] and cap[x, z] > 0
                 if first == 0:
                     before[x, z], through[x, z] = now[x, z], cap[x, z]
         farthest = add_costs(before, cost, w)
@@ -306,10 +305,10 @@ def walk(
             check = step % checks[0] == 0 or step & (step - 1) == 0
             rows_of = rows[min(step, len(rows) - 1)]
             tolerance = checks[1] * largest if check else -1.0
-            left -= couple(rows_of, distinct & ~equal, w, trees, now, tolerance, (first, last))
+            left -= couple(rows_of, distinct, w, trees, now, tolerance, (first, last))
         for at in range(first, last):
             x, z = at // k, at % k
-            bound = 0.0 if equal[x, z] else now[x, z] + more
+            bound = now[x, z] + more
             bound = bound if bound <= through[x, z] else through[x, z]
             now[x, z] = bound if distinct[x, z] else 0.0
         place += last - first

@@ -7,7 +7,6 @@ MQMExact if its quilt fits.
 
 import math
 from collections.abc import Iterable, Iterator
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -15,22 +14,17 @@ from numpy.typing import NDArray
 
 from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._util.types import Bools, Floats
-from pufferflow.bounds.distribution_sets import (
-    ReweightedRows,
-    largest_log_cross_ratios,
-    largest_log_ratios,
-)
+from pufferflow.bounds.distribution_sets import ReweightedRows, conditional, largest_log_ratios
 from pufferflow.models.bounded import RowSets, between, greedy
 from pufferflow.models.powers import followed
 
-_PASSED = 500.0
-"""Larger leakages are not passed through a product of matrices."""
+_LARGE = 500.0
+"""Larger leakages and log ratios are not passed through a product of matrices."""
 _DISTANCES = [1, *(m << j for j in range(20) for m in (2, 3))]
 """Steps of blocks: 1, 2, 3, 4, 6, 8, 12, …; each is the sum of two before it."""
-_FARTHEST, _STEP_BY_STEP = 10**5, 16
+_FARTHEST, _STEP_BY_STEP = 10**5, 64
 """Largest number of steps of products of row sets, and number of consecutive ones."""
 _MIXED = 0.02  # nats: more steps only cost more
-_FAR = 600.0
 
 
 class Block(NamedTuple):
@@ -50,12 +44,12 @@ class Block(NamedTuple):
         If the distribution of the node between is unknown, Lemma 6 with the largest cross ratios.
         """
         passed = np.full_like(self.limit, rest)
-        if rest <= _PASSED and self.distance is not None:
+        if rest <= _LARGE and self.distance is not None:
             passed = np.log1p(self.distance * math.expm1(rest))
-        elif rest <= _PASSED:
-            more = np.expm1(np.minimum(self.limit, 600.0) / 2)  # √R − 1
+        elif rest <= _LARGE:
+            more = np.expm1(np.minimum(self.limit, _LARGE) / 2)  # √R − 1
             passed = 2 * np.log1p(more * math.expm1(rest / 2) / (more + 1 + math.exp(rest / 2)))
-            passed[self.limit >= 600] = rest
+            passed[self.limit >= _LARGE] = rest
         passed = np.minimum(self.limit, passed * (1 + 16 * UNIT_ROUNDOFF))
         return np.asarray(passed + (self.steps - 1) * cost)
 
@@ -129,8 +123,9 @@ def block(
     small: Bools = np.asarray((support & (rows < SAFE_MINIMUM)).any(axis=1))
     unsure: Bools = small[:, None] | small
     margin = 2 * (error or 0.0) + 4 * steps * (len(rows) + 3) * UNIT_ROUNDOFF
-    largest = largest_log_cross_ratios if error is None else largest_log_ratios
-    limit = np.where(distinct, np.where(unsure, np.inf, largest(rows, distinct) + 2 * margin), 0.0)
+    largest = largest_log_ratios(conditional(rows) if error is None else rows, distinct)
+    largest = largest + largest.T if error is None else largest  # of cross ratios
+    limit = np.where(distinct, np.where(unsure, np.inf, largest + 2 * margin), 0.0)
     if error is not None:
         distance = np.array([np.abs(rows - row).sum(axis=1) for row in rows]) / 2 + margin
         return Block(np.array(steps), limit, np.where(distinct, distance, 0.0))
@@ -181,11 +176,11 @@ def blocks_of_sets(rows: RowSets, length: int) -> Iterator[tuple[Block, Block]]:
     for m in _grid(min(length, _FARTHEST))[1:]:
         while steps < m:
             hop = 1 if m <= _STEP_BY_STEP else m - steps
-            spread = np.minimum(ratios.max(axis=(0, 1)), _FAR)
-            through = np.log1p(np.expm1(spread) * known[hop].distances()[:, :, None]) * (
+            spread = np.minimum(ratios.max(axis=(0, 1)), _LARGE)
+            through = np.log1p(np.expm1(spread) * known[hop].distances[:, :, None]) * (
                 1 + 8 * UNIT_ROUNDOFF
             )
-            through[..., spread == _FAR] = np.inf
+            through[..., spread == _LARGE] = np.inf
             now, steps = _product(known[hop], now), steps + hop
             ratios = np.minimum(np.maximum(now.log_ratios(), 0.0), through)
             known[steps] = now
@@ -193,10 +188,10 @@ def blocks_of_sets(rows: RowSets, length: int) -> Iterator[tuple[Block, Block]]:
         # backward ratios of y to y' given x, and of y' to y given x'
         back = np.array([(of_x + of_y).max(axis=(1, 2)) for of_x in ratios.transpose(2, 0, 1)])
         limits = np.where(np.eye(rows.states), 0.0, [largest + largest.T, back])
-        sets = map(ReweightedRows, (ratios, now.log_ratios(columns=True)))
         limits *= 1 + 8 * UNIT_ROUNDOFF
-        ahead, behind = map(partial(Block, np.array(m)), limits, (None, None), sets)
-        yield ahead, behind
+        ahead, behind = ReweightedRows(ratios), ReweightedRows(now.log_ratios(columns=True))
+        here = np.array(m)
+        yield Block(here, limits[0], rows=ahead), Block(here, limits[1], rows=behind)
         if limits.max() < _MIXED:
             return
 
@@ -204,10 +199,10 @@ def blocks_of_sets(rows: RowSets, length: int) -> Iterator[tuple[Block, Block]]:
 def _product(first: RowSets, second: RowSets) -> RowSets:
     """Return bounds of the rows of a product of two matrices, rounded outwards."""
     rounding = 16 * (first.states + 8) * UNIT_ROUNDOFF
-    low, high = second.base, second.high()
+    low, high = second.base, second.high
     least = _extreme(first, low, largest=False) * (1 - rounding)
     least = np.where(least >= SAFE_MINIMUM, least, 0.0)
-    possible = followed(first.high() > 0, high > 0, 1)
+    possible = followed(first.high > 0, high > 0, 1)
     most = np.clip(_extreme(first, high, largest=True) * (1 + rounding), SAFE_MINIMUM, 1.0)
     most = np.maximum(np.where(possible, most, 0.0), least)
     return between(least, most)

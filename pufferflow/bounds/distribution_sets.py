@@ -69,8 +69,8 @@ class ExactRows:
         differ: Bools = (rows[:, None, :] != rows[None, :, :]).any(axis=-1) | (error > 0)
         others: Bools = ~np.eye(k, dtype=np.bool_)
         self._distinct: Bools = differ & there[:, None] & there & others
-        limit = largest_log_ratios(rows, self._distinct) + self._margin + 2 * spread * others
-        self.limit: Floats = limit
+        limit = largest_log_ratios(rows, self._distinct) + self._margin
+        self.limit: Floats = np.where(self._distinct, limit, 0.0) + 2 * spread * others
 
     @cached_property
     def _trees(self) -> Trees:
@@ -186,21 +186,10 @@ def for_all_pairs(kernel: Callable[[tuple[int, int]], object], k: int, work: int
 
 def largest_log_ratios(rows: Floats, distinct: Bools) -> Floats:
     """Return max_z log rows[x, z] / rows[x', z], rounded up; 0 unless the pair is ``distinct``."""
-    table = np.where(distinct, largest_logs(rows), 0.0)
-    return np.where(table > 0, table * (1 + 8 * UNIT_ROUNDOFF) + 2000 * UNIT_ROUNDOFF, 0.0)
-
-
-def largest_log_cross_ratios(rows: Floats, distinct: Bools) -> Floats:
-    """Return max_z,z' log rows[x, z] rows[x', z'] / (rows[x', z] rows[x, z']), as above."""
-    ratios = largest_log_ratios(conditional(rows), distinct)
-    return ratios + ratios.T
-
-
-def largest_logs(rows: Floats) -> Floats:
-    """Return max_z log rows[x, z] / rows[x', z], shape (k, k), for rows of any numbers ≥ 0."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(rows)
-        return np.asarray(np.fmax.reduce(logs[:, None, :] - logs, axis=2, initial=-np.inf))
+        table = np.where(distinct, np.fmax.reduce(logs[:, None, :] - logs, axis=2), 0.0)
+    return np.where(table > 0, table * (1 + 8 * UNIT_ROUNDOFF) + 2000 * UNIT_ROUNDOFF, 0.0)
 
 
 def conditional(joint: Floats) -> Floats:

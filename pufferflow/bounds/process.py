@@ -17,11 +17,12 @@ from pufferflow._util.types import Bools, Floats, Ints
 from pufferflow.bounds.blocks import Block, Blocks, block, blocks_of, blocks_of_sets
 from pufferflow.bounds.distribution_sets import (
     ExactRows,
+    PairBound,
     ReweightedRows,
     conditional,
     reweighted_rows,
 )
-from pufferflow.bounds.robust import AffineRows, DistributionSet
+from pufferflow.bounds.robust import AffineRows
 from pufferflow.bounds.rounds import Cycle
 from pufferflow.bounds.walks import Stretch
 from pufferflow.errors import ChainError
@@ -47,7 +48,7 @@ class Side:
 
     Attributes
     ----------
-    sets : tuple of DistributionSet
+    sets : tuple of PairBound
         Sets for the neighbour of every node after the early ones; each alone bounds its leakages.
         Known rows come first: if their spread is tiny, the others are left out.
     blocks : Blocks
@@ -58,7 +59,7 @@ class Side:
         The steps of a period, for periodic chains, instead of all others.
     """
 
-    sets: tuple[DistributionSet, ...] = ()
+    sets: tuple[PairBound, ...] = ()
     blocks: Blocks = field(default_factory=Blocks)
     early: Stretch | None = None
     cycle: Cycle | None = None
@@ -130,7 +131,7 @@ def of_sets(
     k, window = family.states, min(protection.window, length)
     coupled = pairs and protection.side_information == "none"
 
-    def sets(rows: RowSets) -> tuple[DistributionSet, ...]:
+    def sets(rows: RowSets) -> tuple[PairBound, ...]:
         known = ReweightedRows(rows.log_ratios())
         return (AffineRows(rows), known) if coupled else (known,)
 
@@ -195,19 +196,17 @@ def of_chain(
     protection: Protection,
     *,
     pairs: bool = True,
-    early: int = _EXACT_NODES,
 ) -> Process:
     """Return the process of one chain; hidden states with equal observations have distance 0.
 
-    Without ``pairs`` it has blocks alone, which take less time on many states; ``early`` limits the
-    number of early nodes.
+    Without ``pairs`` it has blocks alone, which take less time on many states.
     """
     chain = family if isinstance(family, MarkovChain) else family.chain
     seen = family.observations if isinstance(family, HiddenChain) else None
     if chain.start == "stationary":  # transient states never occur
         seen = None if seen is None else seen[chain.initial_support]
         chain = chain.recurrent
-    return _ChainProcess(chain, length, protection, pairs, seen, early).process()
+    return _ChainProcess(chain, length, protection, pairs, seen).process()
 
 
 class _ChainProcess:
@@ -224,15 +223,14 @@ class _ChainProcess:
         protection: Protection,
         pairs: bool,
         seen: Ints | None,
-        early: int,
     ) -> None:
         self.chain, self.matrix, self.pairs, self.seen = chain, chain.transition_matrix, pairs, seen
         self.informed = protection.side_information == "any"
         self.length, self.window = length, min(protection.window, length)
         self.count = length - self.window + 1
         k = chain.states
-        most = early if k <= _EXACT_STATES else max(1, _EXACT_WORK // k**3)
-        self.early = min(self.count, early, most) if pairs else 1
+        most = _EXACT_NODES if k <= _EXACT_STATES else max(1, _EXACT_WORK // k**3)
+        self.early = min(self.count, most) if pairs else 1
         self.exact = pairs and self.early == self.count
         self.error = 2 * chain.stationary_error + 4 * UNIT_ROUNDOFF
         self.reversal: Floats | None = None
@@ -316,7 +314,7 @@ class _ChainProcess:
         blocks = Blocks(blocks_of(weights, None, farthest, pairwise=pairwise))
         if not self.pairs:
             return Side((), blocks)
-        sets: list[DistributionSet] = [reweighted_rows(weights)]
+        sets: list[PairBound] = [reweighted_rows(weights)]
         if self.reversal is not None and (spread := float(self.spreads[-1])) < _NEAR:
             sets.insert(0, ExactRows(self.reversal, self.error, spread))
         early = self._stretch(weights, possible, blocks.pairwise) if len(possible) else None

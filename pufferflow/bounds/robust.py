@@ -9,13 +9,13 @@ one linear program, and a short proof.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from pufferflow._util.rounding import SAFE_MINIMUM, UNIT_ROUNDOFF
 from pufferflow._util.types import Floats, Ints
-from pufferflow.bounds.distribution_sets import Arcs, ExactRows, ReweightedRows
+from pufferflow.bounds.distribution_sets import Arcs, ExactRows
 from pufferflow.models.bounded import RowSets, greedy
 
 if TYPE_CHECKING:
@@ -259,6 +259,3 @@ def _solver() -> Highs:
     solver.setOptionValue("simplex_scale_strategy", 0)
     solver.setOptionValue("presolve", "off")
     return solver
-
-
-DistributionSet: TypeAlias = ExactRows | AffineRows | ReweightedRows

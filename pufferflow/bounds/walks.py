@@ -11,7 +11,7 @@ from pufferflow._util.rounding import UNIT_ROUNDOFF
 from pufferflow._util.types import Bools, Floats, Ints
 from pufferflow.bounds._step_kernels import walk
 from pufferflow.bounds.blocks import Block
-from pufferflow.bounds.distribution_sets import PORTION, Trees, largest_log_ratios
+from pufferflow.bounds.distribution_sets import PORTION, ExactRows, Trees
 
 Stored = NDArray[np.float32]
 
@@ -59,18 +59,14 @@ class Stretch:
     ) -> None:
         self.count, k = len(possible) - 1, possible.shape[1]
         self.possible: Bools = constant(possible)
-        equal, limits = np.zeros((k, k), dtype=np.bool_), np.full((1, k, k), np.inf)
+        self._limits: Floats = np.full((1, k, k), np.inf)
         if rows is not None and spreads is None:
-            others, margin = ~np.eye(k, dtype=np.bool_), 4.1 * error + 4 * UNIT_ROUNDOFF
-            limits = np.array([largest_log_ratios(table, others) + margin for table in rows])
-            if len(rows) == 1 and not error:
-                equal = (rows[0][:, None] == rows[0]).all(axis=-1)
+            self._limits = np.array([ExactRows(table, error).limit for table in rows])
         if spreads is None:
             spreads = np.full(self.count + 1, np.inf if rows is None else 0.0)
         rows = np.zeros((1, k, k)) if rows is None else rows
         error = 2 * error + 4 * UNIT_ROUNDOFF
-        self._exact = constant(rows), error, constant(equal), constant(spreads)
-        self._limits = limits
+        self._exact = constant(rows), error, constant(spreads)
         self._which = constant(np.full(self.count, which, dtype=np.int64))
         self._roots = constant(np.reshape(roots, (-1, k, k, k)))
         far = [block.rows.roots for block in blocks if block.rows is not None]

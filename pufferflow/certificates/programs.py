@@ -115,14 +115,10 @@ class Writer:
             return {"prefix": prefix}, tables[-1]
         # at least those of all nodes at this distance from a late one
         floor = np.maximum.reduce(tables[-max(kind.steps for kind in kinds) :])
-        late, few = model.late(forward, many + 1), list[Kind]()
-        guess = self._cap(late[0])
-        for kind in kinds:  # ratios that hardly help a late node cost most of a check
-            table = self._late(forward, many + 1, [*few, kind], floor)
-            if not few or self._helps(forward, late[-1], table, guess):
-                guess, few = table, [*few, kind]
+        late = model.late(forward, many + 1)
+        guess = self._late(forward, many + 1, kinds, floor)
         stated = [[f"{a * (1 + 4e-10):.10g}" for a in row] for row in guess.tolist()]
-        cycle, _ = self._steps(forward, guess, late, few)
+        cycle, _ = self._steps(forward, guess, late, kinds)
         return {"prefix": prefix, "start": stated, "cycle": cycle}, guess
 
     def _kinds(self, forward: bool) -> list[Kind]:

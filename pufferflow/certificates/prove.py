@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from functools import partial
-from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -211,18 +210,14 @@ def quilts_of_chain(chains: Sequence[MarkovChain], claim: Claim, number: int) ->
         )
         form = next((form for form in fits if loss(first, last, *form) <= claim.epsilon), None)
         if form is None and first < last:
-            size, far = (last - first) // _PARTS + 1, _PARTS * first  # early nodes differ most
-            cuts = [far] if far <= last else range(first + size, last + 1, size)
-            rest += [(n, end - 1) for n, end in pairwise([first, *cuts, last + 1])][::-1]
+            cut = min(_PARTS * first - 1, (first + last) // 2)  # early nodes differ most
+            rest += [(cut + 1, last), (first, cut)]
             continue
         if form is None:
             best = search.best_quilt(search.nodes(first))
             form = best.left, best.right
             known = [form, *(one for one in known if one != form)][:_KNOWN_QUILTS]
-        wide = first < last or form[0] is None  # the bounds of single nodes serve no others
-        while wide and found and form == found[-1][2]:
-            if loss(found[-1][0], last, *form) > claim.epsilon:
-                break
+        if found and form == found[-1][2] and loss(found[-1][0], last, *form) <= claim.epsilon:
             first = found.pop()[0]
         why = f"more than {_MAX_RANGES} ranges of nodes have quilts of their own"
         require(len(found) < _MAX_RANGES, why)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -39,6 +40,7 @@ class RowSets:
         self._tolerance = 8 * self.states * UNIT_ROUNDOFF
         """Bound of the error of a sum of widths."""
 
+    @cached_property
     def high(self) -> Floats:
         """Upper bounds of the entries, shape (k, k)."""
         total = self.base.copy()
@@ -46,9 +48,10 @@ class RowSets:
             total += np.minimum(widths, totals[:, None] + self._tolerance)
         return np.minimum(total * (1 + self.error), 1.0)
 
+    @cached_property
     def distances(self) -> Floats:
-        """Return bounds of the total variation distance of rows of x and x' ≠ x, rounded up."""
-        excess = self.high()[:, None, :] - self.base[None, :, :]
+        """Bounds of the total variation distance of rows of x and x' ≠ x, rounded up."""
+        excess = self.high[:, None, :] - self.base[None, :, :]
         one_way = np.maximum(excess, 0.0).sum(axis=2)
         both = np.maximum(excess, excess.transpose(1, 0, 2)).sum(axis=2) / 2  # Σ |p − q| / 2
         distances = np.minimum(np.minimum(one_way, one_way.T), both) * (1 + self._tolerance)
@@ -60,10 +63,11 @@ class RowSets:
 
         With ``columns`` those of log p(x)/p(x') over the rows p of z.
         """
-        above, below = (bound.T if columns else bound for bound in (self.high(), self.base))
+        above, below = (bound.T if columns else bound for bound in (self.high, self.base))
         with np.errstate(divide="ignore", invalid="ignore"):
-            one, other = np.log(above)[:, None], np.log(below)
-            table = one - other + 8 * UNIT_ROUNDOFF * (1 + np.abs(one) + np.abs(other))
+            one, other = np.log(above), np.log(below)
+            one += 8 * UNIT_ROUNDOFF * (1 + np.abs(one))
+            table = one[:, None] - (other - 8 * UNIT_ROUNDOFF * np.abs(other))
         return np.where(above[:, None] == 0, -np.inf, table)
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import pufferflow as pf
 from pufferflow.bounds import distribution_sets, of_families, solver, walks
-from pufferflow.bounds.blocks import Blocks, blocks_of
+from pufferflow.bounds.blocks import Blocks, block, blocks_of
 from pufferflow.bounds.distribution_sets import ExactRows, ReweightedRows, no_trees
 from pufferflow.bounds.loss import ProcessLoss
 from pufferflow.bounds.of_families import MixingLoss
@@ -228,14 +228,15 @@ def test_distributions_that_may_be_off_add_to_leakages():
         assert one - other == pytest.approx(0.8 * apart, rel=1e-5)
 
 
-def test_how_far_distributions_of_any_start_may_be_off():
+def test_how_far_distributions_of_any_start_may_be_off(monkeypatch):
     """Of late nodes as far as the first of them; of the first node by any ratio."""
     hidden = pf.HiddenChain(pf.MarkovChain([[0.6, 0.4], [0.4, 0.6]], "any"), [0, 1])
     for early in (2, 3):
-        process = of_chain(hidden, 100, Protection(), early=early)
+        monkeypatch.setattr("pufferflow.bounds.process._EXACT_NODES", early)
+        process = of_chain(hidden, 100, Protection())
         second, last = (np.log((1 + 0.2**node) / (1 - 0.2**node)) for node in (1, early - 1))
         assert second <= process.observed[1].spread <= second + 1e-12
-        beyond, *_, end = process.backward.early._exact[3]
+        beyond, *_, end = process.backward.early._exact[2]
         for off in (end, process.observed[-1].spread, process.backward.sets[0].spread):
             assert last <= off <= last + 1e-12
         assert np.isinf(beyond)
@@ -256,7 +257,7 @@ def test_logarithms_of_ratios():
     rows[1] = rows[0] * (1 + 1e-15 * np.arange(4))  # nearly the same
     apart = ~np.eye(4, dtype=np.bool_)
     ratios = distribution_sets.largest_log_ratios(rows, apart)
-    crosses = distribution_sets.largest_log_cross_ratios(rows, apart)
+    crosses = block(1, (rows, rows > 0), apart, None).limit
     p = [[Fraction(v) for v in row] for row in rows.tolist()]
     for x, y in permutations(range(4), 2):
         quotients = [a / b for a, b in zip(p[x], p[y], strict=True)]
