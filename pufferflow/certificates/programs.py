@@ -22,16 +22,12 @@ from pufferflow.verify.parse import Claim
 _MARGIN = 1e-9
 _ENOUGH = 1e-3
 """Leakage, relatively or in c, that justifies no longer program."""
-_MORE = 1.01
-"""Ratio of sums of leakages that justifies another bound of late nodes."""
 _POWERS = [m << j for j in range(20) for m in ((2, 3) if j else (1, 2, 3))]
 """Steps from a node with a step of its own to one with any distribution."""
-_NEAR = 8
-"""Steps to a node with any distribution that every early node may have."""
-_WAYS = 4
-"""Bounds of one node."""
+_WAYS, _NEAR = 4, 8
+"""Bounds of a node; and steps to a node with any distribution, at least, that are tried for one."""
 _MAX_COUPLED = 12
-"""States of sets of rows with flows, and of chains with witnesses of several steps."""
+"""States of sets of rows with flows, and of chains with many bounds of one node."""
 _EARLY, _MAX_WORK = (0, 1, 4, 16, 64, 150, 400), 2e7
 """Numbers of nodes with steps of their own, and work on them."""
 _ROUNDS, _CLOSE = 2_000, 1e-7
@@ -68,7 +64,7 @@ class Writer:
     def __init__(self, claim: Claim, member: Any, known: list[Any], share: float) -> None:
         self.witnesses: list[Any] = []
         self.model = model = Model(member, Work(MAX_WORK), claim.side_information == "any")
-        self.hidden, self.k = claim.hidden, model.k
+        self.hidden, self.k, self.small = claim.hidden, model.k, model.k <= _MAX_COUPLED
         self.remembers = model.hidden and model.informed
         """Whether steps are from one history of records to another."""
         self.around = claim.length - 1 - max(claim.hidden - len(model.histories), 0)
@@ -129,30 +125,23 @@ class Writer:
         kinds = [Kind("steps", 1)]
         if not known:
             kinds.append(Kind("power", self._power(forward)))
-        if model.period > 1 or model.row_sets or self.remembers or self.k > _MAX_COUPLED:
+        if model.period > 1 or model.row_sets or self.remembers or not self.small:
             return kinds
         names = ["steps"] * bool(self._known(forward, nodes, self.most)) + ["power"] * (not known)
         while len(kinds) < _WAYS:
             now, best = self._late(forward, first, kinds), None
-            least = now
+            least = self._all(forward, nodes, now) / (1 + _ENOUGH)
             for kind in (Kind(*one) for one in product(names, _POWERS)):
                 if (kind.steps - 1) * self.cost >= now.max():
                     continue
                 ways = self._ways(forward, nodes, kind, self.most)
                 table = np.minimum(now, self._through(ways, forward, nodes, [now]))
-                if self._helps(forward, nodes, table, least):
-                    best, least = kind, table
+                if (found := self._all(forward, nodes, table)) < least:
+                    best, least = kind, found
             if best is None:
                 break
             kinds.append(best)
         return kinds
-
-    def _helps(self, forward: bool, nodes: range, table: Floats, other: Floats) -> bool:
-        """Return whether leakages are smaller than others, the largest or all together."""
-        inside = ~self._outside(forward, nodes)
-        few, many = table[inside], other[inside]
-        less, all_less = few.max() * (1 + _ENOUGH) < many.max(), few.sum() * _MORE < many.sum()
-        return bool(less or (all_less and few.max() <= many.max()))
 
     def _early(self, forward: bool, kinds: list[Kind]) -> int:
         """Return the number of nodes with steps of their own.
@@ -199,42 +188,32 @@ class Writer:
     def _step(
         self, forward: bool, nodes: range, kinds: list[Kind], before: list[Floats]
     ) -> tuple[list[Document], Floats]:
-        """Return the steps of a node, or of late ones, with their witnesses, and its leakages.
+        """Return steps of a node, or of late ones, with their witnesses, and its leakages.
 
-        Steps of early nodes may lead less far, and one power is enough.
+        Those of early nodes may lead less far.
         """
-        late, small = len(nodes) > 1, self.k <= _MAX_COUPLED
-        ways, table, inside = list[Document](), self._cap(nodes), ~self._outside(forward, nodes)
-        found = list[tuple[Kind, list[Way], Floats]]()
-        every = set(kinds)
-        if not late or self.model.period > 1:
-            every = {Kind(name, min(most, len(before))) for name, most in kinds}
+        late, number, table = len(nodes) > 1, len(before), self._cap(nodes)
+        every = {Kind(name, min(n, number) if self.model.period > 1 else n) for name, n in kinds}
         if not late:
-            far = {"steps": 0, "power": min(len(before), _NEAR * small * (not self.remembers))}
-            every |= {Kind(name, m) for name, n in every for m in _POWERS if m <= max(n, far[name])}
+            near = {"steps": 1, "power": 1 if self.remembers else self.small * _NEAR}
+            most = ((name, min(number, max(n, near[name]))) for name, n in kinds)
+            every = {Kind(name, m) for name, far in most for m in _POWERS if m <= far}
+        found = list[tuple[float, Kind, list[Way], Floats]]()
         for kind in sorted(every):
-            near = float((before[max(len(before) - kind.steps, 0)] + self.costs).max())
-            given = self._ways(forward, nodes, kind, near)
-            found.append((kind, given, self._through(given, forward, nodes, before)))
-
-        def smallest(one: tuple[Kind, list[Way], Floats]) -> tuple[float, float]:
-            left = np.minimum(table, one[2])[inside]
-            return left.max(initial=0), left.sum()
-
-        slack = 0.0
-        while found and len(ways) < _WAYS:
-            kind, given, bound = best = min(found, key=smallest)
-            found = [
-                one for one in found if one is not best and (small or one[0].name != kind.name)
-            ]
-            if (bound + slack >= table).all():
-                continue
-            table, slack = np.minimum(table, bound), 0.0 if late else _ENOUGH * self.cost
-            if kind.name == "power":
-                ways.append({"power": kind.steps})
-            else:
-                trees = {"witnesses": _witnesses(given[0].rows, self.k)}
-                ways.append(trees | ({"steps": kind.steps} if kind.steps > 1 else {}))
+            widest = float((before[max(number - kind.steps, 0)] + self.costs).max())
+            given = self._ways(forward, nodes, kind, widest)
+            bound = self._through(given, forward, nodes, before)
+            found.append((self._all(forward, nodes, bound), kind, given, bound))
+        ways, slack = list[Document](), 0.0
+        for _, kind, given, bound in sorted(found, key=lambda one: one[0])[
+            : _WAYS if self.small else 2
+        ]:
+            if (bound + slack < table).any():
+                table, slack = np.minimum(table, bound), 0.0 if late else _ENOUGH * self.cost
+                way: Document = {kind.name: kind.steps} if kind != Kind("steps", 1) else {}
+                if kind.name == "steps":
+                    way["witnesses"] = _witnesses(given[0].rows, self.k)
+                ways.append(way)
         return ways, table
 
     # -- leakages, in floats -----------------------------------------------------------------------
@@ -252,13 +231,18 @@ class Writer:
         """Return the largest leakage of values that the nodes can have."""
         return float(table[~self._outside(forward, nodes)].max(initial=0))
 
+    def _all(self, forward: bool, nodes: range, table: Floats) -> float:
+        """Return the largest and mean leakage of values that the nodes can have, together."""
+        inside = table[~self._outside(forward, nodes)]
+        return float(inside.max() + inside.mean())
+
     def _known(self, forward: bool, nodes: range, widest: float, steps: int = 1) -> list[Way]:
         """Return the distributions of the node some steps away, if they are known.
 
         ``widest`` is its largest leakage, c included.
         """
         node = self.model.node(forward, nodes, _growth(widest), steps)
-        if not node.rows or (self.model.row_sets and self.k > _MAX_COUPLED):
+        if not node.rows or (self.model.row_sets and not self.small):
             return []
         excess = math.log(min(float(node.excess), 1e300)) + (steps - 1) * self.cost
         return [Way(self._coupled(forward, node), self.costs, excess * self.away, steps)]
