@@ -4,9 +4,9 @@ State: a table E[x][y] ≥ e^A[x][y], bounds of the leakage of the values x and 
 all nodes on one side of it.
 
 * COUNT: with n nodes on that side E ≤ e^(nc), c = 1/scale.
-* STEP: E of a node from E of its neighbour, for each pair by a witness
-  (:mod:`pufferflow.verify.rules`), or under any distribution of the node ``power`` steps away;
-  pairs that have neither get COUNT.
+* STEP: E of a node from E of one some steps away, for each pair by a witness
+  (:mod:`pufferflow.verify.rules`), or under any distribution of the other node; pairs that have
+  neither get COUNT.
 * CLOSE: a period that ends at or below the table from which it starts serves all nodes (Theorem 2).
 * RATIO: E of a node by the largest ratios of the node n steps away, the n − 1 between by COUNT:
   Markov quilts.
@@ -92,12 +92,12 @@ class Interpreter:
     # -- STEP and CLOSE ----------------------------------------------------------------------------
 
     def step(self, forward: bool, nodes: range, ways: list[Step], before: list[Table]) -> Table:
-        """Return E of a node, or of late ones, from those before it, at most COUNT (STEP)."""
+        """Return E of a node, or of late ones, from those before it: the least bounds (STEP)."""
         model, k, number = self.model, self.model.k, len(before)
         self.work.spend((100 + k**3) * max(len(ways), 1))
         table = self.count(min(nodes[-1], self.around))
         for step in ways:
-            steps, power = step.steps, step.power or 1
+            steps, power = step.steps or 1, step.power or 1
             # a table of all late nodes holds for those at this distance
             farthest, late = max(steps, power), model.period == 1 and len(nodes) > 1
             why = f"no node is {farthest} steps away from step {number} of a side"
@@ -156,7 +156,8 @@ class Interpreter:
         phases = model.late(forward, len(early))
         why = f"a cycle has a start, and a step for each of the {len(phases)} phases"
         require(len(cycle) == len(phases), why)
-        farthest = max((max(step.steps, step.power or 1) for step in chain(*cycle)), default=1)
+        reach = ((step.steps or 1, step.power or 1) for step in chain(*cycle))
+        farthest = max(map(max, reach), default=1)
         late = [self.begin(early[-farthest:], side.start)]
         for nodes, step in zip(phases, cycle, strict=True):
             late.append(self.step(forward, nodes, step, late))

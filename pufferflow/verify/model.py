@@ -181,7 +181,9 @@ class Model:
         """Return the distributions of the node some steps away from one, or from all late ones."""
         values, first = self.values(forward, nodes), nodes.start
         if self.informed or self.row_sets:
-            require(steps == 1, "witnesses of several steps are for exact rows, if none is known")
+            require(
+                steps == 1, "witnesses of several steps are for exact rows, and no side information"
+            )
             return Node(values, values, () if self.informed else self.row_sets[forward])
         [(weights, _)] = self.weights(forward, first, steps)
         if forward:

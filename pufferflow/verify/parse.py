@@ -268,7 +268,7 @@ class Step(Record, frozen=True):
 
     witnesses: Integer | None = None
     power: Positive | None = None
-    steps: Positive = 1
+    steps: Positive | None = None
 
 
 class Side(Record, frozen=True):

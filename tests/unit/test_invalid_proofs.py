@@ -329,6 +329,17 @@ def test_a_known_observation_does_not_end_what_leaks_through_it():
     rejected(document, "with side information the power of these hidden states is at most 1, not 2")
 
 
+def test_trees_of_a_node_some_steps_away_cost_the_records_between():
+    """Of several steps the least bounds count; without any all records of that side do."""
+    near, far, free = {"witnesses": 0}, {"witnesses": 0, "steps": 2}, cycle(2, 0, {"power": 1})
+    for ways, loss in ((near, 1), (far, 2), ([near, far], 1), ([far, near], 1), ([], 9)):
+        document = claim(BITS, loss, 9, 1, program(cycle(2, 9, ways), free, [TREES]))
+        least(document, loss + 1e-6)
+    document = claim(BITS, 9, 9, 1, program(cycle(2, 9, far), free, [TREES]))
+    why = "witnesses of several steps are for exact rows"
+    rejected(document | {"side_information": "any"}, why)
+
+
 def test_a_tree_of_observations_costs_what_their_distribution_may_be_off():
     rows = [[0.4, 0.3, 0.3], [0.3, 0.4, 0.3], [0.4, 0.3, 0.3]]
     side, trees = cycle(3, 2, {"power": 1}), [[[0, -1, -1]] * 2] * 2
