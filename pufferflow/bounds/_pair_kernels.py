@@ -24,13 +24,6 @@ _STEPS = 30
 
 
 @kernel(inner=True)
-def room(k: int) -> Any:
-    """Return a tree of k states, and the arrays ``work`` and ``order`` of its kernels."""
-    tree = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.bool_)
-    return tree, np.empty((6, k)), np.empty((5, k), dtype=np.int64)
-
-
-@kernel(inner=True)
 def climb(pair: Any, root: int, tree: Any, work: Any, order: Any) -> None:
     """Compute the potentials u of a tree, whose arcs are tight, and its states, parents first.
 
@@ -130,16 +123,6 @@ def _nearest(w: Any, u: Any, n: int, inside: Any, away: Any, falling: bool) -> A
                 if r < least:
                     least, inner, outer = r, b, a
     return least, inner, outer
-
-
-@kernel(inner=True)
-def _turned(w: Any, n: int) -> Any:
-    """Return the transposed costs."""
-    turned = np.empty((n, n))
-    for z in range(n):
-        for y in range(n):
-            turned[y, z] = w[z, y]
-    return turned
 
 
 @kernel(inner=True)
@@ -288,7 +271,10 @@ def solve(pair: Any, root: int, tree: Any, work: Any, order: Any) -> Any:
     """
     (_, _, w, n), (parent, up) = pair, tree
     u, flow, line, inside = work[0], work[3], order[0], order[3]
-    turned, value, afresh = _turned(w, n), 0.0, True
+    turned, value, afresh = np.empty((n, n)), 0.0, True
+    for z in range(n):
+        for y in range(n):
+            turned[y, z] = w[z, y]
     root = _restart(pair, turned, root, tree, work, order)
     last = _STEPS * n + 100
     for step in range(last + 1):

@@ -3,8 +3,13 @@
 Costs change little from one node to the next, so an optimal tree stays nearly optimal. The value of
 *any* tree whose flows are not negative is an upper bound (Lemma 3: its flows are the proof), and
 takes a few dozen multiplications. The pair is solved again only if a flow may be negative, or, at
-some nodes, if the potentials leave the polytope. For arbitrarily reweighted distributions there is
-a closed form.
+some nodes, if the potentials leave the polytope.
+
+Of distributions reweighted by any start or side information, the weights that the values y of the
+neighbour have given x and given x' are known up to a common factor each y may have. The leakage is
+the largest 2 log((1 + √(RH)) / (√R + √H)) over ordered pairs y, y', R the cross ratio of the
+weights and H = e^{w(y, y')} (Lemma 6). With a = 1/√R and b = 1/√H that is 2 log(1 + (1 − a)(1 − b)
+/ (a + b)), where nothing overflows.
 """
 
 import math
@@ -14,8 +19,7 @@ import numpy as np
 
 from pufferflow._util.jit import PATIENCE, kernel
 from pufferflow._util.rounding import UNIT_ROUNDOFF
-from pufferflow.bounds._pair_kernels import proved, read_tree, room, solve, spans, write_tree
-from pufferflow.bounds._reweighting_kernels import reweight
+from pufferflow.bounds._pair_kernels import proved, read_tree, solve, spans, write_tree
 
 FARTHEST = 1e250
 """Larger costs, and NaN, prove nothing: their sums along a tree may overflow."""
@@ -23,6 +27,8 @@ FARTHEST = 1e250
 _FAR = 1e150
 _LITTLE = 1e-9
 """Excess by Lemma 7, in units of c, below which Lemma 6 is not used."""
+_UNWEIGHED = 1400.0
+"""Larger costs, and NaN, count as ∞: half of them exceeds the exponents of floats."""
 
 
 @kernel(inner=True)
@@ -143,7 +149,8 @@ def couple(
     """
     k, taken = len(w), 0
     names, local = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64)
-    tree, work, order = room(k)
+    tree = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.bool_)
+    work, order = np.empty((6, k)), np.empty((5, k), dtype=np.int64)
     p, q, flows = np.empty(k), np.empty(k), np.zeros(k)
     costs, growth, quick = np.empty((k, k)), np.empty(2 * k * k), np.empty((3, k))
     known = add_costs(w, np.zeros((k, k)), costs) <= FARTHEST
@@ -186,6 +193,63 @@ def couple(
     return taken
 
 
+@kernel(inner=True)
+def _largest(above: Any, below: Any, falls: Any) -> tuple[float, int, float]:
+    """Return the leakage of a pair x, x', rounded up, the binding arc y · k + y', its derivative.
+
+    ``above[y]`` bounds the root of the weight of y given x over that given x', ``below[y]`` the
+    reverse; −1 if y has no weight given the first. ``falls`` are b and 1 − b.
+    """
+    k = len(above)
+    most, arc, at = 0.0, -1, 1.0
+    for y in range(k):
+        if above[y] < 0:
+            continue
+        for other in range(k):
+            root = above[y] * below[other]
+            if root > 1 and other != y and below[other] >= 0:
+                a = 1 / root
+                grows = (1 - a) * falls[1, y, other] / (a + falls[0, y, other])
+                if grows > most:
+                    most, arc, at = grows, y * k + other, a
+    if arc < 0:
+        return 0.0, -1, 0.0
+    b = falls[0, arc // k, arc % k]
+    value = 2 * math.log1p(most) * (1 + 80 * UNIT_ROUNDOFF) + 8 * UNIT_ROUNDOFF
+    return value, arc, 1 / (1 + at * b) - at / (at + b)
+
+
+@kernel(steps=lambda roots, w, *_: 5 * len(w) ** 4)
+def reweight(roots: Any, w: Any, extra: float, filled: Any) -> None:
+    """Replace the bounds of pairs of values by smaller ones.
+
+    Parameters
+    ----------
+    roots : float array, shape (k, k, k)
+        By x, x' and y bounds of the root of the weight of y given x over that given x'; −1 if it
+        has none given x.
+    w : float array, shape (k, k)
+        Costs, zero on the diagonal.
+    extra : float
+        Addend: the leakage of the records between.
+    filled : tuple of arrays, shape (k, k)
+        Bounds, rounded up; for replaced ones the binding arc, −1 for none, and its derivative.
+    """
+    upper, arcs, slopes = filled
+    k = len(w)
+    falls = np.empty((2, k, k))
+    for y in range(k):
+        for other in range(k):
+            half = w[y, other] / 2 if w[y, other] <= _UNWEIGHED else np.inf
+            falls[0, y, other], falls[1, y, other] = math.exp(-half), -math.expm1(-half)
+    for x in range(k):
+        for z in range(k):
+            if x != z:
+                value, arc, slope = _largest(roots[x, z], roots[z, x], falls)
+                if value + extra < upper[x, z]:
+                    upper[x, z], arcs[x, z], slopes[x, z] = value + extra, arc, slope
+
+
 @kernel()
 def beyond_stationary(spread: float, following: float, farthest: float) -> float:
     """Return an upper bound of the past's leakage beyond that under P* (Lemma 7); ∞ for spread ∞.
@@ -224,7 +288,7 @@ def walk(
     exact: tuple[Any, float, Any],
     reweighted: tuple[Any, Any, Any],
     possible: Any,
-    tables: tuple[Any, Any, Any],
+    tables: tuple[Any, Any],
     limits: tuple[Any, Any],
     trees: Any,
     checks: tuple[int, float],
@@ -233,8 +297,7 @@ def walk(
 ) -> int:
     """Compute the leakages of n successive nodes, each from those of the node before.
 
-    Positions are pairs of values of each node: node · k² + x · k + x'. A call ends after its work,
-    so that signals arrive between calls.
+    A call ends after its work, so that signals arrive between calls.
 
     Parameters
     ----------
@@ -250,8 +313,8 @@ def walk(
     possible : bool array, shape (n + 1, k)
         Values that the neighbour of the first node, and each node, can have.
     tables : tuple of float arrays, shape (k, k)
-        Leakages of the neighbour of the first node, replaced by those of the last one, 0 for values
-        that it cannot have; and work arrays, which callers keep unchanged between calls.
+        Leakages of the neighbour of the first node; filled with those of the last one, 0 for values
+        that it cannot have.
     limits : tuple of float arrays
         ``cost``, shape (k, k): c if a mechanism's input differs between two values, otherwise 0;
         ``caps``, shape (n, k, k) or (1, k, k): bounds of the leakages, 0 for equal distributions.
@@ -263,56 +326,53 @@ def walk(
     out : float32 array, shape (n + 1, k, k)
         Filled with the leakages of the neighbour of the first node and of all nodes, rounded up.
     places : tuple of int
-        The first position, and the approximate work of the call.
+        The number of nodes before the call, and its approximate work.
 
     Returns
     -------
     int
-        The next position, n · k² at the end.
+        The number of nodes after the call.
     """
     (rows, error, spreads), (which, roots, blocks) = exact, reweighted
-    (now, before, through), (cost, caps) = tables, limits
-    (steps, block_roots, extra), (place, left) = blocks, places
+    (start, now), (cost, caps) = tables, limits
+    (steps, block_roots, extra), (step, left) = blocks, places
     n, k = len(out) - 1, len(now)
-    w, arcs, slopes = np.empty((k, k)), np.empty((k, k), dtype=np.int64), np.empty((k, k))
-    distinct = np.empty((k, k), dtype=np.bool_)
-    largest, portion = add_costs(np.zeros((k, k)), cost, w), max(1, left // (k + 4) ** 3)
-    if place == 0:
+    w, through = np.empty((k, k)), np.empty((k, k))
+    filled = through, np.empty((k, k), dtype=np.int64), np.empty((k, k))
+    distinct, zeros = np.empty((k, k), dtype=np.bool_), np.zeros((k, k))
+    largest = add_costs(zeros, cost, w)
+    if step == 0:
+        add_costs(start, zeros, now)
         store(now, out[0])
-    while place < n * k * k and left > 0:
-        step, first = place // (k * k), place % (k * k)
+    while step < n and left > 0:
         there, cap = possible[step + 1], caps[min(step, len(caps) - 1)]
         for x in range(k):  # compiling an assignment of arrays takes seconds
             for z in range(k):
+                through[x, z] = cap[x, z]
                 distinct[x, z] = x != z and there[x] and there[z] and cap[x, z] > 0
-                if first == 0:
-                    before[x, z], through[x, z] = now[x, z], cap[x, z]
-        farthest = add_costs(before, cost, w)
+        farthest = add_costs(now, cost, w)
         more = 2.1 * min(error, math.log1p(error * math.expm1(min(farthest, 700.0))))
         more += beyond_stationary(spreads[step], spreads[step + 1], farthest)
-        # the bound for any distribution is at least that of a given one
-        if first == 0 and which[step] >= 0 and not more <= _LITTLE * largest:
-            reweight(roots[which[step]], w, 0.0, (through, arcs, slopes), (first, k * k))
-            left -= 5 * k**4
-            for b in range(len(steps)):
-                if steps[b] <= step + 1:
-                    add_costs(out[step + 1 - steps[b]], cost, w)
-                    reweight(block_roots[b], w, extra[b], (through, arcs, slopes), (first, k * k))
-                    left -= 5 * k**4
-            add_costs(before, cost, w)
-        last = k * k if spreads[step] == np.inf else min(k * k, first + portion)
         if spreads[step] < np.inf:
             check = step % checks[0] == 0 or step & (step - 1) == 0
             rows_of = rows[min(step, len(rows) - 1)]
             tolerance = checks[1] * largest if check else -1.0
-            left -= couple(rows_of, distinct, w, trees, now, tolerance, (first, last))
-        for at in range(first, last):
-            x, z = at // k, at % k
-            bound = now[x, z] + more
-            bound = bound if bound <= through[x, z] else through[x, z]
-            now[x, z] = bound if distinct[x, z] else 0.0
-        place += last - first
-        if last == k * k:
-            store(now, out[step + 1])
-            left -= 10 * k * k
-    return place
+            left -= couple(rows_of, distinct, w, trees, now, tolerance, (0, k * k))
+        # the bound for any distribution is at least that of a given one
+        if which[step] >= 0 and not more <= _LITTLE * largest:
+            reweight(roots[which[step]], w, 0.0, filled)
+            left -= 5 * k**4
+            for b in range(len(steps)):
+                if steps[b] <= step + 1:
+                    add_costs(out[step + 1 - steps[b]], cost, w)
+                    reweight(block_roots[b], w, extra[b], filled)
+                    left -= 5 * k**4
+        for x in range(k):
+            for z in range(k):
+                bound = now[x, z] + more
+                bound = bound if bound <= through[x, z] else through[x, z]
+                now[x, z] = bound if distinct[x, z] else 0.0
+        step += 1
+        store(now, out[step])
+        left -= 10 * k * k
+    return step

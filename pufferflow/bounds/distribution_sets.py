@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from pufferflow._util.jit import constant, most_threads
 from pufferflow._util.rounding import UNIT_ROUNDOFF
 from pufferflow._util.types import Bools, Floats
-from pufferflow.bounds._reweighting_kernels import reweight
-from pufferflow.bounds._step_kernels import beyond_stationary, couple
+from pufferflow.bounds._step_kernels import beyond_stationary, couple, reweight
 from pufferflow.models.bounded import RowSets
 
 Arcs: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64], Floats]
@@ -62,15 +61,10 @@ class ExactRows:
     """
 
     def __init__(self, rows: Floats, error: float = 0.0, spread: float = 0.0) -> None:
-        k, there = len(rows), np.asarray(rows.any(axis=1))
         self.rows, self.error, self.spread = constant(rows), error, spread
-        self._margin = 4.1 * error + 4 * UNIT_ROUNDOFF
-        # equal only after rounding?
-        differ: Bools = (rows[:, None, :] != rows[None, :, :]).any(axis=-1) | (error > 0)
-        others: Bools = ~np.eye(k, dtype=np.bool_)
-        self._distinct: Bools = differ & there[:, None] & there & others
-        limit = largest_log_ratios(rows, self._distinct) + self._margin
-        self.limit: Floats = np.where(self._distinct, limit, 0.0) + 2 * spread * others
+        limit, self._margin = limits_of(rows, error), 4.1 * error + 4 * UNIT_ROUNDOFF
+        self._distinct: Bools = limit > 0
+        self.limit: Floats = limit + 2 * spread * (1 - np.eye(len(rows)))
 
     @cached_property
     def _trees(self) -> Trees:
@@ -82,7 +76,7 @@ class ExactRows:
         k, farthest = len(costs), float(costs.max())
         upper = np.zeros((k, k))
         given = self.rows, self._distinct, costs, self._trees, upper, OFF * farthest
-        for_all_pairs(lambda places: couple(*given, places), k, k**3)
+        in_portions(lambda places: couple(*given, places), k**2, k**3)
         bound = np.where(self._distinct, upper + self._margin, 0.0)
         if self.spread:
             beyond = beyond_stationary(self.spread, self.spread, farthest)
@@ -135,9 +129,7 @@ class ReweightedRows:
         """As :meth:`PairBound.bound`, the largest over all reweightings."""
         k = len(costs)
         bound = np.where(np.eye(k), 0.0, np.inf)
-        filled = bound, self._arcs, self._slopes
-        given = self.roots, costs, 0.0, filled
-        for_all_pairs(lambda places: reweight(*given, places), k, k**2)
+        reweight(self.roots, costs, 0.0, (bound, self._arcs, self._slopes))
         return bound
 
     def derivative(self) -> Arcs:
@@ -167,16 +159,16 @@ def no_trees(k: int, *, flows: bool = False) -> Trees:
     return nodes, above, arcs.astype(np.int32), np.zeros(shape if flows else (0, 0, 0))
 
 
-def for_all_pairs(kernel: Callable[[tuple[int, int]], object], k: int, work: int) -> None:
-    """Call ``kernel`` with ranges of the k² pairs, of ``work`` operations each, on numba's threads.
+def in_portions(kernel: Callable[[tuple[int, int]], object], count: int, work: int) -> None:
+    """Call ``kernel`` with ranges of places, of ``work`` operations each, on numba's threads.
 
-    A kernel that fills only the entries of its pairs gives the same on any number of threads.
+    A kernel that fills only the entries of its places gives the same on any number of threads.
     """
-    if k * k * work <= PORTION:
-        kernel((0, k * k))
+    if count * work <= PORTION:
+        kernel((0, count))
         return
     size, threads = max(1, PORTION // work), most_threads()  # so that a signal never waits long
-    parts = [(start, min(start + size, k * k)) for start in range(0, k * k, size)]
+    parts = [(start, min(start + size, count)) for start in range(0, count, size)]
     pool = ThreadPoolExecutor(threads)
     try:
         list(pool.map(kernel, parts))
@@ -184,11 +176,23 @@ def for_all_pairs(kernel: Callable[[tuple[int, int]], object], k: int, work: int
         pool.shutdown(cancel_futures=True)
 
 
+def limits_of(rows: Floats, error: float) -> Floats:
+    """Return bounds of the leakages of pairs at any costs, shape (…, k, k); 0 for equal rows."""
+    there: Bools = np.asarray(rows.any(axis=-1))
+    distinct = there[..., None] & there[..., None, :] & ~np.eye(rows.shape[-1], dtype=np.bool_)
+    if not error:  # otherwise they may be equal by rounding
+        distinct &= (rows[..., None, :] != rows[..., None, :, :]).any(axis=-1)
+    limits = largest_log_ratios(rows, distinct) + 4.1 * error + 4 * UNIT_ROUNDOFF
+    return np.where(distinct, limits, 0.0)
+
+
 def largest_log_ratios(rows: Floats, distinct: Bools) -> Floats:
     """Return max_z log rows[x, z] / rows[x', z], rounded up; 0 unless the pair is ``distinct``."""
+    table = np.zeros(distinct.shape)
     with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(rows)
-        table = np.where(distinct, np.fmax.reduce(logs[:, None, :] - logs, axis=2), 0.0)
+        for logs in np.moveaxis(np.log(rows), -1, 0):
+            np.fmax(table, logs[..., None] - logs[..., None, :], out=table)
+    table[~distinct] = 0.0
     return np.where(table > 0, table * (1 + 8 * UNIT_ROUNDOFF) + 2000 * UNIT_ROUNDOFF, 0.0)
 
 

@@ -1,8 +1,5 @@
 """From leakages of both sides of a node to the loss of a mechanism and its smallest scale."""
 
-from collections.abc import Sequence
-from functools import cached_property
-
 import numpy as np
 
 from pufferflow._util.rounding import UNIT_ROUNDOFF
@@ -11,7 +8,7 @@ from pufferflow.bounds.distribution_sets import ExactRows, no_trees
 from pufferflow.bounds.process import Process, Side
 from pufferflow.bounds.robust import AffineRows
 from pufferflow.bounds.roots import SMALLEST_EPSILON, TOLERANCE, Loss, scale_below
-from pufferflow.bounds.rounds import Cycle, at_once
+from pufferflow.bounds.rounds import at_once
 from pufferflow.bounds.solver import beginning, post_fixed_point
 from pufferflow.models.powers import largest_after
 
@@ -27,12 +24,9 @@ class ProcessLoss:
     """
 
     def __init__(self, process: Process) -> None:
-        self._process = process
-        sides = process.forward, process.backward
-        self._cycles = [side.cycle for side in sides if side.cycle]
-        own = [_Leakages(process, side) for side in sides if not side.cycle]
-        both: Sequence[Cycle | _Leakages] = self._cycles or own
-        self._forward, self._backward = both
+        self._process, both = process, (process.forward, process.backward)
+        self._cycles = [side.cycle for side in both if side.cycle]
+        self._others = [_Leakages(process, side) for side in both if not side.cycle]
 
     def loss(self, cost: float) -> Loss:
         """Return a bound for mechanisms whose density changes by at most e^cost with one entry."""
@@ -50,7 +44,7 @@ class ProcessLoss:
 
     def _begin(self) -> float:
         """Discard earlier results; return the loss over c at small c, estimated high, or 0."""
-        known = [side.begin() for side in (self._forward, self._backward)]
+        known = [side.begin() for side in self._cycles or self._others]
         return self._process.window + 1.25 * sum(known) if any(known) else 0.0
 
     def _nearby(self, cost: float) -> Loss:
@@ -60,7 +54,7 @@ class ProcessLoss:
         if self._cycles:
             forward, backward = at_once(self._cycles, cost)
         else:
-            forward, backward = self._forward.tables(cost), self._backward.tables(cost)
+            forward, backward = (side.tables(cost) for side in self._others)
         ends, early = [self._of_windows(table) for table in forward], len(backward) - process.phases
         for before, table in enumerate(backward):
             after = process.around - before
@@ -105,6 +99,8 @@ class _Leakages:
         k = len(process.distance)
         self._zeros, self._away = np.zeros((k, k)), 1 - np.eye(k)
         self._trees = no_trees(k if side.early is not None else 0)
+        late = () if process.exact else side.sets
+        self._beginnings = [beginning(rows, process.around) for rows in late]
 
     def tables(self, cost: float) -> list[Floats]:
         """Return leakages through 0, 1, … nodes: all, or early ones and a bound.
@@ -144,8 +140,3 @@ class _Leakages:
         """Start from leakages at small c; return the largest of the smallest, in units of c."""
         self._starts = list(self._beginnings)
         return min((float(start.max()) for start in self._starts), default=0.0)
-
-    @cached_property
-    def _beginnings(self) -> list[Floats]:
-        around, exact = self._process.around, self._process.exact
-        return [beginning(rows, around) for rows in self.side.sets if not exact]

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pufferflow._util.grids import shared
 from pufferflow._util.numbers import ball
@@ -91,15 +91,11 @@ class MixingLoss:
         return power * (rest * c).exp() + fresh * (1 - power) / (1 - ratio)
 
 
-LossBound: TypeAlias = ProcessLoss | MixingLoss
-"""Upper bounds of the loss of all c-DP mechanisms, and smallest scales by them."""
-
-
 class Part(NamedTuple):
     """A part of a family: a chain of a finite one, or the whole family."""
 
     family: Family
-    bound: LossBound | None
+    bound: ProcessLoss | MixingLoss | None
     why: str = ""  # the reason if there is no bound, or a remark
 
 

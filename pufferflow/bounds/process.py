@@ -191,11 +191,7 @@ def of_periodic(chain: PeriodicChain, length: int, protection: Protection) -> li
 
 
 def of_chain(
-    family: MarkovChain | HiddenChain,
-    length: int,
-    protection: Protection,
-    *,
-    pairs: bool = True,
+    family: MarkovChain | HiddenChain, length: int, protection: Protection, *, pairs: bool = True
 ) -> Process:
     """Return the process of one chain; hidden states with equal observations have distance 0.
 
@@ -224,7 +220,8 @@ class _ChainProcess:
         pairs: bool,
         seen: Ints | None,
     ) -> None:
-        self.chain, self.matrix, self.pairs, self.seen = chain, chain.transition_matrix, pairs, seen
+        self.chain, self.matrix, self.pairs = chain, chain.transition_matrix, pairs
+        self.seen = None if seen is None else np.unique(seen, return_inverse=True)[1]
         self.informed = protection.side_information == "any"
         self.length, self.window = length, min(protection.window, length)
         self.count = length - self.window + 1
@@ -348,11 +345,8 @@ class _ChainProcess:
                 return None
             known, error = self.chain.stationary_distribution, 2 * self.chain.stationary_error
             states = known > 0
-        there = np.unique(self.seen[states])
-        rows = np.zeros((k, k))
-        rows[: len(there)] = conditional(
-            np.where(states & (self.seen == there[:, None]), known, 0.0)
-        )
+        observed = self.seen == np.arange(k)[:, None]
+        rows = conditional(np.where(states & observed, known, 0.0))
         if min(known[states].min(), rows[rows > 0].min()) < SAFE_MINIMUM:
             return None
         error += (k + 4) * UNIT_ROUNDOFF

@@ -52,13 +52,14 @@ class AffineRows:
 
     def __init__(self, rows: RowSets) -> None:
         k = rows.states
-        self._rows, self._weights = rows, np.zeros((k, k, k, k))
+        self._rows, self._weights = rows, np.zeros((k * k, k * k))
         self.solved: list[Solved] = []
         """Solutions for the last costs; pairs whose program was not solved are left out."""
         margin = 4.1 * rows.error + 32 * (k + 4) * UNIT_ROUNDOFF
         self.limit = np.maximum(rows.log_ratios().max(axis=2), 0.0) + margin
         np.fill_diagonal(self.limit, 0.0)
-        pairs, most = np.argwhere(self.limit > 0), max(1, _TOGETHER // _columns(rows))
+        pairs, columns = np.argwhere(self.limit > 0), _places(k, 2 * len(rows.parts))[0].start + 1
+        most = max(1, _TOGETHER // columns)
         starts = range(0, len(pairs), most)
         self._programs = [_Programs(rows, pairs[start : start + most]) for start in starts]
 
@@ -82,15 +83,13 @@ class AffineRows:
         for solved in self.solved:
             x, y = solved.pairs.T
             values[x, y] = np.fmin(values[x, y], self._proved(growth, solved))
-            self._weights[x, y] = solved.weights
+            self._weights[x * len(costs) + y] = solved.weights.reshape(len(x), -1)
         return values
 
     def derivative(self) -> Arcs:
         """As :meth:`PairBound.derivative`."""
-        k = len(self.limit)
-        weights = self._weights.reshape(k * k, k * k)
-        pairs, arcs = np.nonzero(weights)
-        return pairs, arcs, weights[pairs, arcs]
+        pairs, arcs = np.nonzero(self._weights)
+        return pairs, arcs, self._weights[pairs, arcs]
 
     def _proved(self, growth: Floats, solved: Solved) -> Floats:
         """Return bounds proved by any flows, rounded up; about log Λ."""
@@ -136,7 +135,7 @@ class _Programs:
         (x, y), k, square = pairs.T, rows.states, rows.states**2
         sides = [(part, x, 1.0) for part in rows.parts] + [(part, y, -1.0) for part in rows.parts]
         sums = k + len(sides) * square  # from here on rows are equations
-        left = np.zeros((len(pairs), sums + len(sides) * k, _columns(rows)))
+        left = np.zeros((len(pairs), sums + len(sides) * k, _places(k, len(sides))[0].start + 1))
         right, least = np.zeros(left.shape[:2]), np.zeros(left.shape[2])
         leaves, enters = np.kron(np.eye(k), np.ones(k)), np.tile(np.eye(k), k)
         left[:, :k, :square] = enters - leaves
@@ -210,12 +209,6 @@ class _Programs:
         weights = weights * away / ratios[:, None, None]
         given = self._pairs[solved], flow * away, every[:parts], every[parts:]
         return Solved(*given, ratios, weights)
-
-
-def _columns(rows: RowSets) -> int:
-    """Return the number of variables of one pair: flows, those of :func:`_places`, and Λ."""
-    k = rows.states
-    return k * k + 2 * len(rows.parts) * (2 * k * k + k) + 1
 
 
 def _places(k: int, part: int) -> tuple[slice, slice, slice]:

@@ -4,6 +4,8 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
+from pufferflow._util.rounding import divide_up
+
 SMALLEST_EPSILON = 1e-11
 """Smallest c; below it rounding would exceed the leakage."""
 
@@ -46,10 +48,10 @@ def crossing(
             break
         slope, guess = 1.0, math.inf
         if 0 < found < math.inf:
-            points.append((math.log(cost), math.log(found / target)))
-            (x, y), (last, before) = points[-1], points[-2] if len(points) > 1 else (math.nan, 0.0)
-            if last != x and len(points) > 1:
-                slope = (y - before) / (x - last)
+            x, y = math.log(cost), math.log(found / target)
+            if points and points[-1][0] != x:
+                slope = (y - points[-1][1]) / (x - points[-1][0])
+            points.append((x, y))
             slope = slope if 0.05 < slope < 20 else 1.0
             guess = math.exp(min(max(x + (aim - y) / slope, -700.0), 700.0))
         if not low < guess < high or (len(points) > 8 and len(points) % 2):
@@ -79,7 +81,5 @@ def scale_below(
     below, _ = crossing(value, epsilon, min(cost, epsilon), most, tolerance, above=False)
     if not below:
         return None
-    scale = math.nextafter(1 / below, math.inf)
-    while 1 / scale > below:
-        scale = math.nextafter(scale, math.inf)
+    scale = divide_up(1.0, below)
     return (scale, found[below].node) if scale < upper else None

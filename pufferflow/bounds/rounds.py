@@ -177,9 +177,8 @@ class Cycle:
         """
         chain = self.chain
         matrices = chain.transition_matrices
-        few = [matrices.mean(axis=0)]
-        if self.is_slow:
-            few += list(matrices[:: math.ceil(len(matrices) / _FEW)])
+        some = matrices[:: math.ceil(len(matrices) / _FEW)] if self.is_slow else ()
+        few = [matrices.mean(axis=0), *some]
         if not self.forward:
             past = np.ones(chain.states)
             if chain.start == "stationary":

@@ -72,10 +72,8 @@ def newton_step(side: PairBound, now: Floats, wanted: Floats, fixed: Bools) -> F
     """Return d with (I − J) d = wanted − now, J the derivative, zero in rows of ``fixed`` pairs."""
     k = len(now)
     pairs, arcs, weights = side.derivative()
-    if fixed.any():
-        keep = ~fixed.ravel()[pairs]
-        pairs, arcs, weights = pairs[keep], arcs[keep], weights[keep]
-    weights = weights * (1 - 1e-10)
+    keep = ~fixed.ravel()[pairs]
+    pairs, arcs, weights = pairs[keep], arcs[keep], weights[keep] * (1 - 1e-10)
     right = (wanted - now).ravel()
     if k <= _DENSE:
         system = np.eye(k * k)

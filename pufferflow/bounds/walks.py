@@ -11,7 +11,7 @@ from pufferflow._util.rounding import UNIT_ROUNDOFF
 from pufferflow._util.types import Bools, Floats, Ints
 from pufferflow.bounds._step_kernels import walk
 from pufferflow.bounds.blocks import Block
-from pufferflow.bounds.distribution_sets import PORTION, ExactRows, Trees
+from pufferflow.bounds.distribution_sets import PORTION, Trees, limits_of
 
 Stored = NDArray[np.float32]
 
@@ -60,11 +60,10 @@ class Stretch:
         self.count, k = len(possible) - 1, possible.shape[1]
         self.possible: Bools = constant(possible)
         self._limits: Floats = np.full((1, k, k), np.inf)
-        if rows is not None and spreads is None:
-            self._limits = np.array([ExactRows(table, error).limit for table in rows])
-        if spreads is None:
-            spreads = np.full(self.count + 1, np.inf if rows is None else 0.0)
-        rows = np.zeros((1, k, k)) if rows is None else rows
+        if rows is None:
+            rows, spreads = np.zeros((1, k, k)), np.full(self.count + 1, np.inf)
+        elif spreads is None:
+            spreads, self._limits = np.zeros(self.count + 1), limits_of(rows, error)
         error = 2 * error + 4 * UNIT_ROUNDOFF
         self._exact = constant(rows), error, constant(spreads)
         self._which = constant(np.full(self.count, which, dtype=np.int64))
@@ -87,16 +86,14 @@ class Stretch:
         The first are ``start``; ``costs`` has c for values that a mechanism can distinguish. The
         kernel returns often enough for signals.
         """
-        tables = start.copy(), np.empty_like(start), np.empty_like(start)
         between = (self._steps - 1) * costs.max() * (1 + 4 * UNIT_ROUNDOFF)
         reweighted = self._which, self._roots, (self._steps, self._far, between)
         limits = costs, constant(np.minimum(cap, self._limits))
-        out, place = np.zeros((self.count + 1, *start.shape), dtype=np.float32), 0
-        while place < out[1:].size:
+        now = np.empty_like(start)
+        given = self._exact, reweighted, self.possible, (start, now), limits, trees, checks
+        out, step = np.zeros((self.count + 1, *start.shape), dtype=np.float32), 0
+        while step < self.count:
             if ended is not None and ended.is_set():
                 raise EndedError
-            portion = (place, PORTION)
-            place = walk(
-                self._exact, reweighted, self.possible, tables, limits, trees, checks, out, portion
-            )
-        return out, tables[0]
+            step = walk(*given, out, (step, PORTION))
+        return out, now

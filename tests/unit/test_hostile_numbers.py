@@ -76,7 +76,7 @@ def test_what_is_no_number_proves_nothing(number, length):
     loss, limit = spoil(of_chain(pf.MarkovChain(ROWS), length, Protection()))
     if length == 5:
         wanted = length * 0.1
-        for side in (loss._forward, loss._backward):
+        for side in loss._others:
             side.side.early.walk = lambda *others: (np.full((length, 4, 4), number), None)
     else:
         wanted = 0.1 + limit
