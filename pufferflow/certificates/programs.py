@@ -128,15 +128,16 @@ class Writer:
         if model.period > 1 or model.row_sets or self.remembers or not self.small:
             return kinds
         names = ["steps"] * bool(self._known(forward, nodes, self.most)) + ["power"] * (not known)
+        inside = ~self._outside(forward, nodes)
         while len(kinds) < _WAYS:
             now, best = self._late(forward, first, kinds), None
-            least = self._all(forward, nodes, now) / (1 + _ENOUGH)
+            least = _size(now[inside]) / (1 + _ENOUGH)
             for kind in (Kind(*one) for one in product(names, _POWERS)):
                 if (kind.steps - 1) * self.cost >= now.max():
                     continue
                 ways = self._ways(forward, nodes, kind, self.most)
                 table = np.minimum(now, self._through(ways, forward, nodes, [now]))
-                if (found := self._all(forward, nodes, table)) < least:
+                if (found := _size(table[inside])) < least:
                     best, least = kind, found
             if best is None:
                 break
@@ -196,24 +197,27 @@ class Writer:
         every = {Kind(name, min(n, number) if self.model.period > 1 else n) for name, n in kinds}
         if not late:
             near = {"steps": 1, "power": 1 if self.remembers else self.small * _NEAR}
-            most = ((name, min(number, max(n, near[name]))) for name, n in kinds)
-            every = {Kind(name, m) for name, far in most for m in _POWERS if m <= far}
-        found = list[tuple[float, Kind, list[Way], Floats]]()
+            limits = ((name, min(number, max(n, near[name]))) for name, n in kinds)
+            every = {Kind(name, m) for name, far in limits for m in _POWERS if m <= far}
+        found = list[tuple[Kind, list[Way], Floats]]()
         for kind in sorted(every):
             widest = float((before[max(number - kind.steps, 0)] + self.costs).max())
             given = self._ways(forward, nodes, kind, widest)
-            bound = self._through(given, forward, nodes, before)
-            found.append((self._all(forward, nodes, bound), kind, given, bound))
-        ways, slack = list[Document](), 0.0
-        for _, kind, given, bound in sorted(found, key=lambda one: one[0])[
-            : _WAYS if self.small else 2
-        ]:
-            if (bound + slack < table).any():
-                table, slack = np.minimum(table, bound), 0.0 if late else _ENOUGH * self.cost
-                way: Document = {kind.name: kind.steps} if kind != Kind("steps", 1) else {}
-                if kind.name == "steps":
-                    way["witnesses"] = _witnesses(given[0].rows, self.k)
-                ways.append(way)
+            found.append((kind, given, self._through(given, forward, nodes, before)))
+        ways, inside = list[Document](), ~self._outside(forward, nodes)
+        worth = 1.0 if late else 1 + _ENOUGH
+        while found and len(ways) < _WAYS:
+            best = min(found, key=lambda one: _size(np.minimum(table, one[2])[inside]))
+            kind, given, bound = best
+            if not _size(np.minimum(table, bound)[inside]) * worth < _size(table[inside]):
+                break
+            if not self.small:  # one of each name
+                found = [one for one in found if one[0].name != kind.name]
+            table = np.minimum(table, bound)
+            way: Document = {kind.name: kind.steps} if kind != Kind("steps", 1) else {}
+            if kind.name == "steps":
+                way["witnesses"] = _witnesses(given[0].rows, self.k)
+            ways.append(way)
         return ways, table
 
     # -- leakages, in floats -----------------------------------------------------------------------
@@ -230,11 +234,6 @@ class Writer:
     def _largest(self, forward: bool, nodes: range, table: Floats) -> float:
         """Return the largest leakage of values that the nodes can have."""
         return float(table[~self._outside(forward, nodes)].max(initial=0))
-
-    def _all(self, forward: bool, nodes: range, table: Floats) -> float:
-        """Return the largest and mean leakage of values that the nodes can have, together."""
-        inside = table[~self._outside(forward, nodes)]
-        return float(inside.max() + inside.mean())
 
     def _known(self, forward: bool, nodes: range, widest: float, steps: int = 1) -> list[Way]:
         """Return the distributions of the node some steps away, if they are known.
@@ -343,6 +342,11 @@ class Writer:
             if (last - now).max() <= _CLOSE * now.max():
                 break
         return now
+
+
+def _size(leakages: Floats) -> float:
+    """Return the largest and the mean leakage, together."""
+    return float(leakages.max() + leakages.mean())
 
 
 def _witnesses(rows: Any, values: int) -> list[list[Any]]:
