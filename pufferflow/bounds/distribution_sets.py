@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -64,12 +63,8 @@ class ExactRows:
         self.rows, self.error, self.spread = constant(rows), error, spread
         limit, self._margin = limits_of(rows, error), 4.1 * error + 4 * UNIT_ROUNDOFF
         self._distinct: Bools = limit > 0
+        self._trees = no_trees(len(rows), flows=True)
         self.limit: Floats = limit + 2 * spread * (1 - np.eye(len(rows)))
-
-    @cached_property
-    def _trees(self) -> Trees:
-        """The last trees: tables of k³ entries, made when they are used."""
-        return no_trees(len(self.rows), flows=True)
 
     def bound(self, costs: Floats) -> Floats:
         """As :meth:`PairBound.bound`."""

@@ -61,11 +61,7 @@ def crossing(
 
 
 def scale_below(
-    loss: Callable[[float], Loss],
-    epsilon: float,
-    upper: float,
-    cost: float,
-    tolerance: float,
+    loss: Callable[[float], Loss], epsilon: float, upper: float, cost: float, tolerance: float
 ) -> tuple[float, int] | None:
     """Return the smallest scale with loss ≤ ε, rounded up, and a node; None if ≥ ``upper``.
 

@@ -63,7 +63,9 @@ class Stretch:
         if rows is None:
             rows, spreads = np.zeros((1, k, k)), np.full(self.count + 1, np.inf)
         elif spreads is None:
-            spreads, self._limits = np.zeros(self.count + 1), limits_of(rows, error)
+            spreads = np.zeros(self.count + 1)
+            some = np.array_split(rows, 1 + len(rows) // 100)  # what fits into a cache
+            self._limits = np.concatenate([limits_of(part, error) for part in some])
         error = 2 * error + 4 * UNIT_ROUNDOFF
         self._exact = constant(rows), error, constant(spreads)
         self._which = constant(np.full(self.count, which, dtype=np.int64))

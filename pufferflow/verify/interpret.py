@@ -47,7 +47,7 @@ def interpret(claim: Claim, work: Work) -> Fraction:
     require(same, "the proofs are of different counts: weights and lengths must be the same")
     moving = not counts or any(count.W for count in counts)
     require(claim.scale > 0 or not moving, "without noise a loss is not bounded")
-    require(claim.epsilon > 0, "epsilon must be positive")
+    require(claim.epsilon > 0, "epsilon is 0; make a certificate for a positive one")
     if counts:
         return max(count_loss(claim, *pair, work) for pair in zip(every, counts, strict=True))
     pairs = zip(every, proofs, strict=True)
