@@ -183,11 +183,10 @@ def limits_of(rows: Floats, error: float) -> Floats:
 
 def largest_log_ratios(rows: Floats, distinct: Bools) -> Floats:
     """Return max_z log rows[x, z] / rows[x', z], rounded up; 0 unless the pair is ``distinct``."""
-    table = np.zeros(distinct.shape)
     with np.errstate(divide="ignore", invalid="ignore"):
-        for logs in np.moveaxis(np.log(rows), -1, 0):
-            np.fmax(table, logs[..., None] - logs[..., None, :], out=table)
-    table[~distinct] = 0.0
+        logs = np.log(rows)
+        largest = np.fmax.reduce(logs[..., None, :] - logs[..., None, :, :], axis=-1)
+    table = np.where(distinct, largest, 0.0)
     return np.where(table > 0, table * (1 + 8 * UNIT_ROUNDOFF) + 2000 * UNIT_ROUNDOFF, 0.0)
 
 
