@@ -66,6 +66,7 @@ class Cycle:
         """Set when results are no longer needed: recursions of other threads raise EndedError."""
         self._stretches: dict[int, Stretch] = {}
         self._trees: list[Trees] = []
+        self._corners = np.empty((self.pieces, k, k))  # the last leakages after each piece
         self._start = np.zeros((k, k))  # the last leakages at the end of a period, in units of c
         self._found_at = 0.0  # the c of these; 0: they are a guess
 
@@ -202,10 +203,11 @@ class Cycle:
         self._found = np.empty((period, k, k), dtype=np.float32)
         above = cap * (1 - np.eye(k))
         start, valid, change = np.minimum(room * cost * self._start, above), above, 0.0
+        join = False
         if not self.known:
             self._ends = self._at_ends(cost, above)
         for _ in range(_PASSES + _STEPS // period):
-            now = self._round(start, cost, cap)
+            now = self._round(start, cost, cap, join=join)
             before, change = change, float(abs(now - start).max())
             ratio = change / before if before else 0.0
             rest = ratio / (1 - ratio) if _SLOW < ratio < 1 else 0.0  # of the changes to come
@@ -215,7 +217,8 @@ class Cycle:
             valid = start if proved else valid
             if rest:
                 now, change = np.maximum(now + rest * (now - start), 0.0), 0.0
-            start = now if proved and not rest else np.minimum(now * (1 + _CLOSE), above)
+            join = proved and not rest
+            start = now if join else np.minimum(now * (1 + _CLOSE), above)
         else:
             for start in (valid, above):
                 now = self._round(start, cost, cap)
@@ -224,11 +227,18 @@ class Cycle:
         self._start, self._found_at = now / cost, cost
         return list(self._found.astype(np.float64))
 
-    def _round(self, start: Floats, cost: float, cap: float) -> Floats:
-        """Iterate one period; return the leakages at its end, and store all of them rounded up."""
+    def _round(self, start: Floats, cost: float, cap: float, *, join: bool = False) -> Floats:
+        """Iterate one period; return the leakages at its end, and store all of them rounded up.
+
+        If it continues the last one it may ``join`` it, where it hardly differs, up to its end.
+        """
         now = start.copy()
         for piece in range(self.pieces):
             self._found[self._phases(piece)] = self._walk(piece, now, cost, cap)
+            last = self._corners[piece]
+            if join and (now <= last).all() and (last - now).max() <= _CLOSE * now.max():
+                return start
+            self._corners[piece] = now
         return now
 
 
