@@ -185,7 +185,7 @@ let number where value : Checker.q =
 (* -- proofs: hints for the search, in which nothing is trusted ------------------------------ *)
 
 type witness = Tree of int array | Flows
-type step = { witnesses : int option; power : Z.t option; steps : Z.t option }
+type step = { witnesses : int option; power : Z.t option }
 type side = { prefix : step list; start : Checker.q list list option; cycle : step list option }
 type count = { weights : Z.t list }
 type proof = {
@@ -226,21 +226,14 @@ let witness where v = match v with
   | v -> wrong where v
 
 let step where v =
-  let f = fields where [] ["witnesses"; "power"; "steps"] v in
-  { witnesses = option small where (f "witnesses"); power = option positive where (f "power");
-    steps = option positive where (f "steps") }
-
-(* Several steps of a node are read as one that the search does not know. *)
-let steps where v = match v with
-  | List l -> ignore (List.map (step where) l);
-    { witnesses = None; power = None; steps = Some Z.zero }
-  | v -> step where v
+  let f = fields where [] ["witnesses"; "power"] v in
+  { witnesses = option small where (f "witnesses"); power = option positive where (f "power") }
 
 let side where v =
   let f = fields where ["prefix"] ["start"; "cycle"] v in
-  { prefix = list steps where (f "prefix");
+  { prefix = list step where (f "prefix");
     start = option square where (f "start");
-    cycle = option (list steps) where (f "cycle") }
+    cycle = option (list step) where (f "cycle") }
 
 let quilt where v = match v with
   | List [first; last; left; right] ->

@@ -250,7 +250,6 @@ let listed proof k = function
 
 (* A table from the growth at the neighbour and at the node that Lemma 6 looks at. *)
 let step n k rows mixed proof (step : step) near far between count : Checker.step * _ =
-  if Option.value ~default:Z.one step.steps <> Z.one then unproved "several steps of a node";
   let witnesses = listed proof k step.witnesses in
   let m = if step.power <> None && Z.sign between > 0 then mixed else None in
   let heights = if m = None then [||] else heights n far in

@@ -27,13 +27,12 @@ every chain, or the one family. All bound the loss at the scale itself. A proof 
     …], …], "cycle": [STEP, …]}``: steps for the nodes with 1, 2, … nodes on that side; for all
     others a table of bounds from which a period starts, and a step per phase. A step
     ``{"witnesses": i, "power": m}`` names the i-th table of witnesses, and how many steps away a
-    node is bounded under any distribution; either may be missing. Witnesses are of the next node,
-    or ``"steps": n`` away; of a list of steps in place of one the least bounds count. A table has a
-    witness in row x and column y for these two values, or null: a tree, as the parent of every
-    value (from 1), 0 for the root and negative if the arc leads from the parent; of sets of rows
-    ``{"flow": [[…], …], "surplus": […], "reserve": […]}``, flows and shares of every part, tables
-    from value to value. ``observations`` names trees for pairs of them. If records around hidden
-    states may be known, these must determine ``power`` observations.
+    node is bounded under any distribution; either may be missing. A table has a witness in row x
+    and column y for these two values, or null: a tree, as the parent of every value (from 1), 0 for
+    the root and negative if the arc leads from the parent; of sets of rows ``{"flow": [[…], …],
+    "surplus": […], "reserve": […]}``, flows and shares of every part, tables from value to value.
+    ``observations`` names trees for pairs of them. If records around hidden states may be known,
+    these must determine ``power`` observations.
 ``{"quilts": [[first, last, left, right], …]}``
     Ranges of nodes that cover 1 … T, each with the Markov quilt at distances left and right, null
     for no quilt node.

@@ -3,7 +3,6 @@
 import math
 from fractions import Fraction
 from functools import cache
-from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,12 +21,10 @@ from pufferflow.verify.parse import Claim
 _MARGIN = 1e-9
 _ENOUGH = 1e-3
 """Leakage, relatively or in c, that justifies no longer program."""
-_POWERS = [m << j for j in range(20) for m in ((2, 3) if j else (1, 2, 3))]
+_POWERS = [m << j for j in range(8) for m in ((2, 3) if j else (1, 2, 3))]
 """Steps from a node with a step of its own to one with any distribution."""
-_WAYS, _NEAR = 4, 8
-"""Bounds of a node; and steps to a node with any distribution, at least, that are tried for one."""
 _MAX_COUPLED = 12
-"""States of sets of rows with flows, and of chains with many bounds of one node."""
+"""States of sets of rows with flows."""
 _EARLY, _MAX_WORK = (0, 1, 4, 16, 64, 150, 400), 2e7
 """Numbers of nodes with steps of their own, and work on them."""
 _ROUNDS, _CLOSE = 2_000, 1e-7
@@ -36,13 +33,6 @@ _ROUNDS, _CLOSE = 2_000, 1e-7
 _BELOW = 1 - 4e-15
 
 Document = dict[str, Any]
-
-
-class Kind(NamedTuple):
-    """How a step bounds leakages: by a "power", or by known distributions some "steps" away."""
-
-    name: str
-    steps: int
 
 
 class Way(NamedTuple):
@@ -64,7 +54,7 @@ class Writer:
     def __init__(self, claim: Claim, member: Any, known: list[Any], share: float) -> None:
         self.witnesses: list[Any] = []
         self.model = model = Model(member, Work(MAX_WORK), claim.side_information == "any")
-        self.hidden, self.k, self.small = claim.hidden, model.k, model.k <= _MAX_COUPLED
+        self.hidden, self.k = claim.hidden, model.k
         self.remembers = model.hidden and model.informed
         """Whether steps are from one history of records to another."""
         self.around = claim.length - 1 - max(claim.hidden - len(model.histories), 0)
@@ -103,48 +93,24 @@ class Writer:
     def _side(self, forward: bool) -> tuple[Document, Floats]:
         """Return one side, and the leakages of a node in the middle."""
         model = self.model
-        kinds = self._kinds(forward)
-        many = 0 if self.remembers and kinds[-1].steps > 1 else self._early(forward, kinds)
+        ends = range(1, 2), model.late(forward, self.early[-1] + 1)[0]
+        known = all(self._nearly(forward, nodes) for nodes in ends)
+        power = 0 if known else self._power(forward)
+        many = 0 if self.remembers and power > 1 else self._early(forward, power)
         single = [range(j, j + 1) for j in range(1, many + 1)]
-        prefix, tables = self._steps(forward, 0 * self.away, single, kinds)
+        prefix, tables = self._steps(forward, 0 * self.away, single, power)
         if many == self.around:
             return {"prefix": prefix}, tables[-1]
         # at least those of all nodes at this distance from a late one
-        floor = np.maximum.reduce(tables[-max(kind.steps for kind in kinds) :])
-        late = model.late(forward, many + 1)
-        guess = self._late(forward, many + 1, kinds, floor)
+        floor, late = np.maximum.reduce(tables[-max(power, 1) :]), model.late(forward, many + 1)
+        guess = self._late(forward, many + 1, 0, floor)
+        if power:
+            guess = np.minimum(guess, self._late(forward, many + 1, power, floor))
         stated = [[f"{a * (1 + 4e-10):.10g}" for a in row] for row in guess.tolist()]
-        cycle, _ = self._steps(forward, guess, late, kinds)
+        cycle, _ = self._steps(forward, guess, late, power)
         return {"prefix": prefix, "start": stated, "cycle": cycle}, guess
 
-    def _kinds(self, forward: bool) -> list[Kind]:
-        """Return how steps of late nodes bound leakages; those of early ones may lead less far."""
-        model, first = self.model, self.early[-1] + 1
-        [*_, nodes] = places = model.late(forward, first)
-        known = all(self._nearly(forward, each) for each in (range(1, 2), places[0]))
-        kinds = [Kind("steps", 1)]
-        if not known:
-            kinds.append(Kind("power", self._power(forward)))
-        if model.period > 1 or model.row_sets or self.remembers or not self.small:
-            return kinds
-        names = ["steps"] * bool(self._known(forward, nodes, self.most)) + ["power"] * (not known)
-        inside = ~self._outside(forward, nodes)
-        while len(kinds) < _WAYS:
-            now, best = self._late(forward, first, kinds), None
-            least = _size(now[inside]) / (1 + _ENOUGH)
-            for kind in (Kind(*one) for one in product(names, _POWERS)):
-                if (kind.steps - 1) * self.cost >= now.max():
-                    continue
-                ways = self._ways(forward, nodes, kind, self.most)
-                table = np.minimum(now, self._through(ways, forward, nodes, [now]))
-                if (found := _size(table[inside])) < least:
-                    best, least = kind, found
-            if best is None:
-                break
-            kinds.append(best)
-        return kinds
-
-    def _early(self, forward: bool, kinds: list[Kind]) -> int:
+    def _early(self, forward: bool, power: int) -> int:
         """Return the number of nodes with steps of their own.
 
         All have if leakages grow up to the middle; otherwise those before the distributions are
@@ -153,10 +119,11 @@ class Writer:
         model, tables = self.model, [0 * self.away]
         if self.many == self.around and model.period == 1:
             [nodes], largest = model.late(forward, self.many), 0.0
-            late = self._largest(forward, nodes, self._late(forward, self.many, kinds))
+            every = (self._late(forward, self.many, m) for m in {0, power})
+            late = min(self._largest(forward, nodes, table) for table in every)
             while len(tables) <= self.many // 2 and largest < late * (1 - _ENOUGH):
                 node = range(len(tables), len(tables) + 1)
-                tables.append(self._step(forward, node, kinds, tables)[1])
+                tables.append(self._step(forward, node, power, tables)[1])
                 largest = self._largest(forward, node, tables[-1])
             if len(tables) > self.many // 2:
                 return self.many
@@ -166,59 +133,45 @@ class Writer:
                 break
         if self._known(forward, nodes, self.most):
             return many
-        # from these on, and so many nodes before them as steps lead, values repeat
-        farthest = max(kind.steps for kind in kinds)
-        return min(model.settled and model.settled + farthest - 1, self.many)
+        # from these on, and ``power`` nodes before them, values repeat
+        return min(model.settled and model.settled + max(power, 1) - 1, self.many)
 
     def _steps(
-        self, forward: bool, start: Floats, places: list[range], kinds: list[Kind]
-    ) -> tuple[list[Any], list[Floats]]:
+        self, forward: bool, start: Floats, places: list[range], power: int
+    ) -> tuple[list[Document], list[Floats]]:
         """Return steps for successive places, and the leakages at the start and after each."""
-        steps, tables = list[Any](), [start]
+        steps, tables = list[Document](), [start]
         for nodes in places:
-            ways, table = self._step(forward, nodes, kinds, tables)
-            for way in ways:
-                if "witnesses" in way:
-                    way["witnesses"] = self._add(way["witnesses"])
-            if len(ways) == 2 and set(ways[0]) | set(ways[1]) == {"power", "witnesses"}:
-                ways = [ways[0] | ways[1]]
-            steps.append(ways if len(ways) > 1 else (ways or [{}])[0])
+            step, table = self._step(forward, nodes, power, tables)
+            if "witnesses" in step:
+                step["witnesses"] = self._add(step["witnesses"])
+            steps.append(step)
             tables.append(table)
         return steps, tables
 
     def _step(
-        self, forward: bool, nodes: range, kinds: list[Kind], before: list[Floats]
-    ) -> tuple[list[Document], Floats]:
-        """Return steps of a node, or of late ones, with their witnesses, and its leakages.
+        self, forward: bool, nodes: range, power: int, before: list[Floats]
+    ) -> tuple[Document, Floats]:
+        """Return the step of a node, or of late ones, with its witnesses, and its leakages.
 
-        Those of early nodes may lead less far.
+        The power, up to this one, is that of the smallest leakages.
         """
-        late, number, table = len(nodes) > 1, len(before), self._cap(nodes)
-        every = {Kind(name, min(n, number) if self.model.period > 1 else n) for name, n in kinds}
-        if not late:
-            near = {"steps": 1, "power": 1 if self.remembers else self.small * _NEAR}
-            limits = ((name, min(number, max(n, near[name]))) for name, n in kinds)
-            every = {Kind(name, m) for name, far in limits for m in _POWERS if m <= far}
-        found = list[tuple[Kind, list[Way], Floats]]()
-        for kind in sorted(every):
-            widest = float((before[max(number - kind.steps, 0)] + self.costs).max())
-            given = self._ways(forward, nodes, kind, widest)
-            found.append((kind, given, self._through(given, forward, nodes, before)))
-        ways, inside = list[Document](), ~self._outside(forward, nodes)
-        worth = 1.0 if late else 1 + _ENOUGH
-        while found and len(ways) < _WAYS:
-            best = min(found, key=lambda one: _size(np.minimum(table, one[2])[inside]))
-            kind, given, bound = best
-            if not _size(np.minimum(table, bound)[inside]) * worth < _size(table[inside]):
-                break
-            if not self.small:  # one of each name
-                found = [one for one in found if one[0].name != kind.name]
-            table = np.minimum(table, bound)
-            way: Document = {kind.name: kind.steps} if kind != Kind("steps", 1) else {}
-            if kind.name == "steps":
-                way["witnesses"] = _witnesses(given[0].rows, self.k)
-            ways.append(way)
-        return ways, table
+        late, step = len(nodes) > 1, Document()
+        power = power if late and self.model.period == 1 else min(power, len(before))
+        known = self._known(forward, nodes, float((before[-1] + self.costs).max()))
+        trees, none = self._through(known, forward, nodes, before), self._cap(nodes)
+        every = {
+            m: self._through(self._unknown(forward, nodes, m), forward, nodes, before)
+            for m in ([power] if late else [m for m in _POWERS if m <= power] or [0])
+        }
+        least = {m: self._largest(forward, nodes, np.minimum(trees, every[m])) for m in every}
+        power = min(every, key=least.__getitem__)
+        table, ratios, slack = trees, every[power], 0 if late else _ENOUGH * self.cost
+        if (ratios + slack < trees).any():
+            step["power"], none, table = power, ratios, np.minimum(trees, ratios)
+        if (trees < none).any():
+            step["witnesses"] = _witnesses(known[0].rows, self.k)
+        return step, table
 
     # -- leakages, in floats -----------------------------------------------------------------------
 
@@ -235,16 +188,16 @@ class Writer:
         """Return the largest leakage of values that the nodes can have."""
         return float(table[~self._outside(forward, nodes)].max(initial=0))
 
-    def _known(self, forward: bool, nodes: range, widest: float, steps: int = 1) -> list[Way]:
-        """Return the distributions of the node some steps away, if they are known.
+    def _known(self, forward: bool, nodes: range, widest: float) -> list[Way]:
+        """Return the distributions of a node's neighbour, if they are known.
 
-        ``widest`` is its largest leakage, c included.
+        ``widest`` is the largest leakage of the neighbour, c included.
         """
-        node = self.model.node(forward, nodes, _growth(widest), steps)
-        if not node.rows or (self.model.row_sets and not self.small):
+        node = self.model.node(forward, nodes, _growth(widest))
+        if not node.rows or (self.model.row_sets and self.k > _MAX_COUPLED):
             return []
-        excess = math.log(min(float(node.excess), 1e300)) + (steps - 1) * self.cost
-        return [Way(self._coupled(forward, node), self.costs, excess * self.away, steps)]
+        excess = math.log(min(float(node.excess), 1e300)) * self.away
+        return [Way(self._coupled(forward, node), self.costs, excess, 1)]
 
     def _nearly(self, forward: bool, nodes: range) -> bool:
         """Return whether the distributions are known with hardly an error."""
@@ -259,12 +212,12 @@ class Writer:
         rows[: len(node.rows)] = _floats(node.rows)
         return ExactRows(rows, 1e-15)  # an error: equal rows have a tree too
 
-    def _ways(self, forward: bool, nodes: range, kind: Kind, widest: float) -> list[Way]:
-        """Return sets of distributions of a node some steps away: if known, or of any ones."""
-        if kind.name == "steps":
-            return self._known(forward, nodes, widest, kind.steps)
-        values = self.model.values(forward, nodes, kind.steps)
-        return self._ratios(forward, nodes.start % self.model.period, kind.steps, values)
+    def _unknown(self, forward: bool, nodes: range, power: int) -> list[Way]:
+        """Return sets of any distributions of the node ``power`` steps away, none for 0."""
+        if not power:
+            return []
+        values = self.model.values(forward, nodes, power)
+        return self._ratios(forward, nodes.start % self.model.period, power, values)
 
     def _reweighted(self, forward: bool, phase: int, power: int, values: Values) -> list[Way]:
         """Return sets of distributions on some values; each bounds the leakage."""
@@ -297,29 +250,23 @@ class Writer:
         most = self.around if model.period == 1 else min(self.around, model.period)
         most = min(most, len(model.histories)) if self.remembers else most
         while m <= most and (m - 1) * self.cost < least:
-            table = self._late(forward, self.around, [Kind("power", m)])
+            table = self._late(forward, self.around, m)
             bound = self._largest(forward, model.late(forward, self.around)[-1], table)
             if bound < least * (1 - _ENOUGH):
                 power, least = m, bound
             m += 1 if self.remembers else m  # chains of order m need m steps
         return power
 
-    def _late(
-        self, forward: bool, first: int, kinds: list[Kind], floor: Floats | float = 0.0
-    ) -> Floats:
+    def _late(self, forward: bool, first: int, power: int, floor: Floats | float = 0.0) -> Floats:
         """Return leakages of at least ``floor`` that a period maps to at most themselves.
 
-        They are by known distributions, or by any ones of a node some steps away.
+        They are by known distributions, or by any ones of the node ``power`` steps away.
         """
         places, single = self.model.late(forward, first), self.model.period == 1
         every = [
-            [
-                way
-                for name, n in kinds
-                for way in self._ways(
-                    forward, nodes, Kind(name, n if single else min(n, i)), self.most
-                )
-            ]
+            self._unknown(forward, nodes, power if single else min(power, i))
+            if power
+            else self._known(forward, nodes, self.most)
             for i, nodes in enumerate(places, 1)
         ]
         now = cap = self._cap(places[0])
@@ -331,22 +278,16 @@ class Writer:
                 given = rows, costs, cap, start
                 found = post_fixed_point(*given, extra=extra + more, floor=floor)
                 now = np.minimum(now, found)
-            if len(every[0]) < 2:
-                return now
+            return now
         for _ in range(_ROUNDS):
             tables = [now]
             for nodes, ways in zip(places, every, strict=True):
                 table = self._through(ways, forward, nodes, tables)
-                tables.append(np.maximum(np.minimum(table + extra, cap), floor))
+                tables.append(np.minimum(table + extra, cap))
             now, last = tables[-1], now
             if (last - now).max() <= _CLOSE * now.max():
                 break
         return now
-
-
-def _size(leakages: Floats) -> float:
-    """Return the largest and the mean leakage, together."""
-    return float(leakages.max() + leakages.mean())
 
 
 def _witnesses(rows: Any, values: int) -> list[list[Any]]:

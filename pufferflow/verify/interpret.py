@@ -4,9 +4,9 @@ State: a table E[x][y] ≥ e^A[x][y], bounds of the leakage of the values x and 
 all nodes on one side of it.
 
 * COUNT: with n nodes on that side E ≤ e^(nc), c = 1/scale.
-* STEP: E of a node from E of one some steps away, for each pair by a witness
-  (:mod:`pufferflow.verify.rules`), or under any distribution of the other node; pairs that have
-  neither get COUNT.
+* STEP: E of a node from E of its neighbour, for each pair by a witness
+  (:mod:`pufferflow.verify.rules`), or under any distribution of the node ``power`` steps away;
+  pairs that have neither get COUNT.
 * CLOSE: a period that ends at or below the table from which it starts serves all nodes (Theorem 2).
 * RATIO: E of a node by the largest ratios of the node n steps away, the n − 1 between by COUNT:
   Markov quilts.
@@ -17,7 +17,7 @@ all nodes on one side of it.
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from functools import cache, cached_property
-from itertools import chain, permutations, product
+from itertools import permutations, product
 from operator import mul
 from typing import Any
 
@@ -91,35 +91,27 @@ class Interpreter:
 
     # -- STEP and CLOSE ----------------------------------------------------------------------------
 
-    def step(self, forward: bool, nodes: range, ways: list[Step], before: list[Table]) -> Table:
-        """Return E of a node, or of late ones, from those before it: the least bounds (STEP)."""
-        model, k, number = self.model, self.model.k, len(before)
-        self.work.spend((100 + k**3) * max(len(ways), 1))
-        table = self.count(min(nodes[-1], self.around))
-        for step in ways:
-            steps, power = step.steps or 1, step.power or 1
-            # a table of all late nodes holds for those at this distance
-            farthest, late = max(steps, power), model.period == 1 and len(nodes) > 1
-            why = f"no node is {farthest} steps away from step {number} of a side"
-            require(farthest <= number or late, why)
-            near, far = (self.growth(before[max(number - n, 0)]) for n in (steps, power))
-            node = model.node(forward, nodes, near, steps)
-            if step.power:
-                self.work.spend(2 * k**4)
-                away, counts = model.values(forward, nodes, power), model.between(forward, power)
-                beyond, own = (
-                    [[(n * self.cost).exp() for n in row] for row in by] for by in counts
-                )
-                far = _entrywise(mul, far, beyond)
-                for tables in model.weights(forward, nodes.start, power):
-                    bounds = reweighted(*tables, away, far)
-                    for x, y in permutations(node.values, 2):
-                        lower(table, x, y, own[x][y] * bounds[x][y])
-            if step.witnesses is not None:
-                self.work.spend(12 * len(node.values) ** 2 * (3 * k**2 if model.row_sets else k))
-                excess = node.excess * ((steps - 1) * self.cost).exp()  # the nodes between
-                trees = self.proof.table(step.witnesses, k)
-                node._replace(excess=excess).lower(table, trees, near)
+    def step(self, forward: bool, nodes: range, step: Step, before: list[Table]) -> Table:
+        """Return E of a node, or of late ones, from those before it, at most COUNT (STEP)."""
+        model, k, number, power = self.model, self.model.k, len(before), step.power or 1
+        # a table of all late nodes holds for those at this distance
+        why = f"no node is {power} steps away from step {number} of a side"
+        require(power <= number or (model.period == 1 and len(nodes) > 1), why)
+        near, far = (self.growth(before[max(number - steps, 0)]) for steps in (1, power))
+        table, node = self.count(min(nodes[-1], self.around)), model.node(forward, nodes, near)
+        self.work.spend(100 + k**3)
+        if step.power:
+            self.work.spend(2 * k**4)
+            away, records = model.values(forward, nodes, power), model.between(forward, power)
+            beyond, own = ([[(n * self.cost).exp() for n in row] for row in by] for by in records)
+            far = _entrywise(mul, far, beyond)
+            for tables in model.weights(forward, nodes.start, power):
+                bounds = reweighted(*tables, away, far)
+                for x, y in permutations(node.values, 2):
+                    lower(table, x, y, own[x][y] * bounds[x][y])
+        if step.witnesses is not None:
+            self.work.spend(12 * len(node.values) ** 2 * (3 * k**2 if model.row_sets else k))
+            node.lower(table, self.proof.table(step.witnesses, k), near)
         return table
 
     def begin(self, early: Iterable[Table], stated: Matrix) -> Table:
@@ -138,27 +130,23 @@ class Interpreter:
 
         With a period segments begin at any phase, and all nodes are others.
         """
-        model, given = self.model, (side.prefix, side.cycle or [])
-        prefix, cycle = ([s if isinstance(s, list) else [s] for s in steps] for steps in given)
-        every = [*chain(*prefix, *cycle)]
+        model, every = self.model, [*side.prefix, *(side.cycle or [])]
         both = any(s.power for s in every) and any(s.witnesses is not None for s in every)
         # a flow may pass through impossible values, which have no ratios
         why = "flows and ratios bound different tables, use one of them"
         require(not both or not model.row_sets, why)
         why = "nodes have steps of their own only if one matrix serves all"
-        require(not prefix or model.period == 1, why)
+        require(not side.prefix or model.period == 1, why)
         early = [self.count(0)]
-        for j, step in enumerate(prefix[: self.around], 1):
+        for j, step in enumerate(side.prefix[: self.around], 1):
             early.append(self.step(forward, range(j, j + 1), step, early))
         single = early if model.period == 1 else []
         if len(early) > self.around or side.start is None:
             return single, dict.fromkeys(range(model.period), self.count(self.around))
-        phases = model.late(forward, len(early))
+        cycle, phases = side.cycle or [], model.late(forward, len(early))
         why = f"a cycle has a start, and a step for each of the {len(phases)} phases"
         require(len(cycle) == len(phases), why)
-        reach = ((step.steps or 1, step.power or 1) for step in chain(*cycle))
-        farthest = max(map(max, reach), default=1)
-        late = [self.begin(early[-farthest:], side.start)]
+        late = [self.begin(early[-max(step.power or 1 for step in cycle) :], side.start)]
         for nodes, step in zip(phases, cycle, strict=True):
             late.append(self.step(forward, nodes, step, late))
         decide(balls.below(late[-1], late[0]), "a period does not end at or below its start")

@@ -177,20 +177,16 @@ class Model:
         starts = [nodes] if self.period == 1 else starts
         return [range(start, END, self.period) for start in starts]
 
-    def node(self, forward: bool, nodes: range, growth: Table, steps: int = 1) -> Node:
-        """Return the distributions of the node some steps away from one, or from all late ones."""
+    def node(self, forward: bool, nodes: range, growth: Table) -> Node:
+        """Return the distributions of the neighbour of a node, or of all late ones."""
         values, first = self.values(forward, nodes), nodes.start
         if self.informed or self.row_sets:
-            require(
-                steps == 1, "witnesses of several steps are for exact rows, and no side information"
-            )
             return Node(values, values, () if self.informed else self.row_sets[forward])
-        [(weights, _)] = self.weights(forward, first, steps)
         if forward:
-            return Node(values, values, columns(weights))
-        late, begin = len(nodes) > 1, first - steps if self.period > 1 else max(first - steps, 0)
-        before = range(begin, END if late else begin + 1, self.period)
-        given = self.given(columns(weights), before, begin if late else first, growth)
+            return Node(values, values, self.rows[first % self.period])
+        steps, before = columns(self.rows[(first - 1) % self.period]), nodes.stop - 1
+        after = first - (len(nodes) > 1)
+        given = self.given(steps, range(first - 1, before, self.period), after, growth)
         return given._replace(values=values)
 
     def observed(self, nodes: range, growth: Table) -> Node:

@@ -264,23 +264,21 @@ Witnesses: TypeAlias = list[list[Witness | None]]
 
 
 class Step(Record, frozen=True):
-    """Witnesses for a node's pairs, and steps to their node and to that of its reweighted bound."""
+    """Witnesses for a node's pairs, and the number of steps of its reweighted bound."""
 
     witnesses: Integer | None = None
     power: Positive | None = None
-    steps: Positive | None = None
 
 
 class Side(Record, frozen=True):
     """The nodes with 1, 2, … nodes on that side.
 
-    All others start from one table and have a step per phase. Of several steps of a node the least
-    bounds count.
+    All others start from one table and have a step per phase.
     """
 
-    prefix: list[Step | list[Step]]
+    prefix: list[Step]
     start: Matrix | None = None
-    cycle: list[Step | list[Step]] | None = None
+    cycle: list[Step] | None = None
 
 
 class Count(Record, frozen=True):

@@ -302,11 +302,6 @@ def random_program(seed, order=1):
         proof[name] = random_side(rng, k, length, period, proof["witnesses"], farthest)
     scale, asked = rng.choice(["0.5", "1", "4"]), str(rng.choice(["none", "any"]))
     document = claim(family, 99, length, scale, proof, side_information=asked)
-    if seed % 4 < 2 and asked == "none":
-        for side in (proof["forward"], proof["backward"]):
-            most = 3 if period == 1 else 1
-            for i, step in [*enumerate(side["prefix"], 1), *enumerate(side["cycle"], most)]:
-                step["steps"] = int(rng.integers(1, min(i, 3) + 1))
     if order > 1:
         family["chains"][0]["observations"] = [x % 2 for x in range(k)]
     return document, laws, matrices

@@ -76,7 +76,7 @@ def test_what_no_step_bounds_counts_all_records_of_that_side():
 
 def test_the_first_and_the_last_value_of_a_window_are_two_pairs():
     """Read at one pair the loss of what lies ahead of one and behind another would be missed."""
-    cyclic = pf.MarkovChain([[0.5, 0.5, 0], [0, 0.5, 0.5], [0.5, 0, 0.5]])
+    cyclic = pf.MarkovChain([[0.2, 0.8, 0], [0, 0.2, 0.8], [0.8, 0, 0.2]])
     document, single = (
         pf.certify(cyclic, 50, 0.2, mechanism="leakage", window=window) for window in (2, 1)
     )
@@ -327,17 +327,6 @@ def test_a_known_observation_does_not_end_what_leaks_through_it():
     sticky = {"chains": [STICKY["chains"][0] | {"observations": [0, 1]}]}
     document = claim(sticky, 9, 10**6, 10, program(side, side), side_information="any")
     rejected(document, "with side information the power of these hidden states is at most 1, not 2")
-
-
-def test_trees_of_a_node_some_steps_away_cost_the_records_between():
-    """Of several steps the least bounds count; without any all records of that side do."""
-    near, far, free = {"witnesses": 0}, {"witnesses": 0, "steps": 2}, cycle(2, 0, {"power": 1})
-    for ways, loss in ((near, 1), (far, 2), ([near, far], 1), ([far, near], 1), ([], 9)):
-        document = claim(BITS, loss, 9, 1, program(cycle(2, 9, ways), free, [TREES]))
-        least(document, loss + 1e-6)
-    document = claim(BITS, 9, 9, 1, program(cycle(2, 9, far), free, [TREES]))
-    why = "witnesses of several steps are for exact rows"
-    rejected(document | {"side_information": "any"}, why)
 
 
 def test_a_tree_of_observations_costs_what_their_distribution_may_be_off():
