@@ -82,7 +82,7 @@ class AffineRows:
         for solved in self.solved:
             x, y = solved.pairs.T
             values[x, y] = np.fmin(values[x, y], self._proved(growth, solved))
-            self._weights[x * len(costs) + y] = solved.weights.reshape(len(x), -1)
+            self._weights[x * len(costs) + y] = solved.weights.reshape(len(x), costs.size)
         return values
 
     def derivative(self) -> Arcs:
