@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import counts, examples
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from processes import around, chains, corner, filled, overlap
 from scipy.sparse.csgraph import shortest_path
@@ -77,6 +77,7 @@ def test_a_ball_lies_in_a_box_and_needs_less_noise():
 
 
 @given(st.integers(0, 2**32 - 1))
+@example(245)  # no program has a solution
 @examples(10, 200)
 def test_flows_bound_the_leakage_of_all_rows(seed):
     """The worst rows fill the states by decreasing and by increasing h, whose order is any."""
@@ -86,7 +87,8 @@ def test_flows_bound_the_leakage_of_all_rows(seed):
     intervals = pf.IntervalFamily(*around(rng, [matrix], radius))
     costs = shortest_path(rng.choice([0.1, 1.0, 5.0]) * rng.random((k, k)))
     for family in (intervals, pf.TotalVariationFamily(matrix, radius)):
-        found = AffineRows(family.rows).bound(costs)
+        sets = AffineRows(family.rows)
+        found = np.min([sets.bound(n * costs) for n in (5, 10, 1)], axis=0)  # leakages grow with n
         for x, y in permutations(range(k), 2):
             most = 0.0
             for order in permutations(range(k)):
