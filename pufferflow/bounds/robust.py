@@ -58,8 +58,8 @@ class AffineRows:
         margin = 4.1 * rows.error + 32 * (k + 4) * UNIT_ROUNDOFF
         self.limit = np.maximum(rows.log_ratios().max(axis=2), 0.0) + margin
         np.fill_diagonal(self.limit, 0.0)
-        pairs, columns = np.argwhere(self.limit > 0), _places(k, 2 * len(rows.parts))[0].start + 1
-        parts = np.array_split(pairs, 1 + len(pairs) * columns // _TOGETHER)
+        pairs = np.argwhere(self.limit > 0)
+        parts = np.array_split(pairs, 1 + len(pairs) * _columns(rows) // _TOGETHER)
         self._programs = [_Programs(rows, part) for part in parts if len(part)]
 
     @property
@@ -134,7 +134,7 @@ class _Programs:
         (x, y), k, square = pairs.T, rows.states, rows.states**2
         sides = [(part, x, 1.0) for part in rows.parts] + [(part, y, -1.0) for part in rows.parts]
         sums = k + len(sides) * square  # from here on rows are equations
-        left = np.zeros((len(pairs), sums + len(sides) * k, _places(k, len(sides))[0].start + 1))
+        left = np.zeros((len(pairs), sums + len(sides) * k, _columns(rows)))
         right, least = np.zeros(left.shape[:2]), np.zeros(left.shape[2])
         leaves, enters = np.kron(np.eye(k), np.ones(k)), np.tile(np.eye(k), k)
         left[:, :k, :square] = enters - leaves
@@ -160,8 +160,7 @@ class _Programs:
         self._values, varying = left[entries], varying[entries[1:]]
         self._changed = np.flatnonzero(varying >= 0)
         self._factors = varying[self._changed]
-        self._solver = _solver()
-        self._model = _model(entries, self._values, right, least, sums)
+        self._solver, self._model = _solver(), _model(entries, self._values, right, least, sums)
 
     def solve(self, growth: Floats) -> list[Solved]:
         """Return flows for the distributions given each pair, with shares of sum 1.
@@ -208,6 +207,11 @@ class _Programs:
         weights = weights * away / ratios[:, None, None]
         given = self._pairs[solved], flow * away, every[:parts], every[parts:]
         return Solved(*given, ratios, weights)
+
+
+def _columns(rows: RowSets) -> int:
+    """Return the number of variables of one pair: flows, those of :func:`_places`, and Λ."""
+    return int(_places(rows.states, 2 * len(rows.parts))[0].start) + 1
 
 
 def _places(k: int, part: int) -> tuple[slice, slice, slice]:

@@ -57,7 +57,7 @@ class Writer:
         self.hidden, self.k = claim.hidden, model.k
         self.remembers = model.hidden and model.informed
         """Whether steps are from one history of records to another."""
-        self.around = claim.length - 1 - max(claim.hidden - len(model.histories), 0)
+        self.around = claim.length - model.window(claim.hidden)
         self.cost, self.away = float(1 / claim.scale), 1 - np.eye(model.k)
         self.costs = self.cost * np.not_equal.outer(model.seen, model.seen)
         self.most = float(claim.epsilon)

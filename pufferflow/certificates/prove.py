@@ -37,8 +37,8 @@ _MAX_STATES = 72
 """Of programs: one step of ratios takes 2 k⁴ of the operations of a check, :data:`MAX_WORK`."""
 _MAX_PHASES = 40_000
 """Largest number of phases times squared states; beyond it a proof takes minutes."""
-_MAX_RANGES, _PARTS, _KNOWN_QUILTS = 5_000, 8, 12
-"""Largest number of ranges of one chain with quilts, single nodes included, and of quilts tried."""
+_MAX_RANGES, _GROWTH, _KNOWN_QUILTS = 5_000, 8, 12
+"""Largest number of ranges of one chain with quilts, end of an early one, and quilts tried."""
 
 Proofs: TypeAlias = Callable[[Claim, int], Document]
 """The proof of a claim for the member of the family with a number."""
@@ -210,7 +210,7 @@ def quilts_of_chain(chains: Sequence[MarkovChain], claim: Claim, number: int) ->
         )
         form = next((form for form in fits if loss(first, last, *form) <= claim.epsilon), None)
         if form is None and first < last:
-            cut = min(_PARTS * first - 1, (first + last) // 2)  # early nodes differ most
+            cut = min(_GROWTH * first - 1, (first + last) // 2)  # early nodes differ most
             rest += [(cut + 1, last), (first, cut)]
             continue
         if form is None:

@@ -74,7 +74,7 @@ class Interpreter:
     @cached_property
     def around(self) -> int:
         """Number of nodes outside a window, whose first one has a history of records."""
-        return self.claim.length - 1 - max(self.claim.hidden - len(self.model.histories), 0)
+        return self.claim.length - self.model.window(self.claim.hidden)
 
     def count(self, records: int) -> Table:
         """COUNT."""

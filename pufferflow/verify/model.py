@@ -20,7 +20,6 @@ from pufferflow.verify.parse import Chain, RowSet, Witnesses, require
 from pufferflow.verify.rules import by_flows, by_tree, entry_bounds
 
 Values: TypeAlias = frozenset[int]
-Counts: TypeAlias = list[list[int]]
 
 END = sys.maxsize
 """More nodes than any segment has: a range of nodes up to it is of all late ones."""
@@ -243,7 +242,11 @@ class Model:
             found.append(names)
         return found
 
-    def between(self, forward: bool, power: int) -> tuple[Counts, Counts]:
+    def window(self, records: int) -> int:
+        """Return the number of nodes that determine so many records in a row (Theorem L3)."""
+        return max(records - len(self.histories), 0) + 1
+
+    def between(self, forward: bool, power: int) -> tuple[list[list[int]], list[list[int]]]:
         """Return how many records between a node and one ``power`` steps away may differ.
 
         Given pairs of values of the other node, and given pairs of its own. A known record ends the

@@ -327,7 +327,7 @@ class Claim(Record, frozen=True):
     """A certificate: its claim, and the proof for every member of its family."""
 
     certificate: Literal["pufferflow"]
-    version: Literal[2]
+    version: Literal[VERSION]  # type: ignore[valid-type]
     mechanism: Literal[MECHANISMS]  # type: ignore[valid-type]
     family: Family
     epsilon: Fraction
