@@ -181,8 +181,11 @@ class Writer:
 
     def _outside(self, forward: bool, nodes: range) -> Bools:
         """Return the pairs of values that the nodes cannot have."""
-        possible = np.isin(range(self.k), list(self.model.values(forward, nodes)))
+        possible = self._among(self.model.values(forward, nodes))
         return np.asarray(~(possible[:, None] & possible) & (self.away > 0))
+
+    def _among(self, values: Values) -> Bools:
+        return np.array([x in values for x in range(self.k)])
 
     def _largest(self, forward: bool, nodes: range, table: Floats) -> float:
         """Return the largest leakage of values that the nodes can have."""
@@ -221,7 +224,7 @@ class Writer:
 
     def _reweighted(self, forward: bool, phase: int, power: int, values: Values) -> list[Way]:
         """Return sets of distributions on some values; each bounds the leakage."""
-        found, there = [], np.isin(range(self.k), list(values))
+        found, there = [], self._among(values)
         beyond, own = self.cost * np.array(self.model.between(forward, power))
         for tables in self.model.weights(forward, phase, power):
             low, high = (_floats(table).T * there for table in tables)

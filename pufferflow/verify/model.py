@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import cache, cached_property
 from itertools import permutations
+from math import gcd
 from operator import mul, ne, truediv
 from typing import Any, NamedTuple, TypeAlias
 
@@ -107,11 +108,10 @@ class Model:
 
     def sets(self, nodes: range) -> set[Values]:
         """Return all sets of values of some nodes; the first node is 0, or of a phase."""
-        known, again = len(self._sets), self.settled
-        return {
-            self._sets[node if node < known else again + (node - again) % (known - again)]
-            for node in nodes[:known]
-        }
+        again, cycle = self.settled, len(self._sets) - self.settled
+        every = nodes[: len(self._sets) // gcd(nodes.step, cycle) + 1]  # later ones repeat
+        places = (t if t < again else again + (t - again) % cycle for t in every)
+        return {self._sets[place] for place in places}
 
     def values(self, forward: bool, nodes: range, steps: int = 0) -> Values:
         """Return the values of the nodes some steps away: any ones forward, or of late nodes."""
