@@ -258,21 +258,21 @@ def few_arcs(rng, count, k):
     return found
 
 
-@examples(300, 3000)
+@examples(150, 3000)
 @given(SEEDS)
 def test_nodes_have_the_values_that_enumeration_finds(seed):
     """Of every so many nodes, of chains with arcs so few that the values repeat late."""
     rng, k, _, _ = drawn(seed)
-    period = int(rng.integers(1, 4))
+    period = int(rng.choice([1, 1, 1, 2, 3]))
     matrices = few_arcs(rng, period, k)
     start = "stationary" if period > 1 else exact_distributions([np.eye(k)[rng.integers(k)]])[0]
     with suppress(CertificateError):  # several stationary distributions
         model = Model(Chain(list(map(exact_distributions, matrices)), start), Work(1e9))
         values = [model.sets(range(1))]
-        for t in range(400):
+        for t in range(200):
             reached = [matrices[t % period][x] > 0 for x in next(iter(values[-1]))]
             values.append({frozenset(np.flatnonzero(np.any(reached, axis=0)))})
-        first, step = int(rng.integers(4)), int(rng.integers(1, 9))
+        first, step = int(rng.integers(2)), int(rng.integers(1, 9))
         assert model.sets(range(first, END, step)) == set().union(*values[first::step])
 
 
