@@ -3,6 +3,8 @@ SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
 CORES ?= all
+# Where Python writes no bytecode, each of some 60 jobs would compile pandas again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: reproduce test pytest slurm test-long lint bench proofs docs settings lock clean
 
@@ -50,7 +52,6 @@ install = VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --require-hashes -r $(
 	$(BIN)/python -m pip install --quiet --require-hashes -r <(sed -n '/^uv==/,/# via/p' requirements.lock)
 	$(call install,requirements.lock)
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
-	$(BIN)/python -m compileall -q -j 0 pufferflow workflow/reproduction  # where Python may write none, every job would compile them
 	touch $@
 
 # Packages of tests and documentation; a run is faster without them, because pandas loads pyarrow if it is there.
