@@ -23,12 +23,12 @@ TIMED = ("timings", "table2", "report.html", "provenance.json", "logs")
 
 
 def walks():
-    """A table of three people every five minutes of a morning, one called like a number."""
+    """A table of three people every half hour of two days, one called like a number."""
     rows = ["participant,time,state,group"]
     for who, group in (("007", "young"), ("b", "young"), ("c", "old")):
         for place in range(90):
             state = "walk" if (place * 7 + len(group)) % 5 < 2 else "sit"
-            time = f"2024-01-01T{place // 12:02d}:{place % 12 * 5:02d}"
+            time = f"2024-01-0{1 + place // 48}T{place % 48 // 2:02d}:{place % 2 * 30:02d}"
             rows.append(f"{who},{time},{state},{group}")
     return "\n".join(rows) + "\n"
 

@@ -80,7 +80,7 @@ def test_an_edited_setting_and_edited_data_rerun_what_uses_them_and_nothing_else
     copy.edit("tiny.yaml", "electricity: {", "electricity: { epsilons: [2, 1],")
     copy.edit("tiny.yaml", "pieces: 2", "pieces: 3")
     with (copy.folder / "walks.csv").open("a", encoding="utf-8") as stream:
-        stream.write("c,2024-01-01T07:30,sit,old\n")
+        stream.write("c,2024-01-02T21:00,sit,old\n")
     os.utime(copy.folder / "walks.csv", (time.time() + 5, time.time() + 5))
     planned = copy.reasons("--", "all", "cohort")
     assert set(planned) >= OF_PAPER | {"measure_cohort", "gather_cohort", "cohort"}
