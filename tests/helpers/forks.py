@@ -1,8 +1,14 @@
 """Functions in forks of this process, which keeps nothing of what they do there."""
 
 import json
+import multiprocessing
 import os
+import sys
 import traceback
+
+SERVER = multiprocessing.get_context("forkserver")
+"""Forks a process that has loaded Snakemake, which takes two seconds."""
+SERVER.set_forkserver_preload(["snakemake.cli"])
 
 
 def in_a_fork(find):
@@ -36,3 +42,16 @@ def ended(*work):
         finally:
             os._exit(1)
     return [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+
+
+def snakemake(folder, words):
+    """Run Snakemake in a folder; what it prints is in the file ``printed`` there."""
+    from snakemake.cli import main
+
+    os.chdir(folder)
+    sys.path[:0] = [str(folder), str(folder / "workflow")]
+    os.environ.update(PYTHONPATH=str(folder), PYTHONDONTWRITEBYTECODE="1")
+    with open("printed", "w") as printed:
+        os.dup2(printed.fileno(), 1)
+        os.dup2(printed.fileno(), 2)
+    main(words)

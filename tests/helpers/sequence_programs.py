@@ -62,11 +62,20 @@ def as_rows(limits, sizes):
 
 
 def log_ratios(programs):
-    """Largest log (above·f)/(below·f) over f ≥ 0 within limits, for each (above, below, limits)."""
-    found = np.zeros(len(programs))
-    different = [i for i, (p, q, _) in enumerate(programs) if not np.array_equal(p, q)]
-    found[different] = _solved([programs[i] for i in different])
-    return found
+    """Largest log (above·f)/(below·f) over f ≥ 0 within limits, for each (above, below, limits).
+
+    Programs whose numbers share their first 40 bits are solved once: of one process many are the
+    same but for rounding. It changes a logarithm by less than 4e-12, whatever f.
+    """
+    keys = [(_rounded(p), _rounded(q), id(limits)) for p, q, limits in programs]
+    distinct = {key: one for key, one in zip(keys, programs, strict=True) if key[0] != key[1]}
+    found = dict(zip(distinct, _solved(list(distinct.values())), strict=True))
+    return np.array([found.get(key, 0.0) for key in keys])
+
+
+def _rounded(law):
+    """The first 40 of the 52 bits of each number."""
+    return (np.ascontiguousarray(law, float).view(np.int64) + (1 << 11) >> 12).tobytes()
 
 
 def _solved(programs):

@@ -11,9 +11,12 @@ from pathlib import Path
 from py_compile import PycInvalidationMode
 
 import pytest
+from forks import SERVER, snakemake
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("Snakefile", "config", "workflow", "profiles", "pufferflow")
+
+FILES = ["--configfile", "config/config.yaml", "tiny.yaml"]
 
 PYTHON = "of this interpreter"
 """A folder whose name has spaces, as a user's may have."""
@@ -61,8 +64,7 @@ class Project:
 
     def start(self, *arguments, cores=2):
         """Start Snakemake as a user does, while the test goes on."""
-        files = ["--configfile", "config/config.yaml", "tiny.yaml"]
-        words = ["--cores", str(cores), *files, *arguments]
+        words = [*FILES, "--cores", str(cores), *arguments]
         return subprocess.Popen(
             [str(self.folder / PYTHON / "bin/python"), "-m", "snakemake", *words],
             cwd=self.folder,
@@ -76,9 +78,12 @@ class Project:
 
     def run(self, *arguments, cores=2, fails=False):
         """All that a run prints."""
-        process = self.start(*arguments, cores=cores)
-        output, _ = process.communicate()
-        assert (process.returncode != 0) == fails, output[-4000:]
+        words = [*FILES, "--cores", str(cores), *arguments]
+        process = SERVER.Process(target=snakemake, args=(self.folder, words))
+        process.start()
+        process.join()
+        output = (self.folder / "printed").read_text(encoding="utf-8")
+        assert (process.exitcode != 0) == fails, output[-4000:]
         return output
 
     def reasons(self, *arguments):
@@ -151,7 +156,9 @@ def finished(tmp_path_factory):
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not shared.exists():
             project = Project.new(own / "making")
-            project.run("--report", "report.zip", "--report-after-run", "--", "all", "cohort")
+            process = project.start("--report", "report.zip", "--report-after-run", "all", "cohort")
+            output, _ = process.communicate()
+            assert process.returncode == 0, output[-4000:]
             project.folder.rename(shared)
     return Project(shared)
 
