@@ -9,12 +9,12 @@ import math
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import reduce
+from functools import lru_cache, reduce
 from itertools import accumulate
 from typing import Any, Self, TypeAlias, cast
 
 from pufferflow._util.checks import check_confidence, check_epsilon, check_whole
-from pufferflow.accounting.approximate import event_delta, event_rho
+from pufferflow.accounting import approximate
 from pufferflow.errors import ParameterError
 from pufferflow.models.families import Protection, SideInformation
 from pufferflow.records.units import steps_of, text_of
@@ -28,6 +28,8 @@ MAX_STEPS = 10**7
 Load: TypeAlias = tuple[Fraction, ...]
 """Sums of c, ρ and δ0."""
 NOTHING: Load = (Fraction(0),) * 3
+
+event_rho = lru_cache(maxsize=1000)(approximate.event_rho)  # found anew for every load otherwise
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,11 @@ class Promise:
         c, rho, delta = load
         used, tau = c / cost, Fraction(0)
         if delta:
-            most = event_delta(self.epsilon, self.delta, float(cost)) if self.delta else 0.0
+            most = (
+                approximate.event_delta(self.epsilon, self.delta, float(cost))
+                if self.delta
+                else 0.0
+            )
             tau = delta / Fraction(most) if most else UNBOUNDED
         if rho:
             if tau >= 1 or not self.delta:
