@@ -15,6 +15,7 @@ from typing import Any, Self, TypeAlias, cast
 
 from pufferflow._util.checks import check_confidence, check_epsilon, check_whole
 from pufferflow.accounting import approximate
+from pufferflow.accounting.approximate import event_delta
 from pufferflow.errors import ParameterError
 from pufferflow.models.families import Protection, SideInformation
 from pufferflow.records.units import steps_of, text_of
@@ -159,11 +160,7 @@ class Promise:
         c, rho, delta = load
         used, tau = c / cost, Fraction(0)
         if delta:
-            most = (
-                approximate.event_delta(self.epsilon, self.delta, float(cost))
-                if self.delta
-                else 0.0
-            )
+            most = event_delta(self.epsilon, self.delta, float(cost)) if self.delta else 0.0
             tau = delta / Fraction(most) if most else UNBOUNDED
         if rho:
             if tau >= 1 or not self.delta:

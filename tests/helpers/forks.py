@@ -1,47 +1,32 @@
 """Functions in forks of this process, which keeps nothing of what they do there."""
 
-import json
 import multiprocessing
 import os
 import sys
-import traceback
 
-SERVER = multiprocessing.get_context("forkserver")
-"""Forks a process that has loaded Snakemake, which takes two seconds."""
-SERVER.set_forkserver_preload(["snakemake.cli"])
+FORKS, SERVER = (multiprocessing.get_context(name) for name in ("fork", "forkserver"))
+SERVER.set_forkserver_preload(["snakemake.cli"])  # it forks what took two seconds to load
 
 
 def in_a_fork(find):
-    """Return what ``find`` returns in a fork, through JSON; it fails if that ends before."""
-    out, into = os.pipe()
-    if child := os.fork():
-        os.close(into)
-        with open(out) as pipe:
-            told = pipe.read()
-        os.waitpid(child, 0)
-        return json.loads(told)
-    try:
-        with open(into, "w") as pipe:
-            json.dump(find(), pipe)
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        os._exit(0)
+    """Return what ``find`` returns in a fork; it fails if that ends before."""
+    out, into = FORKS.Pipe(duplex=False)
+    child = FORKS.Process(target=lambda: into.send(find()))
+    child.start()
+    into.close()
+    found = out.recv()
+    child.join()
+    return found
 
 
 def ended(*work):
     """Run functions at once, each in a fork; return their exit codes, negative of those killed."""
-    children = []
-    for one in work:
-        if child := os.fork():
-            children.append(child)
-            continue
-        try:
-            one()
-            os._exit(0)
-        finally:
-            os._exit(1)
-    return [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+    children = [FORKS.Process(target=one) for one in work]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join()
+    return [child.exitcode for child in children]
 
 
 def snakemake(folder, words):

@@ -50,6 +50,12 @@ def matrices(rng, k, count=1):
     return found / found.sum(axis=2, keepdims=True)
 
 
+def transition_counts(states, k):
+    found = np.zeros((k, k), dtype=int)
+    np.add.at(found, (states[:-1], states[1:]), 1)
+    return found
+
+
 def a_start(rng, k):
     """A distribution, of all states or of some."""
     start = rng.dirichlet(np.full(k, rng.choice([0.1, 1.0]))) * (rng.random(k) < 0.8)

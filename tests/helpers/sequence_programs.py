@@ -64,8 +64,7 @@ def as_rows(limits, sizes):
 def log_ratios(programs):
     """Largest log (above·f)/(below·f) over f ≥ 0 within limits, for each (above, below, limits).
 
-    Programs whose numbers share their first 40 bits are solved once: of one process many are the
-    same but for rounding. It changes a logarithm by less than 4e-12, whatever f.
+    Those whose numbers share their first 40 bits are solved once, which moves a result by 4e-12.
     """
     keys = [(_rounded(p), _rounded(q), id(limits)) for p, q, limits in programs]
     distinct = {key: one for key, one in zip(keys, programs, strict=True) if key[0] != key[1]}

@@ -153,7 +153,6 @@ MATRIX = [[0.9, 0.1, 0], [0.2, 0.7, 0.1], [0.3, 0, 0.7]]
 
 # -- given starts: bounds for many nodes at once, against the same node by node --------------------
 
-
 LARGE = st.sampled_from([1e-9, 1e-4, 0.05, 0.3, 1.0, 2.5, 10.0, 1e90])
 
 

@@ -12,6 +12,7 @@ import pytest
 from cases import counts, examples
 from hypothesis import given
 from hypothesis import strategies as st
+from processes import transition_counts
 
 import pufferflow as pf
 from pufferflow.accounting.account import Level, Promise
@@ -31,12 +32,6 @@ def walk(n):
     return pd.DataFrame({"time": pd.date_range("2024", periods=n, freq="30min"), "value": values})
 
 
-def plain_counts(states, k):
-    found = np.zeros((k, k), dtype=int)
-    np.add.at(found, (states[:-1], states[1:]), 1)
-    return found
-
-
 def is_fitted(chain, counts):
     return np.allclose(chain.transition_matrix * counts.sum(axis=1, keepdims=True), counts)
 
@@ -45,7 +40,7 @@ def test_the_chain_is_that_of_the_counts(tmp_path):
     table, edges = walk(3000), [100, 200, 400]
     made = pf.fit(table, edges=edges)
     [chain] = made.family.chains
-    assert is_fitted(chain, plain_counts(np.digitize(table["value"], edges), 4))
+    assert is_fitted(chain, transition_counts(np.digitize(table["value"], edges), 4))
     assert "3,000 of 1 participant(s), 2024-01-01T00:00:00 to 2024-03-03T11:30:00" in made.summary()
     path = made.save(tmp_path / "model.json")
     assert path.stat().st_mode & 0o077 == 0
@@ -65,7 +60,9 @@ def test_groups_have_a_chain_each_and_coverage_has_intervals():
     table = pd.DataFrame({"who": who, "kind": np.where(who < "d", "x", "y"), "value": values})
     asked = {"participant": "who", "states": ["0", "1"], "rows_are_steps": True}
     made = pf.fit(table, group="kind", **asked)
-    each = [sum(plain_counts(values[who == p], 2) for p in names) for names in ("abc", "defgh")]
+    each = [
+        sum(transition_counts(values[who == p], 2) for p in names) for names in ("abc", "defgh")
+    ]
     assert all(map(is_fitted, made.family.chains, each))
     for start in ("stationary", "any"):
         family = pf.fit(table, coverage=0.9, start=start, **asked).family
@@ -78,7 +75,7 @@ def test_the_mixing_families_are_those_of_the_chains_and_of_their_counts():
     table = walk(4000).assign(**{n: np.repeat(["p", "q"], 2000) for n in ("who", "kind")})
     made = pf.fit(table, edges=[150, 300], participant="who", group="kind")
     halves = np.digitize(table["value"], [150, 300]).reshape(2, -1)
-    each = [plain_counts(half, 3) for half in halves]
+    each = [transition_counts(half, 3) for half in halves]
     for row in made.mixing:
         steps = row["steps"]
         assert row["overlap"] == mixing_of(made.family, steps).overlap

@@ -9,7 +9,7 @@ import math
 import pickle
 from collections import Counter
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from itertools import accumulate, pairwise, permutations, product
 from threading import Thread
 
@@ -121,6 +121,7 @@ def test_discrete_gaussian_noise_and_its_quantiles(scale):
         assert h < 2 or single[h - 2] ** bins < confidence
 
 
+@cache
 def lists(counts, top, decay):
     """Probability of each list of ``top`` states, by all orders in which they may be flipped.
 
@@ -137,8 +138,8 @@ def lists(counts, top, decay):
             chance *= 1 - decay ** (most - counts[state])
     found = {}
     for first in left:
-        rest = [None if state == first else count for state, count in enumerate(counts)]
-        after = lists(rest, top - 1, decay)
+        rest = (None if state == first else count for state, count in enumerate(counts))
+        after = lists((*rest,), top - 1, decay)
         found |= {(first, *others): total[first] * chance for others, chance in after.items()}
     return found
 
@@ -174,7 +175,7 @@ def test_the_loss_of_names_is_within_epsilon(top):
     for path in product(range(3), repeat=4):
         chance = start[path[0]]
         chance *= math.prod(chain.transition_matrix[x, y] for x, y in pairwise(path))
-        for names, p in lists([path.count(state) for state in range(3)], top, decay).items():
+        for names, p in lists((*map(path.count, range(3)),), top, decay).items():
             for secret in enumerate(path):
                 given[secret][names] += chance * p / start[secret[1]]
     losses = (
@@ -202,7 +203,7 @@ WAYS += [("one by one", [3, 5, 4, 0], 3, 2.0)]
 
 @pytest.mark.parametrize(("way", "counts", "top", "scale"), WAYS)
 def test_names_follow_the_exact_distribution(way, counts, top, scale):
-    by_flips = lists(counts, top, math.exp(-1 / scale)).items()
+    by_flips = lists(tuple(counts), top, math.exp(-1 / scale)).items()
     exact, rng = np.zeros([len(counts)] * top), np.random.default_rng(5)
     for names, chance in ordered(counts, top, scale) if way == "sorted" else by_flips:
         exact[names] += chance
@@ -222,7 +223,7 @@ def test_a_named_state_is_seldom_far_below_the_largest(scale, states):
     """Exactly for the counts at which that is most likely: all but one as far below."""
 
     def missed(below):
-        return 1 - lists([below, *[0] * (states - 1)], 1, math.exp(-1 / scale))[(0,)]
+        return 1 - lists((below, *[0] * (states - 1)), 1, math.exp(-1 / scale))[(0,)]
 
     below = shortfall(scale, 1, states, 1)
     assert missed(below + 1) <= 0.05

@@ -200,16 +200,14 @@ def test_scale_is_rounded_up():
     assert math.isclose(tie.scale(0.2), 5, rel_tol=1e-7)
 
 
-@pytest.mark.parametrize(
-    ("cases", "starts"), [(20, 21), pytest.param(60, 41, marks=pytest.mark.long)]
-)
-def test_mixed_starts_of_two_states(cases, starts):
+@pytest.mark.parametrize("cases", counts(20, 60))
+def test_mixed_starts_of_two_states(cases):
     """No start needs more than "any" gives, and mixed starts may need more than certain ones."""
     rng = np.random.default_rng(7)
     mixed_matter = 0
     for _ in range(cases):
         matrix, length = rng.dirichlet([0.5, 0.5], 2), int(rng.integers(2, 12))
-        shares = [0, 1, *(1 / (1 + np.exp(np.linspace(-12, 12, starts))))]
+        shares = [0, 1, *(1 / (1 + np.exp(np.linspace(-12, 12, 11 + cases // 2))))]
         laws = ("any", *([q, 1 - q] for q in shares))
         every, *needed = (
             chain_sensitivity(pf.MarkovChain(matrix, law), length, [0, 1]).W for law in laws

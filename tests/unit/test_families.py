@@ -9,7 +9,7 @@ import pytest
 from cases import counts, examples
 from hypothesis import example, given
 from hypothesis import strategies as st
-from processes import around, chains, corner, filled, overlap
+from processes import around, chains, corner, filled, overlap, transition_counts
 from scipy.sparse.csgraph import shortest_path
 from scipy.stats import betabinom, binom
 from shipped_counts import electricity_transitions
@@ -157,9 +157,7 @@ def test_coverage_on_simulated_chains(coverage, records):
     chain = pf.MarkovChain([[0.9, 0.08, 0.02], [0.3, 0.6, 0.1], [0.2, 0.3, 0.5]], [1, 0, 0])
     hits = narrow = 0
     for _ in range(records):
-        states = chain.simulate(200, rng)
-        seen = np.zeros((3, 3), dtype=np.int64)
-        np.add.at(seen, (states[:-1], states[1:]), 1)
+        seen = transition_counts(chain.simulate(200, rng), 3)
         hits += holds(confidence_family(seen, coverage), chain.transition_matrix)
         narrow += holds(confidence_family(seen * 20, coverage), chain.transition_matrix)
     assert hits / records >= coverage - 4 * np.sqrt(coverage * (1 - coverage) / records)
@@ -245,9 +243,7 @@ def test_counts_of_a_known_chain():
     rng = np.random.default_rng(3)
     chain = pf.MarkovChain([[0.8, 0.15, 0.05], [0.1, 0.8, 0.1], [0.1, 0.3, 0.6]])
     for length in (300, 30_000):
-        states = chain.simulate(length, rng)
-        counts = np.zeros((3, 3), dtype=np.int64)
-        np.add.at(counts, (states[:-1], states[1:]), 1)
+        counts = transition_counts(chain.simulate(length, rng), 3)
         for found in mixing_from_counts(counts, [1, 3, 10, 30]):
             true = mixing_of(chain, found.steps)
             assert found.forward <= true.forward
@@ -265,15 +261,12 @@ def test_counts_of_a_known_chain():
     assert mixing_from_counts([[9000, 3000], [3000, 1000]], 48).overlap < 1
 
 
-@pytest.mark.parametrize("start", ["any", [0.25] * 4])
-def test_what_is_too_small_for_floats_can_still_occur(start):
-    """The third state follows two steps of 1e-200; then the first record was surely in state 1."""
-    rare = 1e-200
-    matrix = [[0.5, rare, 0, 0.5], [0.5, 0, rare, 0.5], [0.5, 0, 0, 0.5], [0.5, 0, 0, 0.5]]
-    assert mixing_of(pf.MarkovChain(matrix, start), 2).backward == 0.0
-
-
 def test_overlaps_that_floats_beyond_their_range_decide_count_as_0():
-    """Exactly 2.6e-54: the second state is entered with 3.5e-323, a float of one digit."""
+    rare = 1e-200
+    # the third state follows two steps of 1e-200; then the first record was surely in state 1
+    matrix = [[0.5, rare, 0, 0.5], [0.5, 0, rare, 0.5], [0.5, 0, 0, 0.5], [0.5, 0, 0, 0.5]]
+    for start in ("any", [0.25] * 4):
+        assert mixing_of(pf.MarkovChain(matrix, start), 2).backward == 0.0
+    # exactly 2.6e-54: the second state is entered with 3.5e-323, a float of one digit
     matrix = [[7e-291, 1.8e-309, 1], [2.5e-151, 1, 6e-41], [0.43, 3.5e-323, 0.57]]
     assert mixing_of(pf.MarkovChain(matrix), 1).backward == 0.0

@@ -62,9 +62,9 @@ found = [twice(4), len(twice.compiled.stats.cache_hits)]
 def test_copies_of_a_kernel_share_its_machine_code(tmp_path):
     """One folder compiles it, the other finds it."""
 
-    def run(folder, text):
-        (tmp_path / folder).mkdir(exist_ok=True)
-        (tmp_path / folder / "_kernels.py").write_text(text)
+    def run(folder):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "_kernels.py").write_text(KERNELS)
 
         def found():
             os.environ["NUMBA_CACHE_DIR"] = str(tmp_path / "cache")
@@ -74,8 +74,8 @@ def test_copies_of_a_kernel_share_its_machine_code(tmp_path):
 
         return in_a_fork(found)
 
-    assert run("one", KERNELS) == [8, 0]
-    assert run("other", KERNELS) == [8, 1]
+    assert run("one") == [8, 0]
+    assert run("other") == [8, 1]
 
 
 FIRST = """

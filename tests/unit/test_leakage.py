@@ -62,7 +62,6 @@ def test_informed_adversaries_against_the_bound_of_extreme_probabilities(seed):
 
 # -- extremes of floats ----------------------------------------------------------------------------
 
-
 FAMILIES = (
     *(pf.MarkovChain(THREE), pf.MarkovChain(THREE, "any"), pf.MixingFamily(3, 0.5)),
     *(pf.HiddenChain(pf.MarkovChain(THREE), [0, 1, 1]), pf.TotalVariationFamily(THREE, 0.01)),

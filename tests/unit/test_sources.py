@@ -113,12 +113,9 @@ def test_little_is_loaded(module, ours):
     assert found == {*ours.split()}
 
 
-def test_numba_is_used_in_one_module_only():
-    assert [p for p in PACKAGE.rglob("*.py") if "numba" in tops(p)] == [Path(jit.__file__)]
-
-
 def test_the_digest_covers_all_kernels_and_what_they_take_from_the_package():
     """Numba compiles constants of other modules in: after an edit there machine code is stale."""
+    assert [p for p in PACKAGE.rglob("*.py") if "numba" in tops(p)] == [Path(jit.__file__)]
     kernel = f"from {jit.__name__} import kernel"
     users = [p for p in PACKAGE.rglob("*.py") if kernel in p.read_text()]
     assert users

@@ -133,7 +133,6 @@ def test_more_participants_epsilons_or_mechanisms_change_no_other_row(tmp_path):
 
 # -- what is measured of αβ, classical mechanisms and the base-2 exponential one -------------------
 
-
 MEASURED = {"alpha_beta": ["rho_expected", "rho_measured", "rho_standard_error"]}
 MEASURED |= {"classical": ["expected_error", "mean_error", "standard_error"]}
 
