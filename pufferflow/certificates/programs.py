@@ -12,6 +12,7 @@ from pufferflow._util.types import Bools, Floats
 from pufferflow.bounds.distribution_sets import ExactRows, PairBound, ReweightedRows
 from pufferflow.bounds.robust import AffineRows, Solved
 from pufferflow.bounds.solver import beginning, post_fixed_point
+from pufferflow.errors import ParameterError
 from pufferflow.verify import MAX_WORK
 from pufferflow.verify.balls import Table, Work
 from pufferflow.verify.model import Model, Node, Values
@@ -60,6 +61,13 @@ class Writer:
         self.around = claim.length - model.window(claim.hidden)
         self.cost, self.away = float(1 / claim.scale), 1 - np.eye(model.k)
         self.costs = self.cost * np.not_equal.outer(model.seen, model.seen)
+        # the work of reading and of both sides of a node, some of whose sets are bounded by ratios
+        ratios = 2 if model.informed or known else int(model.start != "stationary")
+        phase = 2 * ratios * model.k**4 + (29 - 13 * ratios) * model.k**3
+        if model.period * phase > share * MAX_WORK:
+            phases = f" at each of {model.period} phases" if model.period > 1 else ""
+            why = f"take over {share * MAX_WORK:.1e} operations to check; give fewer"
+            raise ParameterError(f"{model.k} states{phases} {why}")
         self.most = float(claim.epsilon)
         """The largest leakage of late nodes, c included, if there is a proof."""
         unsure = model.informed or model.start == "any"  # ratios of k⁴ pairs

@@ -33,10 +33,6 @@ _ENOUGH = 0.05
 """Excess above which another kind of proof is tried, too."""
 _TRIALS, _JUMP = 15, Fraction("1.02")
 """Number of trial scales, and the loss over ε if none is proved."""
-_MAX_STATES = 72
-"""Of programs: one step of ratios takes 2 k⁴ of the operations of a check, :data:`MAX_WORK`."""
-_MAX_PHASES = 40_000
-"""Largest number of phases times squared states; beyond it a proof takes minutes."""
 _MAX_RANGES, _GROWTH, _KNOWN_QUILTS = 5_000, 8, 12
 """Largest number of ranges of one chain with quilts, end of an early one, and quilts tried."""
 
@@ -69,7 +65,7 @@ def prove(noise: Any, family: Family) -> Document:
         for least, near, proofs in _proofs(noise, family):
             try:
                 found.append(_smallest(document, least, max(least, most), near, proofs))
-            except (CertificateError, ParameterError) as error:
+            except CertificateError as error:
                 refused = refused or str(error)
             if found and _scale(found[-1]) <= noise.scale * (1 + _ENOUGH):
                 break
@@ -134,11 +130,6 @@ def _proofs(noise: Any, family: Family) -> Iterator[tuple[float, float, Proofs]]
         count = _count(noise, family.chains)
         yield scale, _NEARLY, lambda claim, number: {"count": count}
     elif noise.mechanism == "leakage" or (noise.mechanism == "entry-dp" and informed):
-        states, period = family.states or 1, getattr(family, "period", 1)
-        why = f"a period of {period} phases of {states} states takes too long to prove; give fewer"
-        require(period == 1 or period * states**2 <= _MAX_PHASES, why)
-        why = f"{states} states; couplings are proved for at most {_MAX_STATES}, use mqm-exact or "
-        require(states <= _MAX_STATES, why + "fewer states")
         if scale * epsilon >= length:
             yield scale, _NEARLY, _together
         known = list[Any]()
