@@ -15,7 +15,6 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 
 import numpy as np
-from scipy.special import ndtri
 
 from pufferflow._util.noise import sampler
 from pufferflow._util.types import Ints
@@ -148,6 +147,8 @@ class Noise:
         """
         excess = -math.expm1(math.log(confidence) / bins)  # 1 − confidence^(1/bins)
         if self.gaussian:
+            from scipy.special import ndtri  # loads slowly
+
             return math.ceil(self.scale * -float(ndtri(excess / 2)) * (1 + 1e-12))
         most = excess * (1 + math.exp(-1 / self.scale)) / 2  # of e^(−(h + 1)/s), half of a tail
         h = max(math.ceil(-self.scale * math.log(most)) - 2, 0)
