@@ -65,9 +65,8 @@ class Writer:
         ratios = 2 if model.informed or known else int(model.start != "stationary")
         phase = 2 * ratios * model.k**4 + (29 - 13 * ratios) * model.k**3
         if model.period * phase > share * MAX_WORK:
-            phases = f" at each of {model.period} phases" if model.period > 1 else ""
-            why = f"take over {share * MAX_WORK:.1e} operations to check; give fewer"
-            raise ParameterError(f"{model.k} states{phases} {why}")
+            what = f"{model.period} phase(s) of {model.k} states take over {share * MAX_WORK:.1e}"
+            raise ParameterError(f"{what} operations to check; give fewer")
         self.most = float(claim.epsilon)
         """The largest leakage of late nodes, c included, if there is a proof."""
         unsure = model.informed or model.start == "any"  # ratios of k⁴ pairs

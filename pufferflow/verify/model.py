@@ -110,8 +110,7 @@ class Model:
         """Return all sets of values of some nodes; the first node is 0, or of a phase."""
         again, cycle = self.settled, len(self._sets) - self.settled
         every = nodes[: len(self._sets) // gcd(nodes.step, cycle) + 1]  # later ones repeat
-        places = (t if t < again else again + (t - again) % cycle for t in every)
-        return {self._sets[place] for place in places}
+        return {self._sets[t if t < again else again + (t - again) % cycle] for t in every}
 
     def values(self, forward: bool, nodes: range, steps: int = 0) -> Values:
         """Return the values of the nodes some steps away: any ones forward, or of late nodes."""
