@@ -8,6 +8,7 @@ import sys
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
+from xdist.scheduler import LoadGroupScheduling
 
 # numpy is loaded later, by workers that share the cores
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -29,6 +30,14 @@ if settings().derandomize:
 def pytest_collection_modifyitems(items):
     # the longest first: workers then end together
     items.sort(key=lambda item: "workflow" not in item.path.parts)
+
+
+def pytest_xdist_make_scheduler(config, log):
+    """One worker makes what the tests of a place share; marks of groups get lost in pytest 9."""
+    places = "tests/workflow/", "tests/unit/test_sources.py"
+    scheduler = LoadGroupScheduling(config, log)
+    scheduler._split_scope = lambda test: next((p for p in places if test.startswith(p)), test)
+    return scheduler
 
 
 def pytest_collection_finish():

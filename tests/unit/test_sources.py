@@ -23,8 +23,6 @@ import pufferflow as pf
 from pufferflow._util import jit, rounding, types
 from pufferflow._util.optional import EXTRAS
 
-pytestmark = pytest.mark.xdist_group("sources")  # trees are parsed once
-
 ROOT = PACKAGE.parent
 SOURCES = [*PACKAGE.rglob("*.py"), *(ROOT / "workflow").rglob("*.py")]
 FILES = [path for path in PACKAGE.rglob("*.py") if path.parent != PACKAGE or path.stem[0] != "_"]

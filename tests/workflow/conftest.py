@@ -114,13 +114,6 @@ class Project:
         (self.folder / path).write_text(text.replace(old, new, 1), encoding="utf-8")
 
 
-def pytest_collection_modifyitems(items):
-    """Let one worker run what reads the complete run, and others the rest meanwhile."""
-    for item in items:
-        if "finished" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("workflow"))
-
-
 @pytest.fixture
 def golden():
     """Compare a text with a stored one; with GOLDEN=write in the environment, store it.

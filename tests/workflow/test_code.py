@@ -10,8 +10,6 @@ from source_trees import imports, modules, tree
 
 from reproduction.code import source_files
 
-pytestmark = pytest.mark.xdist_group("sources")  # what its tests share is made once
-
 ROOT = Path(__file__).parents[2]
 WORKFLOW = ROOT / "workflow"
 SCRIPTS = sorted(path.name for path in (WORKFLOW / "scripts").glob("*.py"))
