@@ -38,7 +38,7 @@ class PlanOptions:
     step: str | int = reads(MISSING, "Time between two readings: 30min.", "TIME")
     period: str | int = reads(MISSING, "Time span of the readings: 7d.", "TIME")
     participants: int = reads(MISSING, "Number of participants.", "N")
-    states: int | None = shows(None, "Number, for statistics of states.", "K")
+    states: int | None = shows(None, "Number of states (default: those of the chain).", "K")
     groups: int = reads(1, "Number of groups, for cells by group.", "N")
 
 
@@ -104,9 +104,12 @@ def plan(
     step = seconds_of(known.step, "step")
     steps = steps_of(known.period, step, "period")
     participants = check_whole(known.participants, "participants")
-    groups, space = check_whole(known.groups, "groups"), None
+    groups, space = check_whole(known.groups, "groups"), request.records.states
     if known.states is not None:
-        space = StateSpace.numeric([*range(1, check_whole(known.states, "states", 2))])
+        states = check_whole(known.states, "states", 2)
+        if space is not None and space.count != states:
+            raise ParameterError("the model contradicts `states`; leave it out")
+        space = space or StateSpace.numeric([*range(1, states)])
     tables = []
     for statistic in request.statistics:
         whole = PERIODS.get(statistic.by, 1)

@@ -288,6 +288,15 @@ def test_a_plan_is_of_the_cells_that_occur(hours):
     assert pf.plan(MIXING, **options, **known).rows == tried.rows
 
 
+def test_a_plan_takes_the_states_of_its_chain():
+    """Without them it asked for their number, and with another one it showed another error."""
+    chain = pf.fit(meters(), participant="meter", value="kwh", edges=[1])
+    known = {"step": "1h", "period": "7d", "participants": 100}
+    assert pf.plan(chain, **known).rows == pf.plan(chain, **known, states=2).rows
+    with pytest.raises(ParameterError, match="the model contradicts `states`; leave it out"):
+        pf.plan(chain, **known, states=5)
+
+
 def test_a_sampler_that_is_missing_shows_before_anything_is_paid_for(tmp_path, monkeypatch):
     monkeypatch.setattr("pufferflow._util.optional.find_spec", lambda name: None)
     with pytest.raises(ParameterError, match=r"opendp, which is not installed.*publish"):
