@@ -196,6 +196,6 @@ def finite_chains(family: AnyFamily, who: str = "") -> tuple[MarkovChain, ...]:
     """Return chains with the scale of Θ, or all chains of Θ for ``who``; raises ChainError."""
     theta = as_family(family)
     if not (chains := theta.members if who else theta.chains):
-        lacks = f"which {checks.named_type(theta)} lacks; use leakage or group-dp, or give chains"
-        raise ChainError(f"{who or 'this'} needs finitely many chains, {lacks}")
+        why = f"which {checks.named_type(theta)} lacks; use leakage or group-dp, or give chains"
+        raise ChainError(f"{who or 'this'} needs finitely many homogeneous observed chains, {why}")
     return chains
